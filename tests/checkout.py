@@ -15,7 +15,17 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 300
-LEFT_OUT = (".git", ".venv*", ".snakemake", "results", "build", "__pycache__", "tests", ".mypy_cache", ".ruff_cache")
+LEFT_OUT = (
+    ".git",
+    ".venv*",
+    ".snakemake",
+    "results",
+    "build",
+    "__pycache__",
+    "tests",
+    ".mypy_cache",
+    ".ruff_cache",
+)
 OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "fuzz")
 """What test-kernels leaves beside the kernels: much, and needed by no checkout."""
 
@@ -37,7 +47,9 @@ TO_TABLES = ("--until", "tables")
 
 def copy(directory: Path) -> None:
     """The sources and the compiled kernels of this checkout, of which none is older than its sources."""
-    subprocess.run(["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=LIMIT_S)
+    subprocess.run(
+        ["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=LIMIT_S
+    )
     shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(*LEFT_OUT))
     built = directory / "build" / "kernels"
     shutil.copytree(ROOT / "build" / "kernels", built, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
@@ -76,7 +88,11 @@ class Checkout:
         return subprocess.run(
             argv,
             cwd=self.directory,
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
+            env={
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                **(env or {}),
+            },
             capture_output=True,
             text=True,
             timeout=limit_s,
@@ -84,13 +100,21 @@ class Checkout:
         )
 
     def start(
-        self, *argv: str, env: dict[str, str] | None = None, own_session: bool = False, stdout: Any = subprocess.PIPE
+        self,
+        *argv: str,
+        env: dict[str, str] | None = None,
+        own_session: bool = False,
+        stdout: Any = subprocess.PIPE,
     ) -> subprocess.Popen[str]:
         """The same in the background; in a session of its own it can be sent what a terminal sends to all."""
         return subprocess.Popen(
             argv,
             cwd=self.directory,
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **(env or {})},
+            env={
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                **(env or {}),
+            },
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=subprocess.PIPE,
@@ -99,7 +123,9 @@ class Checkout:
         )
 
     def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        return self.run("snakemake", "--profile", "local", "--configfile", str(config), *words, **more)
+        return self.run(
+            "snakemake", "--profile", "local", "--configfile", str(config), *words, **more
+        )
 
     def peakmark(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         return self.run("peakmark", *words, **more)
@@ -110,4 +136,6 @@ class Checkout:
 
     def started(self, campaign: str) -> dict[str, str]:
         """Cell id -> when it was measured: what a second run must not change."""
-        return {name: record["context"]["started"] for name, record in self.records(campaign).items()}
+        return {
+            name: record["context"]["started"] for name, record in self.records(campaign).items()
+        }

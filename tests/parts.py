@@ -91,7 +91,10 @@ class Round:
         """Parts in the order in which they ended."""
         thread = threading.Thread(target=self._beside)
         if self.beside:
-            print(f"== {' '.join(self.beside)}: beside the others, shown at the end of each", flush=True)
+            print(
+                f"== {' '.join(self.beside)}: beside the others, shown at the end of each",
+                flush=True,
+            )
             thread.start()
         for name in self.here:
             if self._stop():
@@ -127,7 +130,10 @@ class Round:
 
     @staticmethod
     def _say(part: Part) -> None:
-        print(f"== {part.name}: {part.seconds:.0f} s{'' if part.code == 0 else ', FAILED'}", flush=True)
+        print(
+            f"== {part.name}: {part.seconds:.0f} s{'' if part.code == 0 else ', FAILED'}",
+            flush=True,
+        )
 
 
 @contextlib.contextmanager
@@ -143,7 +149,10 @@ def busy(count: int) -> Iterator[None]:
 
 def told(parts: Sequence[Part], whole: float) -> str:
     """Times, then what was skipped in one line, then what failed; ``whole``: seconds of all."""
-    lines = [f"{part.name:<15}{part.seconds:5.0f} s{'' if part.code == 0 else '  FAILED'}" for part in parts]
+    lines = [
+        f"{part.name:<15}{part.seconds:5.0f} s{'' if part.code == 0 else '  FAILED'}"
+        for part in parts
+    ]
     lines.append(f"{'all':<15}{whole:5.0f} s")
     reasons: Counter[str] = sum((part.skipped for part in parts), Counter())
     each = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
@@ -152,25 +161,36 @@ def told(parts: Sequence[Part], whole: float) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("targets", nargs="+", help="of the Makefile")
     parser.add_argument(
-        "--times", type=int, default=1, help="how often each is run; more than once goes on after a failure"
+        "--times",
+        type=int,
+        default=1,
+        help="how often each is run; more than once goes on after a failure",
     )
-    parser.add_argument("--load", type=int, default=0, help="processes that keep the machine busy meanwhile")
+    parser.add_argument(
+        "--load", type=int, default=0, help="processes that keep the machine busy meanwhile"
+    )
     chosen = parser.parse_args(words)
     parts: list[Part] = []
     began = time.monotonic()
     with busy(chosen.load):
         for number in range(1, chosen.times + 1):
             several = chosen.times > 1
-            parts += Round(chosen.targets, f"{{}}-{number}.log" if several else "{}.log", several).run()
+            parts += Round(
+                chosen.targets, f"{{}}-{number}.log" if several else "{}.log", several
+            ).run()
             if several:
                 print(f"== {number} of {chosen.times}", flush=True)
     print(told(parts, time.monotonic() - began))
     failed = [part for part in parts if part.code != 0]
     if chosen.times > 1:
-        print(f"passed: {len(parts) - len(failed)} of {len(parts)}; what each said: {LOGS.relative_to(ROOT)}/")
+        print(
+            f"passed: {len(parts) - len(failed)} of {len(parts)}; what each said: {LOGS.relative_to(ROOT)}/"
+        )
     return 1 if failed else 0
 
 

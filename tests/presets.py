@@ -19,7 +19,11 @@ _OWN = ("cpubench", "rambench", "diskbench", "netbench")
 
 def short(name: str) -> list[str]:
     """Words for --config beside a preset's own file, so that it ends soon. HPL needs a second to solve anything."""
-    return ["repetitions=1", "reference_repetitions=1", f"scale={0.25 if name == 'quick' else 0.0001}"]
+    return [
+        "repetitions=1",
+        "reference_repetitions=1",
+        f"scale={0.25 if name == 'quick' else 0.0001}",
+    ]
 
 
 def missing(without: Collection[str] = ()) -> set[str]:
@@ -28,11 +32,15 @@ def missing(without: Collection[str] = ()) -> set[str]:
         name
         for name, tool in REGISTRY.items()
         if name not in _OWN
-        and not any(shutil.which(program) and program not in without for program in tool.executables)
+        and not any(
+            shutil.which(program) and program not in without for program in tool.executables
+        )
     }
 
 
-def assert_whole(results: Path, records: Mapping[str, Mapping[str, Any]], without: Collection[str] = ()) -> None:
+def assert_whole(
+    results: Path, records: Mapping[str, Mapping[str, Any]], without: Collection[str] = ()
+) -> None:
     """Report and page are there; every planned cell has a record, and what is missing is named, and nothing else is."""
     assert (results / "report.pdf").read_bytes().startswith(b"%PDF")
     assert (results / "report.html").exists()

@@ -100,7 +100,9 @@ def call(
         raise GuestError(reason)
     directory = directory.resolve()
     if any(letter.isspace() or letter in "\"'," for letter in str(directory)):
-        raise GuestError(f"a guest's folder may have no blanks, quotes or commas in its name: {directory}")
+        raise GuestError(
+            f"a guest's folder may have no blanks, quotes or commas in its name: {directory}"
+        )
     return _call(directory, function, argument, limit_s, machine, modules, path, shown)
 
 
@@ -117,7 +119,11 @@ def _call(
     (directory / "order.json").write_text(json.dumps({"function": function, "argument": argument}))
     (directory / "result.json").unlink(missing_ok=True)
     if machine is None:
-        own, load, environment = usermode.OWN, usermode.load(modules), usermode.environment(directory)
+        own, load, environment = (
+            usermode.OWN,
+            usermode.load(modules),
+            usermode.environment(directory),
+        )
         argv = usermode.argv(directory)
     else:
         own, load, environment = emulated.OWN, ":", dict(os.environ)
@@ -133,7 +139,9 @@ def _call(
     return answer["result"]
 
 
-def _prepare(directory: Path, own: str, load: str, path: Sequence[Path], shown: Sequence[Path]) -> None:
+def _prepare(
+    directory: Path, own: str, load: str, path: Sequence[Path], shown: Sequence[Path]
+) -> None:
     """What ``init`` reads. A folder that its tmpfs on /tmp and /run would hide is mounted again, read-only."""
     init = directory / "init"
     shutil.copyfile(Path(__file__).with_name("init"), init)
@@ -141,7 +149,9 @@ def _prepare(directory: Path, own: str, load: str, path: Sequence[Path], shown: 
     python_path = [str(one) for one in (ROOT, ROOT / "src", *path)]
     folders: list[Path] = [ROOT, Path(sys.prefix), Path(sys.base_prefix), *path, *shown]
     seen = {str(one.resolve()) for one in folders}
-    hidden = sorted(one for one in seen if one.startswith(("/tmp/", "/run/")) and one != str(directory))  # noqa: S108
+    hidden = sorted(
+        one for one in seen if one.startswith(("/tmp/", "/run/")) and one != str(directory)
+    )  # noqa: S108
     settings = {
         "PATH": f"{Path(sys.executable).parent}:{common.SYSTEM_PATH}",
         "PYTHONPATH": ":".join(python_path),
@@ -150,12 +160,18 @@ def _prepare(directory: Path, own: str, load: str, path: Sequence[Path], shown: 
         "LANG": "C.UTF-8",
     }
     lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.items()]
-    lines += [f"PYTHON={shlex.quote(sys.executable)}", f"own() {{ {own}; }}", f"load() {{ {load}; }}"]
+    lines += [
+        f"PYTHON={shlex.quote(sys.executable)}",
+        f"own() {{ {own}; }}",
+        f"load() {{ {load}; }}",
+    ]
     lines += ["shown() {", *(f"    show {shlex.quote(one)}" for one in hidden), "    :", "}"]
     (directory / "settings").write_text("\n".join(lines) + "\n")
 
 
-def _boot(argv: Sequence[str], environment: Mapping[str, str], directory: Path, limit_s: float) -> str:
+def _boot(
+    argv: Sequence[str], environment: Mapping[str, str], directory: Path, limit_s: float
+) -> str:
     """Until it has powered off; the last lines of its console. Errors: GuestError after the deadline."""
     console = directory / "console"
     with (
@@ -172,7 +188,9 @@ def _boot(argv: Sequence[str], environment: Mapping[str, str], directory: Path, 
         try:
             process.wait(limit_s)
         except subprocess.TimeoutExpired:
-            raise GuestError(f"the guest did not end within {limit_s:g} s{_tail(console)}") from None
+            raise GuestError(
+                f"the guest did not end within {limit_s:g} s{_tail(console)}"
+            ) from None
         finally:
             if process.stdin is not None:
                 process.stdin.close()

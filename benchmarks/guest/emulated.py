@@ -22,7 +22,14 @@ from benchmarks.guest.common import GuestError
 from benchmarks.guest.cpio import archive
 
 PROGRAM = "qemu-system-x86_64"
-NEEDED = {PROGRAM: "qemu-system-x86", "depmod": "kmod", "ip": "iproute2", "gcc": "gcc", "apt-get": "apt", "tar": "tar"}
+NEEDED = {
+    PROGRAM: "qemu-system-x86",
+    "depmod": "kmod",
+    "ip": "iproute2",
+    "gcc": "gcc",
+    "apt-get": "apt",
+    "tar": "tar",
+}
 PACKAGE = "linux-image-amd64"
 BUILD = Path(__file__).resolve().parents[2] / "build" / "guest"
 OWN = 'mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 guest "$GUEST"'
@@ -64,7 +71,9 @@ class Machine:
     def argv(self) -> list[str]:
         """qemu's options. Errors: GuestError when nodes cannot have equal shares."""
         if self.cpus % self.nodes or self.memory_mib % self.nodes:
-            raise GuestError(f"{self.cpus} CPUs and {self.memory_mib} MiB are not shared evenly by {self.nodes} nodes")
+            raise GuestError(
+                f"{self.cpus} CPUs and {self.memory_mib} MiB are not shared evenly by {self.nodes} nodes"
+            )
         parts = f"sockets={self.sockets},dies={self.dies},cores={self.cores},threads={self.threads}"
         words = ["-m", str(self.memory_mib), "-smp", f"{self.cpus},{parts}", "-cpu", self.cpu]
         share = self.cpus // self.nodes
@@ -81,7 +90,15 @@ def argv(directory: Path, machine: Machine, modules: Sequence[str]) -> list[str]
     (directory / "initrd").write_bytes(_initial_files(root, directory, modules))
     words = [shutil.which(PROGRAM, path=common.SYSTEM_PATH) or PROGRAM, *machine.argv()]
     words += ["-accel", "kvm"] if _has_kvm() else []
-    words += ["-accel", "tcg,tb-size=256", "-M", "q35", "-nodefaults", "-no-user-config", "-no-reboot"]
+    words += [
+        "-accel",
+        "tcg,tb-size=256",
+        "-M",
+        "q35",
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+    ]
     words += ["-display", "none", "-serial", "stdio", "-kernel", str(_one(root, "boot/vmlinuz-*"))]
     words += ["-initrd", str(directory / "initrd")]
     words += ["-append", f"console=ttyS0 quiet panic=-1 GUEST={directory}"]
@@ -94,7 +111,9 @@ def argv(directory: Path, machine: Machine, modules: Sequence[str]) -> list[str]
 def _has_kvm() -> bool:
     """In a virtual machine /dev/kvm may be there without the CPU that it needs, and a guest then never starts."""
     flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool({"vmx", "svm"} & set(flags[1].split() if flags else ()))
+    return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(
+        {"vmx", "svm"} & set(flags[1].split() if flags else ())
+    )
 
 
 def kernel() -> Path:
@@ -110,14 +129,24 @@ def kernel() -> Path:
             return root
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
-        found = re.findall(r"Depends: (linux-image-\S+)", _run("apt-cache", "depends", PACKAGE, cwd=root))
+        found = re.findall(
+            r"Depends: (linux-image-\S+)", _run("apt-cache", "depends", PACKAGE, cwd=root)
+        )
         if not found:
-            raise GuestError(f"no kernel for the emulated machine: apt knows no {PACKAGE}; try apt-get update")
-        _run("apt-get", "download", "--quiet=2", "-o", "APT::Sandbox::User=root", found[0], cwd=root)
+            raise GuestError(
+                f"no kernel for the emulated machine: apt knows no {PACKAGE}; try apt-get update"
+            )
+        _run(
+            "apt-get", "download", "--quiet=2", "-o", "APT::Sandbox::User=root", found[0], cwd=root
+        )
         package = _one(root, "*.deb")
-        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as whole:
+        with subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE
+        ) as whole:
             words = ["tar", "--extract", "--wildcards", "--no-same-owner", *KEPT]
-            subprocess.run(words, cwd=root, stdin=whole.stdout, stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(
+                words, cwd=root, stdin=whole.stdout, stderr=subprocess.DEVNULL, check=False
+            )
         package.unlink()
         if not (root / "lib").exists():
             # Debian 13 packs the modules below usr/lib; depmod, and what a guest sees, have them below lib.
@@ -129,9 +158,13 @@ def kernel() -> Path:
 
 def _run(*words: str, cwd: Path) -> str:
     program = shutil.which(words[0], path=common.SYSTEM_PATH) or words[0]
-    done = subprocess.run([program, *words[1:]], cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, *words[1:]], cwd=cwd, capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        last = (
+            done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
+        ).splitlines()[-1]
         raise GuestError(f"no kernel for the emulated machine: {words[0]}: {last}")
     return done.stdout
 
@@ -158,7 +191,9 @@ def _initial_files(root: Path, directory: Path, modules: Sequence[str]) -> bytes
     files = {"init": stage.read_bytes()}
     for number, path in enumerate(_ordered(_one(root, "lib/modules/*"), (*BOOT_MODULES, *modules))):
         content = path.read_bytes()
-        files[f"modules/{number:02}"] = lzma.decompress(content) if path.suffix == ".xz" else content
+        files[f"modules/{number:02}"] = (
+            lzma.decompress(content) if path.suffix == ".xz" else content
+        )
     return archive(files)
 
 
@@ -167,8 +202,14 @@ def _ordered(folder: Path, modules: Sequence[str]) -> list[Path]:
     needs = {}
     for line in (folder / "modules.dep").read_text().splitlines():
         name, _, others = line.partition(":")
-        needs[Path(name).name.partition(".")[0].replace("-", "_")] = [*reversed(others.split()), name]
-    built_in = {Path(line).stem.replace("-", "_") for line in (folder / "modules.builtin").read_text().splitlines()}
+        needs[Path(name).name.partition(".")[0].replace("-", "_")] = [
+            *reversed(others.split()),
+            name,
+        ]
+    built_in = {
+        Path(line).stem.replace("-", "_")
+        for line in (folder / "modules.builtin").read_text().splitlines()
+    }
     files: dict[str, None] = {}
     for module in modules:
         if module in needs:

@@ -24,14 +24,23 @@ def load(modules: Sequence[str]) -> str:
     if not modules:
         return ":"
     folder = "mkdir -p /run/modules/lib && ln -s " + MODULES + " /run/modules/lib/modules"
-    return f"{folder} && for module in {' '.join(modules)}; do modprobe -d /run/modules $module; done"
+    return (
+        f"{folder} && for module in {' '.join(modules)}; do modprobe -d /run/modules $module; done"
+    )
 
 
 def argv(directory: Path) -> list[str]:
     return [
         shutil.which(PROGRAM, path=common.SYSTEM_PATH) or PROGRAM,
         *("rootfstype=hostfs", "rootflags=/", "ro", f"init={directory}/init", f"GUEST={directory}"),
-        *(f"mem={MEMORY_MIB}M", f"uml_dir={directory}/", "umid=uml", "con=null", "con0=fd:0,fd:1", "quiet"),
+        *(
+            f"mem={MEMORY_MIB}M",
+            f"uml_dir={directory}/",
+            "umid=uml",
+            "con=null",
+            "con0=fd:0,fd:1",
+            "quiet",
+        ),
     ]
 
 
@@ -45,7 +54,12 @@ def environment(directory: Path) -> dict[str, str]:
     )  # fmt: skip
     if done.returncode:
         raise GuestError(f"{source.name} cannot be compiled: {done.stderr.strip()}")
-    return {**os.environ, "TMPDIR": str(_memory_folder(directory)), "HOME": str(directory), "LD_PRELOAD": str(library)}
+    return {
+        **os.environ,
+        "TMPDIR": str(_memory_folder(directory)),
+        "HOME": str(directory),
+        "LD_PRELOAD": str(library),
+    }
 
 
 def _memory_folder(directory: Path) -> Path:

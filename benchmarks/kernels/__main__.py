@@ -42,11 +42,21 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--only", metavar="TEXT", action="append", default=[], help=f"{', '.join(GROUPS)}, or rows whose"
                         " name begins so: 'cpu', 'memory LAT', 'disk RR'; may be repeated")  # fmt: skip
-    parser.add_argument("--pairs", type=int, default=FEWEST, metavar="N", help=f"pairs per row, {FEWEST} or more")
     parser.add_argument(
-        "--seconds", type=float, default=0.5, metavar="S", help="of one run, where a tool lets us choose"
+        "--pairs", type=int, default=FEWEST, metavar="N", help=f"pairs per row, {FEWEST} or more"
     )
-    parser.add_argument("--quick", action="store_true", help="the telling rows only: some minutes instead of an hour")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=0.5,
+        metavar="S",
+        help="of one run, where a tool lets us choose",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="the telling rows only: some minutes instead of an hour",
+    )
     parser.add_argument("--preset", metavar="NAME", help="the cpu and memory cells of a preset, e.g. quick, instead of the"
                         " rows of this benchmark")  # fmt: skip
     parser.add_argument("--settle", type=float, default=0.0, metavar="S",
@@ -57,13 +67,19 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
                         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     parser.add_argument("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
-    parser.add_argument("--out", type=Path, default=Path("results/bench-kernels"), metavar="DIRECTORY")
     parser.add_argument(
-        "--list", action="store_true", help="name the rows and how long they will take, measure nothing"
+        "--out", type=Path, default=Path("results/bench-kernels"), metavar="DIRECTORY"
+    )
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="name the rows and how long they will take, measure nothing",
     )
     chosen = parser.parse_args(words)
     if chosen.pairs < FEWEST:
-        parser.error(f"--pairs {chosen.pairs}: at least {FEWEST} are needed to say anything of a median")
+        parser.error(
+            f"--pairs {chosen.pairs}: at least {FEWEST} are needed to say anything of a median"
+        )
     if chosen.seconds <= 0:
         parser.error(f"--seconds {chosen.seconds:g}: give a time above 0, e.g. 0.5")
     return chosen
@@ -73,18 +89,31 @@ def select(rows: Sequence[Row], only: Sequence[str], quick: bool) -> list[Row]:
     """The rows asked for. Errors: Unavailable when a word of ``only`` fits none."""
     for word in only:
         if not any(f"{row.group} {row.name}".startswith(word) for row in rows):
-            raise Unavailable(f"--only {word!r} fits no row: use {', '.join(GROUPS)}, or see --list")
-    named = [row for row in rows if not only or any(f"{row.group} {row.name}".startswith(word) for word in only)]
+            raise Unavailable(
+                f"--only {word!r} fits no row: use {', '.join(GROUPS)}, or see --list"
+            )
+    named = [
+        row
+        for row in rows
+        if not only or any(f"{row.group} {row.name}".startswith(word) for word in only)
+    ]
     return [row for row in named if row.quick or not quick]
 
 
 def expected_seconds(rows: Sequence[Row], turns: int) -> float:
     """Expected time: each cell of a bundle once per turn."""
-    cells = {(row.bundle, cell.spec(), row.route): cell for row in rows for cell in (row.ours, row.reference) if cell}
+    cells = {
+        (row.bundle, cell.spec(), row.route): cell
+        for row in rows
+        for cell in (row.ours, row.reference)
+        if cell
+    }
     return turns * sum(REGISTRY[cell.instrument].estimate(cell).seconds for cell in cells.values())
 
 
-def measure(runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, lines: list[Line]) -> None:
+def measure(
+    runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, lines: list[Line]
+) -> None:
     """All rows, bundle by bundle, into ``lines``; progress on stderr. A peak that others kept the kernel from is no pair:
     there are more turns then.
     """
@@ -109,10 +138,14 @@ def measure(runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, li
                 if not wrong.startswith("n/a"):
                     line.pairs.append(pair)
         ratios = ", ".join(
-            f"{line.row.against} {found.ratio:.3f}" if (found := line.comparison) else f"{line.row.against} {line.note}"
+            f"{line.row.against} {found.ratio:.3f}"
+            if (found := line.comparison)
+            else f"{line.row.against} {line.note}"
             for line in own
         )
-        print(f"{bundle}: {ratios} ({time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True)
+        print(
+            f"{bundle}: {ratios} ({time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True
+        )
 
 
 def _spoiled(line: Line, turns: int) -> bool:
@@ -133,20 +166,27 @@ def main() -> int:
     cpus = facts["limits"]["cpus_allowed"]
     small = not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(encoding="ascii")
     if chosen.preset:
-        found = presets.rows(chosen.preset, topology.read(Host(), cpus), cpus, facts["limits"]["memory_bytes"])
+        found = presets.rows(
+            chosen.preset, topology.read(Host(), cpus), cpus, facts["limits"]["memory_bytes"]
+        )
     else:
         found = pairs.rows(Plan(chosen.seconds, len(cpus), small))
     rows = select(found, chosen.only, chosen.quick)
     if chosen.list:
         for row in rows:
             print(f"{row.group} {row.name}: against {row.against}, {row.target}")
-    print(f"{len(rows)} rows, about {expected_seconds(rows, chosen.pairs) / 60:.0f} minutes", file=sys.stderr)
+    print(
+        f"{len(rows)} rows, about {expected_seconds(rows, chosen.pairs) / 60:.0f} minutes",
+        file=sys.stderr,
+    )
     if chosen.list:
         return 0
     paths = {"pmbw": chosen.pmbw} if chosen.pmbw else {}
     short = facts_in_short(facts)
     with ExitStack() as stack:
-        runner = Runner(chosen.kernels, chosen.scratch, facts, paths, per_cpu_time=chosen.per_cpu_time)
+        runner = Runner(
+            chosen.kernels, chosen.scratch, facts, paths, per_cpu_time=chosen.per_cpu_time
+        )
         if any(row.route == "namespaces" for row in rows):
             try:
                 runner.namespaces = stack.enter_context(namespaces.joined())
@@ -166,7 +206,10 @@ def main() -> int:
     write_text(folder / "summary.csv", table.summary_csv(lines, short))
     write_text(folder / "pairs.csv", table.pairs_csv(lines))
     write_text(folder / "table.md", text)
-    write_text(folder / "machine.json", json.dumps({**facts, "bench_tools": tools}, indent=1, sort_keys=True) + "\n")
+    write_text(
+        folder / "machine.json",
+        json.dumps({**facts, "bench_tools": tools}, indent=1, sort_keys=True) + "\n",
+    )
     print(text)
     print(table.legend(lines))
     print(", ".join(f"{key} {value}" for key, value in {**short, **tools}.items()))

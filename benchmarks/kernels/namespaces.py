@@ -42,7 +42,9 @@ class Namespaces:
         values = {"address": SERVER, "port": str(PORT), "key": secrets.token_hex(16)}
         with execute.start(self.inside(self.server, server), folder, values) as process:
             if not pair.listens(process, PORT):
-                raise MeasurementError("no-listening", program=server.argv[0], said=execute.last_lines(folder))
+                raise MeasurementError(
+                    "no-listening", program=server.argv[0], said=execute.last_lines(folder)
+                )
             yield values
 
 
@@ -62,7 +64,20 @@ def joined() -> Iterator[Namespaces]:
             _ip("netns", "add", name)
             stack.callback(_remove, name)
         link, peer = f"pm{os.getpid()}a", f"pm{os.getpid()}b"
-        _ip("link", "add", link, "netns", names.client, "type", "veth", "peer", "name", peer, "netns", names.server)
+        _ip(
+            "link",
+            "add",
+            link,
+            "netns",
+            names.client,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            peer,
+            "netns",
+            names.server,
+        )
         for name, device, address in ((names.client, link, CLIENT), (names.server, peer, SERVER)):
             _ip("-n", name, "address", "add", f"{address}/30", "dev", device)
             _ip("-n", name, "link", "set", device, "up")
@@ -73,7 +88,9 @@ def joined() -> Iterator[Namespaces]:
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Unavailable(f"ip {' '.join(arguments)}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+        raise Unavailable(
+            f"ip {' '.join(arguments)}: {done.stderr.strip() or f'exit code {done.returncode}'}"
+        )
 
 
 def _remove(name: str) -> None:

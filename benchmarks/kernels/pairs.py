@@ -51,14 +51,21 @@ class Row:
     @property
     def name(self) -> str:
         """``RS block 1KiB x2``."""
-        parts = [self.ours.workload, self.ours.variant or ("pool" if self.ours.options.get("pool") else "")]
+        parts = [
+            self.ours.workload,
+            self.ours.variant or ("pool" if self.ours.options.get("pool") else ""),
+        ]
         parts += [format_size(self.ours.block)] if self.ours.block else []
         parts += [str(self.ours.options["isa"])] if self.ours.options.get("isa") else []
         parts += [str(self.ours.options["store"])] if self.ours.options.get("store") else []
         parts += (
-            ["small-pages"] if self.ours.subsystem == "disk" and self.ours.options.get("huge_pages") is False else []
+            ["small-pages"]
+            if self.ours.subsystem == "disk" and self.ours.options.get("huge_pages") is False
+            else []
         )
-        return " ".join([*(part for part in parts if part), f"x{self.ours.concurrency}", self.route]).rstrip()
+        return " ".join(
+            [*(part for part in parts if part), f"x{self.ours.concurrency}", self.route]
+        ).rstrip()
 
     @property
     def against(self) -> str:
@@ -85,11 +92,24 @@ class Plan:
 
 def rows(plan: Plan) -> list[Row]:
     """All rows, group by group."""
-    return [*_cpu(plan), *_memory(plan), *_latency(plan), *_disk(plan), *_depths(plan), *_network(plan)]
+    return [
+        *_cpu(plan),
+        *_memory(plan),
+        *_latency(plan),
+        *_disk(plan),
+        *_depths(plan),
+        *_network(plan),
+    ]
 
 
 def _cell(
-    subsystem: str, instrument: str, workload: str, variant: str, block: int | None, concurrency: int, **options: Scalar
+    subsystem: str,
+    instrument: str,
+    workload: str,
+    variant: str,
+    block: int | None,
+    concurrency: int,
+    **options: Scalar,
 ) -> Cell:
     return Cell(subsystem, instrument, workload, variant, block, concurrency, "any", 0, options)
 
@@ -107,7 +127,9 @@ def _cpu(plan: Plan) -> Iterator[Row]:
             plain = replace(ours, options={**ours.options, "isa": "scalar"})
             yield Row(plain, None, "clock", Target(0.95, 1.05), bundle=bundle, quick=quick)
             if workload in ("DP", "FP32"):
-                likwid = _cell("cpu", "likwid-bench", workload, "", None, threads, seconds=plan.seconds)
+                likwid = _cell(
+                    "cpu", "likwid-bench", workload, "", None, threads, seconds=plan.seconds
+                )
                 yield Row(ours, likwid, "rate", AS_MUCH, bundle=bundle, quick=workload == "DP")
             if workload == "DP":
                 hpl = _cell("cpu", "hpl", "DP", "", None, threads, budget_s=8.0)
@@ -115,32 +137,81 @@ def _cpu(plan: Plan) -> Iterator[Row]:
 
 
 def _memory(plan: Plan) -> Iterator[Row]:
-    def cell(instrument: str, workload: str, variant: str, block: int, threads: int, **more: Scalar) -> Cell:
+    def cell(
+        instrument: str, workload: str, variant: str, block: int, threads: int, **more: Scalar
+    ) -> Cell:
         pool = {"pool": POOL} if variant == "pool" else {}
-        return _cell("memory", instrument, workload, variant, block, threads, seconds=plan.seconds, **pool, **more)
+        return _cell(
+            "memory",
+            instrument,
+            workload,
+            variant,
+            block,
+            threads,
+            seconds=plan.seconds,
+            **pool,
+            **more,
+        )
 
     for block in (KIB, MIB, 10 * MIB):
         for threads in plan.threads(1, 2):
             for workload in ("RS", "WS"):
-                for tool, routine in (("pmbw", "UnrollLoop"), ("pmbw", "SimpleLoop"), ("likwid-bench", "")):
+                for tool, routine in (
+                    ("pmbw", "UnrollLoop"),
+                    ("pmbw", "SimpleLoop"),
+                    ("likwid-bench", ""),
+                ):
                     ours = cell("rambench", workload, "block", block, threads)
                     theirs = cell(tool, workload, "block", block, threads)
                     bundle = f"memory {workload} {block} {threads}"
-                    yield Row(ours, theirs, "throughput", AS_MUCH, "", bundle, routine, quick=block < 10 * MIB)
-            ours, theirs = (cell(tool, "RWS", "block", block, threads) for tool in ("rambench", "likwid-bench"))
-            yield Row(ours, theirs, "throughput", AS_MUCH, bundle=f"memory RWS {block} {threads}", quick=block == KIB)
+                    yield Row(
+                        ours,
+                        theirs,
+                        "throughput",
+                        AS_MUCH,
+                        "",
+                        bundle,
+                        routine,
+                        quick=block < 10 * MIB,
+                    )
+            ours, theirs = (
+                cell(tool, "RWS", "block", block, threads) for tool in ("rambench", "likwid-bench")
+            )
+            yield Row(
+                ours,
+                theirs,
+                "throughput",
+                AS_MUCH,
+                bundle=f"memory RWS {block} {threads}",
+                quick=block == KIB,
+            )
     for threads in plan.threads(1, 2):
         for workload in ("WS", "RWS"):
             for store in ("streaming", "temporal"):
                 ours, theirs = (
-                    cell(tool, workload, "pool", MIB, threads, store=store) for tool in ("rambench", "likwid-bench")
+                    cell(tool, workload, "pool", MIB, threads, store=store)
+                    for tool in ("rambench", "likwid-bench")
                 )
                 bundle = f"memory {workload} pool {store} {threads}"
-                yield Row(ours, theirs, "throughput", AS_MUCH, bundle=bundle, quick=threads == 1 and workload == "RWS")
+                yield Row(
+                    ours,
+                    theirs,
+                    "throughput",
+                    AS_MUCH,
+                    bundle=bundle,
+                    quick=threads == 1 and workload == "RWS",
+                )
         # Blocks of 1 KiB are too small for the C library to stream them.
         ours = cell("rambench", "RWR", "pool", KIB, threads, store="temporal")
         theirs = cell("rambench", "RWR", "pool", KIB, threads, store="libc")
-        yield Row(ours, theirs, "throughput", AS_MUCH, bundle=f"memory RWR pool {threads}", quick=threads == 1)
+        yield Row(
+            ours,
+            theirs,
+            "throughput",
+            AS_MUCH,
+            bundle=f"memory RWR pool {threads}",
+            quick=threads == 1,
+        )
 
 
 def _latency(plan: Plan) -> Iterator[Row]:
@@ -161,10 +232,15 @@ def _disk(plan: Plan) -> Iterator[Row]:
             iozone = _cell("disk", "iozone", "ALL", "psync", record, threads, size=size)
             for workload in ("RS", "WS", "RR", "WR"):
                 ours, fio = (
-                    _cell("disk", tool, workload, "psync", record, threads, **amount) for tool in ("diskbench", "fio")
+                    _cell("disk", tool, workload, "psync", record, threads, **amount)
+                    for tool in ("diskbench", "fio")
                 )
                 # fio's buffers lie in small pages; of one page all buffers are alike.
-                alike = ours if record == 4 * KIB else replace(ours, options={**ours.options, "huge_pages": False})
+                alike = (
+                    ours
+                    if record == 4 * KIB
+                    else replace(ours, options={**ours.options, "huge_pages": False})
+                )
                 quick = record == 4 * KIB and threads == 1
                 yield Row(alike, fio, "throughput", Target(0.98, 1.02), bundle=bundle, quick=quick)
                 if alike != ours:
@@ -175,33 +251,58 @@ def _disk(plan: Plan) -> Iterator[Row]:
 
 
 def _depths(plan: Plan) -> Iterator[Row]:
-    amount: dict[str, Scalar] = {"size": 256 * MIB, "seconds": max(1.0, plan.seconds), "warmup": 0.0}
+    amount: dict[str, Scalar] = {
+        "size": 256 * MIB,
+        "seconds": max(1.0, plan.seconds),
+        "warmup": 0.0,
+    }
     for workload in ("RR", "WR"):
         for depth in (1, 4, 16, 64):
             ours, fio = (
                 _cell("disk", tool, workload, f"io_uring-qd{depth}", 4 * KIB, 1, **amount)
                 for tool in ("diskbench", "fio")
             )
-            yield Row(ours, fio, "throughput", AS_MUCH, bundle=f"disk depth {workload} {depth}", quick=depth == 16)
+            yield Row(
+                ours,
+                fio,
+                "throughput",
+                AS_MUCH,
+                bundle=f"disk depth {workload} {depth}",
+                quick=depth == 16,
+            )
 
 
 def _network(plan: Plan) -> Iterator[Row]:
     def cell(tool: str, workload: str, variant: str, message: int, streams: int) -> Cell:
         # iperf3 and qperf take whole seconds; neither side warms up.
         seconds = float(max(1, round(plan.seconds)))
-        return _cell("network", tool, workload, variant, message, streams, seconds=seconds, warmup=0.0)
+        return _cell(
+            "network", tool, workload, variant, message, streams, seconds=seconds, warmup=0.0
+        )
 
     for route in ("loopback", "namespaces"):
         for message in (KIB, 32 * KIB):
             for streams in (1, 2, 4, 8):
-                ours, theirs = (cell(tool, "TCP", "", message, streams) for tool in ("netbench", "iperf3"))
+                ours, theirs = (
+                    cell(tool, "TCP", "", message, streams) for tool in ("netbench", "iperf3")
+                )
                 bundle = f"network TCP {message} {streams} {route}"
                 yield Row(ours, theirs, "throughput", AS_MUCH, route, bundle, quick=streams == 1)
         theirs = cell("iperf3", "UDP", "", KIB, 1)
         for variant, target in (("", AS_MUCH), ("gso", Target(low=10.0))):
             ours = cell("netbench", "UDP", variant, KIB, 1)
-            yield Row(ours, theirs, "throughput", target, route, f"network UDP {route}", quick=route == "loopback")
+            yield Row(
+                ours,
+                theirs,
+                "throughput",
+                target,
+                route,
+                f"network UDP {route}",
+                quick=route == "loopback",
+            )
         for workload in ("LAT-TCP", "LAT-UDP"):
             ours, theirs = (cell(tool, workload, "", 1, 1) for tool in ("netbench", "qperf"))
             bundle = f"network {workload} {route}"
-            yield Row(ours, theirs, "latency", Target(high=1.0), route, bundle, quick=route == "loopback")
+            yield Row(
+                ours, theirs, "latency", Target(high=1.0), route, bundle, quick=route == "loopback"
+            )

@@ -29,7 +29,11 @@ def rows(name: str, cpu_locations: Topology, cpus: list[int], memory: int) -> li
     if not path.is_file():
         known = ", ".join(sorted(one.stem for one in PRESETS.glob("*.yaml")))
         raise Unavailable(f"--preset {name!r} is none: choose one of {known}")
-    cells = [cell for cell in plan.make(yamlfile.read(path)).cells if cell.repetition == 0 and cell.subsystem in GROUPS]
+    cells = [
+        cell
+        for cell in plan.make(yamlfile.read(path)).cells
+        if cell.repetition == 0 and cell.subsystem in GROUPS
+    ]
     return list(_beside([resolve_cell(cell, cpu_locations, cpus, memory) for cell in cells]))
 
 
@@ -37,7 +41,13 @@ def _beside(cells: Sequence[Cell]) -> Iterator[Row]:
     for ours in cells:
         if REGISTRY[ours.instrument].reference:
             continue
-        metric = "rate" if ours.subsystem == "cpu" else "latency" if ours.workload == "LAT" else "throughput"
+        metric = (
+            "rate"
+            if ours.subsystem == "cpu"
+            else "latency"
+            if ours.workload == "LAT"
+            else "throughput"
+        )
         target = Target(0.95, 1.05) if metric == "latency" else AS_MUCH
         bundle = f"{ours.subsystem} {ours.point}"
         if ours.subsystem == "cpu":

@@ -54,7 +54,11 @@ class Pair:
         if self.ours is None or self.reference is None:
             return None
         ratio = self.ours / self.reference
-        return ratio / (self.had / self.theirs_had) if self.per_cpu_time and self.had and self.theirs_had else ratio
+        return (
+            ratio / (self.had / self.theirs_had)
+            if self.per_cpu_time and self.had and self.theirs_had
+            else ratio
+        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,11 @@ class Comparison:
 def compare(pairs: Sequence[Pair]) -> Comparison | None:
     """The comparison over all pairs, None when no pair has a ratio."""
     found = [(one, one.ratio) for one in pairs if one.ratio is not None]
-    whole = [(one.ours, one.reference) for one, _ in found if one.ours is not None and one.reference is not None]
+    whole = [
+        (one.ours, one.reference)
+        for one, _ in found
+        if one.ours is not None and one.reference is not None
+    ]
     if not whole:
         return None
     ratios = [ratio for _, ratio in found]

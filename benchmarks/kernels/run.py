@@ -44,7 +44,9 @@ class Run:
     def value(self, row: Row) -> float | None:
         """The value a row asks for, None when the run failed."""
         if row.routine:
-            return next((value for name, value in self.routines.items() if name.endswith(row.routine)), None)
+            return next(
+                (value for name, value in self.routines.items() if name.endswith(row.routine)), None
+            )
         found = self.of(row.ours, row.metric)
         return None if found is None else found.value
 
@@ -85,7 +87,9 @@ class Runner:
         """The program of an instrument. Errors: Unavailable."""
         if name not in self.tools:
             instrument = REGISTRY[name]
-            self.tools[name] = instrument.find(instrument.locate(self.kernels, self.paths.get(name)))
+            self.tools[name] = instrument.find(
+                instrument.locate(self.kernels, self.paths.get(name))
+            )
         return self.tools[name]
 
     def run(self, cell: Cell, route: str) -> Run:
@@ -103,7 +107,9 @@ class Runner:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
                     server = (
-                        None if invocation.server is None else pinning.other_end(cell, invocation.server, space.cpus)
+                        None
+                        if invocation.server is None
+                        else pinning.other_end(cell, invocation.server, space.cpus)
                     )
                     if server is not None and names is not None:
                         values = stack.enter_context(names.serving(server, directory))
@@ -118,7 +124,9 @@ class Runner:
                     if done.returncode == NOT_POSSIBLE:
                         raise Unavailable(last_line(done.stderr) or "exit 77")
                     if done.returncode not in command.ok_codes:
-                        raise MeasurementError(f"exit code {done.returncode}{execute.last_lines(folder)}")
+                        raise MeasurementError(
+                            f"exit code {done.returncode}{execute.last_lines(folder)}"
+                        )
                 parsed = instrument.parse(cell, done)
             except (MeasurementError, ParseError) as error:
                 return Run(error=str(error), neighbours=self._neighbours(before))
@@ -126,7 +134,9 @@ class Runner:
             if cell.instrument == "pmbw":
                 results = pmbw.read_results(done.files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
-            return Run(parsed.measurements, routines, neighbours=self._neighbours(before), had=watch.share)
+            return Run(
+                parsed.measurements, routines, neighbours=self._neighbours(before), had=watch.share
+            )
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))
@@ -174,7 +184,9 @@ class Runner:
             had = None if mine is None else mine.details.get("cpu_share", ours.had)
             held_up = mine is not None and mine.details.get("held_up")
             if held_up:
-                return Pair(None, None, ours.neighbours), f"something else used the pipes of {held_up} of its cores"
+                return Pair(
+                    None, None, ours.neighbours
+                ), f"something else used the pipes of {held_up} of its cores"
             return Pair(value, limit, ours.neighbours, had, 1.0, self.per_cpu_time), ours.error
         away = max(ours.neighbours, theirs.neighbours)
         pair = Pair(value, theirs.value(row), away, ours.had, theirs.had, self.per_cpu_time)
@@ -190,7 +202,15 @@ class Runner:
             raise Unavailable("cpubench told no clock")
         cell = row.ours
         limit = limits.for_row(
-            *(cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency, row.metric, self.facts),
+            *(
+                cell.subsystem,
+                cell.workload,
+                cell.variant,
+                cell.block,
+                cell.concurrency,
+                row.metric,
+                self.facts,
+            ),
             clock_hz=sum(seen) / len(seen),
             clock_loaded=bool(under_work),
         )
@@ -201,8 +221,13 @@ class Runner:
 
 def _clocks(mine: Measurement | None, ours: Run) -> tuple[Pair, str]:
     """The clock under the work beside the mean of the clocks before and after it, Hz."""
-    told = [None if mine is None else mine.details.get(f"clock_hz_{when}") for when in ("loaded", "before", "after")]
+    told = [
+        None if mine is None else mine.details.get(f"clock_hz_{when}")
+        for when in ("loaded", "before", "after")
+    ]
     clocks = [float(clock) for clock in told if isinstance(clock, int | float)]
     if len(clocks) < len(told):
-        return Pair(None, None, ours.neighbours), ours.error or "the kernel told no clock under the work"
+        return Pair(
+            None, None, ours.neighbours
+        ), ours.error or "the kernel told no clock under the work"
     return Pair(clocks[0], (clocks[1] + clocks[2]) / 2, ours.neighbours), ours.error

@@ -14,7 +14,12 @@ from peakmark.formatting import significant
 
 # Above this share of the machine used by others a line says so.
 DISTURBED = 0.05
-_SCALES = {"op/s": (1e9, "Gop/s"), "Hz": (1e9, "GHz"), "B/s": (1e9, "GB/s"), "bit/s": (1e9, "Gbit/s")}
+_SCALES = {
+    "op/s": (1e9, "Gop/s"),
+    "Hz": (1e9, "GHz"),
+    "B/s": (1e9, "GB/s"),
+    "bit/s": (1e9, "Gbit/s"),
+}
 _UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s"}
 HEADINGS = (
     "row",
@@ -110,7 +115,10 @@ def markdown(lines: Sequence[Line]) -> str:
         rows = [HEADINGS, *(cells(line) for line in lines if line.row.group == group)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
         text = [
-            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+            "| "
+            + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            + " |"
+            for row in rows
         ]
         text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
         parts.append(f"{group}\n\n" + "\n".join(text) + "\n")
@@ -132,8 +140,29 @@ def legend(lines: Sequence[Line]) -> str:
 
 def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
     """One line per row in SI units, the machine's facts (scalars) repeated in each."""
-    fields = ["group", "row", "workload", "variant", "block", "concurrency", "route", "against", "unit"]
-    fields += ["ours", "reference", "ratio", "minimum", "maximum", "low", "high", "level", "n", "failed"]
+    fields = [
+        "group",
+        "row",
+        "workload",
+        "variant",
+        "block",
+        "concurrency",
+        "route",
+        "against",
+        "unit",
+    ]
+    fields += [
+        "ours",
+        "reference",
+        "ratio",
+        "minimum",
+        "maximum",
+        "low",
+        "high",
+        "level",
+        "n",
+        "failed",
+    ]
     fields += ["target_low", "target_high", "verdict", "others", "had", "theirs_had", "note"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -152,7 +181,15 @@ def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
         numbers: list[Any] = [""] * 8 + [0, len(line.pairs)]
         others: list[Any] = ["", "", ""]
         if found is not None:
-            numbers = [found.ours, found.reference, found.ratio, found.minimum, found.maximum, found.low, found.high]
+            numbers = [
+                found.ours,
+                found.reference,
+                found.ratio,
+                found.minimum,
+                found.maximum,
+                found.low,
+                found.high,
+            ]
             numbers += [found.level, found.n, found.failed]
             others = [found.neighbours, found.had, found.theirs_had]
         end = [row.target.low, row.target.high, str(line.verdict), *others, line.note]
@@ -165,12 +202,32 @@ def pairs_csv(lines: Sequence[Line]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ["group", "row", "against", "pair", "unit", "ours", "reference", "ratio", "others", "had", "theirs_had"]
+        [
+            "group",
+            "row",
+            "against",
+            "pair",
+            "unit",
+            "ours",
+            "reference",
+            "ratio",
+            "others",
+            "had",
+            "theirs_had",
+        ]
     )
     for line in lines:
         for number, one in enumerate(line.pairs):
             name = (line.row.group, line.row.name, line.row.against, number, unit(line.row))
             writer.writerow(
-                [*name, one.ours, one.reference, one.ratio, round(one.neighbours, 4), one.had, one.theirs_had]
+                [
+                    *name,
+                    one.ours,
+                    one.reference,
+                    one.ratio,
+                    round(one.neighbours, 4),
+                    one.had,
+                    one.theirs_had,
+                ]
             )
     return out.getvalue()

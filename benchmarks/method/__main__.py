@@ -31,12 +31,16 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         prog="make bench-method ARGS=...",
         description="Like against like must show no difference; faults put in on purpose must be found and named.",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rows and repetitions: half a minute")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer rows and repetitions: half a minute"
+    )
     parser.add_argument("--only", choices=["same", "faults", "promises"], help="one of the parts")
     parser.add_argument("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
                         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     parser.add_argument("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
-    parser.add_argument("--out", type=Path, default=Path("results/bench-method"), metavar="DIRECTORY")
+    parser.add_argument(
+        "--out", type=Path, default=Path("results/bench-method"), metavar="DIRECTORY"
+    )
     return parser.parse_args(words)
 
 
@@ -47,7 +51,9 @@ def _ended(number: int, _frame: FrameType | None) -> None:
 def main(words: Sequence[str] | None = None) -> int:
     """Exit code 1 when a fault was missed or too many false differences were claimed."""
     chosen = arguments(words)
-    signal.signal(signal.SIGTERM, _ended)  # so that namespaces, control groups and files are removed
+    signal.signal(
+        signal.SIGTERM, _ended
+    )  # so that namespaces, control groups and files are removed
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     started = time.monotonic()
     blocks, repetitions = (1, 6) if chosen.quick else (4, 8)
@@ -62,9 +68,18 @@ def main(words: Sequence[str] | None = None) -> int:
             turned = same.measure(bench, grids, blocks, repetitions)
             every, _, values = same.really(turned)
             counts[f"real campaigns, cells in turn, {many}"] = every
-            counts[f"real campaigns, cells in turn, judged by pair, {many}"] = same.really(turned, turned=True)[0]
-            real.append((f"unchanged campaigns, real ones, cells in turn, {many}", same.failed(turned)))
-            real.append((f"unchanged campaigns, real ones, judged by pair, {many}", same.failed(turned, turned=True)))
+            counts[f"real campaigns, cells in turn, judged by pair, {many}"] = same.really(
+                turned, turned=True
+            )[0]
+            real.append(
+                (f"unchanged campaigns, real ones, cells in turn, {many}", same.failed(turned))
+            )
+            real.append(
+                (
+                    f"unchanged campaigns, real ones, judged by pair, {many}",
+                    same.failed(turned, turned=True),
+                )
+            )
             if not chosen.quick:
                 apart = same.measure_apart(bench, grids, 2, repetitions)
                 every, calm, _ = same.really(apart)
@@ -78,16 +93,28 @@ def main(words: Sequence[str] | None = None) -> int:
                     counts[f"drawn from the real values, {size} against {size}"] = count
             alone = drawn.undisturbed(folder for pair in turned for folder in pair)
             real += [*drawn.warnings(alone, draws), *drawn.campaigns(values, draws)]
-            print(f"like against like: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"like against like: {time.monotonic() - started:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
         for number, fault in enumerate(FAULTS if chosen.only in (None, "faults") else ()):
-            outcomes.append(verdicts.judge_here_or_in_a_guest(bench, fault, number, 4 if chosen.quick else repetitions))
+            outcomes.append(
+                verdicts.judge_here_or_in_a_guest(
+                    bench, fault, number, 4 if chosen.quick else repetitions
+                )
+            )
             print(f"{fault.name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     kept = [*real, *(promises.measure(chosen.quick) if chosen.only in (None, "promises") else [])]
     folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     short = facts_in_short(facts)
     text = "\n\n".join(
         part
-        for part in (counts and table.same(counts), outcomes and table.faults(outcomes), kept and promises.table(kept))
+        for part in (
+            counts and table.same(counts),
+            outcomes and table.faults(outcomes),
+            kept and promises.table(kept),
+        )
         if part
     )
     write_text(folder / "summary.csv", table.to_csv(counts, outcomes, short))

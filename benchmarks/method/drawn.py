@@ -38,9 +38,13 @@ def undisturbed(folders: Iterable[Path]) -> dict[ComparedPoint, list[float]]:
     values: dict[ComparedPoint, list[float]] = defaultdict(list)
     for folder in folders:
         results = Results.read(folder)
-        for row in (row for table in rows.build(results).values() for row in table if row.own is not None):
+        for row in (
+            row for table in rows.build(results).values() for row in table if row.own is not None
+        ):
             point = datasets.point_of(row.table.name, row.table.own.instrument, row.key)
-            values[point] += [one.value for one in row.measured.points if _is_undisturbed(results, row, one)]
+            values[point] += [
+                one.value for one in row.measured.points if _is_undisturbed(results, row, one)
+            ]
     return dict(values)
 
 
@@ -54,8 +58,16 @@ def _is_undisturbed(results: Results, row: judged.Row, point: judged.Repetition)
 
 def quiet(values: Values) -> dict[ComparedPoint, Sequence[float]]:
     """The rows that spread so little over all their values that the machine counts as quiet for them. Values: ``undisturbed``."""
-    summaries = {point: statistics.summarise(list(found)) for point, found in values.items() if len(found) >= LEAST}
-    return {point: values[point] for point, one in summaries.items() if one.cv is not None and one.cv <= spread.QUIET}
+    summaries = {
+        point: statistics.summarise(list(found))
+        for point, found in values.items()
+        if len(found) >= LEAST
+    }
+    return {
+        point: values[point]
+        for point, one in summaries.items()
+        if one.cv is not None and one.cv <= spread.QUIET
+    }
 
 
 def warnings(values: Values, draws: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
@@ -63,7 +75,12 @@ def warnings(values: Values, draws: int, seed: int = 1) -> Iterator[tuple[str, C
     found = quiet(values)
     for n in REPETITIONS:
         lot = np.random.default_rng((seed, n))
-        samples = [_drawn(lot, every, n) for _, every in sorted(found.items()) if len(every) >= n for _ in range(draws)]
+        samples = [
+            _drawn(lot, every, n)
+            for _, every in sorted(found.items())
+            if len(every) >= n
+            for _ in range(draws)
+        ]
         unsure = sum(spread.is_doubtful(one) for one in samples)
         yield f"quiet real rows called unsure, n = {n}", Count(unsure, len(samples))
 

@@ -50,7 +50,10 @@ def _competing(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surround
     with subprocess.Popen([sys.executable, "-c", loop]) as process:
         try:
             path, deadline = Path(f"/proc/{process.pid}/stat"), time.monotonic() + READY_S
-            while int(path.read_text().rpartition(")")[2].split()[11]) < 2 and time.monotonic() < deadline:
+            while (
+                int(path.read_text().rpartition(")")[2].split()[11]) < 2
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.01)
             yield plain
         finally:
@@ -66,12 +69,17 @@ def _cgroup(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Surro
     disks = bench.facts["storage"]["members"] or []
     device = here.read(f"/sys/block/{disks[0]}/dev") if len(disks) == 1 else None
     if os.geteuid() != 0 or device is None:
-        raise Unavailable("a control group that limits the disk needs root, and one disk behind the scratch directory")
+        raise Unavailable(
+            "a control group that limits the disk needs root, and one disk behind the scratch directory"
+        )
     rate = max(1_000_000, int(healthy / 20))
     for version, folder in reversed(allowed.folders(here, "blkio")):
         group = Path(folder) / f"peakmark-{os.getpid()}"
         try:
-            if version == 2 and "io" not in (here.read(f"{folder}/cgroup.subtree_control") or "").split():
+            if (
+                version == 2
+                and "io" not in (here.read(f"{folder}/cgroup.subtree_control") or "").split()
+            ):
                 continue
             group.mkdir()
         except OSError:
@@ -84,7 +92,9 @@ def _cgroup(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Surro
         finally:
             _remove_group(group)
         return
-    raise Unavailable("no control group here can limit the disk: neither io (version 2) nor blkio (version 1)")
+    raise Unavailable(
+        "no control group here can limit the disk: neither io (version 2) nor blkio (version 1)"
+    )
 
 
 def _remove_group(group: Path) -> None:
@@ -111,7 +121,9 @@ def _slow_tool(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Su
         f'#!/bin/sh\ncase "$*" in *--name=*) exec {shlex.quote(real)} --rate={rate} "$@" ;; esac\nexec {shlex.quote(real)} "$@"\n'
     )
     path.chmod(0o755)
-    yield Surroundings(plain.environment, {**plain.tools, "fio": str(path)}, plain.cgroups, plain.namespaces)
+    yield Surroundings(
+        plain.environment, {**plain.tools, "fio": str(path)}, plain.cgroups, plain.namespaces
+    )
 
 
 @contextmanager
@@ -120,24 +132,37 @@ def _page_cache(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surroun
     no block device is seen below the scratch directory (overlay, tmpfs): what a device moved is not known there."""
     device = bench.work.stat().st_dev
     if not Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").exists():
-        raise Unavailable(f"no block device is seen below {bench.work}, so bytes that come from a cache cannot be told")
+        raise Unavailable(
+            f"no block device is seen below {bench.work}, so bytes that come from a cache cannot be told"
+        )
     library = bench.work / "strip_direct.so"
     source = Path(__file__).with_name("strip_direct.c")
     try:
         subprocess.run(
-            ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"], check=True, capture_output=True
+            ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"],
+            check=True,
+            capture_output=True,
         )
     except (OSError, subprocess.CalledProcessError) as error:
         raise Unavailable(f"{source.name} cannot be compiled: {error}") from error
-    yield Surroundings({**plain.environment, "LD_PRELOAD": str(library)}, plain.tools, plain.cgroups, plain.namespaces)
+    yield Surroundings(
+        {**plain.environment, "LD_PRELOAD": str(library)},
+        plain.tools,
+        plain.cgroups,
+        plain.namespaces,
+    )
 
 
-def _shaped(*discipline: str) -> Callable[[Bench, Surroundings, float], AbstractContextManager[Surroundings]]:
+def _shaped(
+    *discipline: str,
+) -> Callable[[Bench, Surroundings, float], AbstractContextManager[Surroundings]]:
     @contextmanager
     def put(_: Bench, plain: Surroundings, __: float) -> Iterator[Surroundings]:
         names = plain.namespaces
         if names is None:
-            raise Unavailable("a link of our own needs network namespaces: run as root, with iproute2")
+            raise Unavailable(
+                "a link of our own needs network namespaces: run as root, with iproute2"
+            )
         device = device_of(names)
         _tc(names, "add", "dev", device, "root", *discipline)
         try:
@@ -151,7 +176,10 @@ def _shaped(*discipline: str) -> Callable[[Bench, Surroundings, float], Abstract
 def device_of(names: Namespaces) -> str:
     """Name of the link's end in the client's namespace."""
     listed = subprocess.run(
-        ["ip", "-n", names.client, "-o", "link", "show", "type", "veth"], capture_output=True, text=True, check=True
+        ["ip", "-n", names.client, "-o", "link", "show", "type", "veth"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return listed.stdout.split(":")[1].strip().partition("@")[0]
 
@@ -166,7 +194,13 @@ def _tc(names: Namespaces, *words: str) -> None:
         raise Unavailable(f"{' '.join(words[4:6])}: {done.stderr.strip() or 'tc failed'}")
 
 
-_READ: dict[str, Any] = {"workloads": ["RS"], "concurrency": [1], "blocks": ["1MiB"], "size": "16MiB", "seconds": 0.2}
+_READ: dict[str, Any] = {
+    "workloads": ["RS"],
+    "concurrency": [1],
+    "blocks": ["1MiB"],
+    "size": "16MiB",
+    "seconds": 0.2,
+}
 
 FAULTS = (
     Fault(
@@ -175,17 +209,31 @@ FAULTS = (
         "other programs used",
         _competing,
     ),
-    Fault("disk: limited by a control group", {"disk": [_READ]}, "a cgroup lets this job read", _cgroup),
+    Fault(
+        "disk: limited by a control group",
+        {"disk": [_READ]},
+        "a cgroup lets this job read",
+        _cgroup,
+    ),
     Fault(
         "disk: one of two programs limited (fio --rate)",
         {"disk": [{**_READ, "references": {"fio": {"seconds": 0.3}}}]},
         "they do not measure the same",
         _slow_tool,
     ),
-    Fault("disk: page cache instead of O_DIRECT", {"disk": [_READ]}, "came from or stayed in a cache", _page_cache),
+    Fault(
+        "disk: page cache instead of O_DIRECT",
+        {"disk": [_READ]},
+        "came from or stayed in a cache",
+        _page_cache,
+    ),
     Fault(
         "link: 100 Mbit/s by tc tbf",
-        {"network": [{"workloads": ["TCP"], "concurrency": [1], "blocks": ["32KiB"], "seconds": 0.2}]},
+        {
+            "network": [
+                {"workloads": ["TCP"], "concurrency": [1], "blocks": ["32KiB"], "seconds": 0.2}
+            ]
+        },
         "slowed down on purpose (tbf",
         _shaped("tbf", "rate", "100mbit", "burst", "64kb", "latency", "50ms"),
         between_namespaces=True,
@@ -193,7 +241,11 @@ FAULTS = (
     ),
     Fault(
         "link: 2 ms by tc netem",
-        {"network": [{"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "seconds": 0.2}]},
+        {
+            "network": [
+                {"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "seconds": 0.2}
+            ]
+        },
         "slowed down on purpose (netem",
         _shaped("netem", "delay", "2ms"),
         between_namespaces=True,

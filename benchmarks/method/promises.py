@@ -55,14 +55,21 @@ class Tally:
 
 
 def campaigns(
-    pairs: int, repetitions: int = 6, drift: float = 0.0, change: float = 0.0, turned: bool = False, seed: int = 1
+    pairs: int,
+    repetitions: int = 6,
+    drift: float = 0.0,
+    change: float = 0.0,
+    turned: bool = False,
+    seed: int = 1,
 ) -> Tally:
     """Pairs of campaigns of 110 rows, of which ``change`` makes every eleventh row of the second faster by that share.
 
     drift   how far the machine moves during one campaign, as a share: a random walk, the same for all rows of a table
     turned  measured in turn, each cell of A beside that of B, which of them first by turns; else B wholly after A
     """
-    lot = np.random.default_rng((seed, repetitions, round(1000 * drift), round(1000 * change), turned))
+    lot = np.random.default_rng(
+        (seed, repetitions, round(1000 * drift), round(1000 * change), turned)
+    )
     different = missed = changed = 0
     false = 0.0
     for _ in range(pairs):
@@ -77,17 +84,25 @@ def campaigns(
     return Tally(Count(different, pairs), Count(false, pairs), Count(missed, changed))
 
 
-def _apart(lot: np.random.Generator, repetitions: int, drift: float, change: float) -> tuple[Dataset, Dataset]:
+def _apart(
+    lot: np.random.Generator, repetitions: int, drift: float, change: float
+) -> tuple[Dataset, Dataset]:
     """Two campaigns one after the other; tables move by equal steps from round to round."""
     steps = lot.normal(0, drift / np.sqrt(repetitions), size=(len(TABLES), 2 * repetitions))
     moved = np.cumsum(steps, axis=1)[np.arange(ROWS) % len(TABLES)]
     spreads = 0.002 * 25 ** lot.random(ROWS)
-    return _side(lot, spreads, moved[:, :repetitions]), _side(lot, spreads, moved[:, repetitions:], change)
+    return _side(lot, spreads, moved[:, :repetitions]), _side(
+        lot, spreads, moved[:, repetitions:], change
+    )
 
 
-def _in_turn(lot: np.random.Generator, repetitions: int, drift: float, change: float) -> tuple[Dataset, Dataset]:
+def _in_turn(
+    lot: np.random.Generator, repetitions: int, drift: float, change: float
+) -> tuple[Dataset, Dataset]:
     """Two campaigns measured in turn; the machine moves by equal steps from cell to cell."""
-    walk = np.cumsum(lot.normal(0, drift / np.sqrt(repetitions * ROWS), size=2 * repetitions * ROWS))
+    walk = np.cumsum(
+        lot.normal(0, drift / np.sqrt(repetitions * ROWS), size=2 * repetitions * ROWS)
+    )
     # Row and round -> the two moments at which they are measured, A's first in every other round.
     moments = walk.reshape(repetitions, ROWS, 2).transpose(1, 0, 2)
     moments[:, 1::2] = moments[:, 1::2, ::-1]
@@ -99,7 +114,11 @@ def _in_turn(lot: np.random.Generator, repetitions: int, drift: float, change: f
 
 
 def _side(
-    lot: np.random.Generator, spreads: Values, moved: Values, change: float = 0.0, names: tuple[str, str] = ("", "")
+    lot: np.random.Generator,
+    spreads: Values,
+    moved: Values,
+    change: float = 0.0,
+    names: tuple[str, str] = ("", ""),
 ) -> Dataset:
     """Rows with a spread of their own between 0.2 and 5 %, on a machine that ``moved`` so far, by row and round.
 
@@ -111,12 +130,20 @@ def _side(
     for row in range(ROWS):
         part = row % len(TABLES)
         faster = np.log1p(change) if (row + 1) % FASTER == 0 else 0.0
-        found = tuple(np.exp(lot.normal(faster, spreads[row], size=moved.shape[1]) + moved[row]).tolist())
+        found = tuple(
+            np.exp(lot.normal(faster, spreads[row], size=moved.shape[1]) + moved[row]).tolist()
+        )
         point = ComparedPoint(TABLES[part], INSTRUMENTS[part], "X", "", 0, row + 1, "")
         values[point] = found
-        turns[point] = {place: paired.Turn(value, 100.0 * place, 100.0 * place) for place, value in enumerate(found)}
+        turns[point] = {
+            place: paired.Turn(value, 100.0 * place, 100.0 * place)
+            for place, value in enumerate(found)
+        }
         changes.setdefault(TABLES[part], []).extend(datasets.halves(found))
-    entries = {point: DatasetRow(measured, turns=turns.get(point, {})) for point, measured in values.items()}
+    entries = {
+        point: DatasetRow(measured, turns=turns.get(point, {}))
+        for point, measured in values.items()
+    }
     return Dataset(names[0], entries, bare=False, drift=datasets.drift_of(changes), beside=names[1])
 
 
@@ -135,7 +162,8 @@ def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
     def ended(values: Values) -> Interval:
         every = (sequential_testing.summarise(values[:n], criterion) for n in criterion.counts)
         last = next(
-            (one for one in every if statistics.is_narrow(one, UNTIL)), sequential_testing.summarise(values, criterion)
+            (one for one in every if statistics.is_narrow(one, UNTIL)),
+            sequential_testing.summarise(values, criterion),
         )
         return Interval(last.low, last.high, last.level, last.enough)
 
@@ -144,7 +172,9 @@ def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
         yield name, _missed(rows, ended, (seed, 99, round(1000 * cv)), cv)
 
 
-def _missed(rows: int, interval_of: Callable[[Values], Interval], seed: Sequence[int], spread: float = 0.0) -> Count:
+def _missed(
+    rows: int, interval_of: Callable[[Values], Interval], seed: Sequence[int], spread: float = 0.0
+) -> Count:
     """Of rows of 30 lognormal values with that coefficient of variation; without it each row has another, of 1 to 5 %."""
     lot = np.random.default_rng(seed)
     missed = 0
@@ -170,7 +200,9 @@ def table(counts: Sequence[tuple[str, Count]]) -> str:
     lines = ["| promise | cases | broken | share | promised |", "|---|---|---|---|---|"]
     for name, one in counts:
         share = f"{one.share:.1%}" if one.judged else "none there"
-        lines.append(f"| {name} | {one.judged} | {round(one.claimed, 1):g} | {share} | {_promised(name)} |")
+        lines.append(
+            f"| {name} | {one.judged} | {round(one.claimed, 1):g} | {share} | {_promised(name)} |"
+        )
     return "\n".join(lines)
 
 
@@ -200,12 +232,16 @@ def _campaigns(pairs: int) -> Iterator[tuple[str, Count]]:
         name = f"unchanged campaigns of {ROWS} rows, drift of {drift:.0%} within each"
         yield name, campaigns(pairs, drift=drift).different
     for drift in (0.0, 0.05):
-        name = f"unchanged campaigns of {ROWS} rows measured in turn, drift of {drift:.0%} within each"
+        name = (
+            f"unchanged campaigns of {ROWS} rows measured in turn, drift of {drift:.0%} within each"
+        )
         yield name, campaigns(pairs, drift=drift, turned=True).different
     for repetitions in (6, 10):
         for change in (0.02, 0.05):
             for turned, words in ((False, "one after the other"), (True, "in turn")):
                 told = campaigns(pairs // 2, repetitions, 0.05, change, turned)
-                where = f"a tenth of rows {change:.0%} faster, {words}, n = {repetitions}, drift of 5%"
+                where = (
+                    f"a tenth of rows {change:.0%} faster, {words}, n = {repetitions}, drift of 5%"
+                )
                 yield f"false claims where {where}", told.false
                 yield f"changed rows not found where {where}", told.missed

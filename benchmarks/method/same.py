@@ -64,7 +64,9 @@ class Count:
         return max(0.0, (middle - half) / (1 + z * z / n)), (middle + half) / (1 + z * z / n)
 
 
-def measure(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int) -> list[tuple[Path, Path]]:
+def measure(
+    bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int
+) -> list[tuple[Path, Path]]:
     """Pairs of campaigns, their cells in turn: each repetition of A beside that of B, the first of the two by lot."""
     pairs = []
     for block in range(blocks):
@@ -83,7 +85,9 @@ def measure(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: in
     return pairs
 
 
-def measure_apart(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int) -> list[tuple[Path, Path]]:
+def measure_apart(
+    bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int
+) -> list[tuple[Path, Path]]:
     """Pairs of campaigns, one wholly after the other: what a machine does differently meanwhile is a difference."""
     pairs = []
     for block in range(blocks):
@@ -94,7 +98,9 @@ def measure_apart(bench: Bench, grids: Mapping[str, Any], blocks: int, repetitio
     return pairs
 
 
-def _sides(bench: Bench, name: str, grids: Mapping[str, Any], repetitions: int) -> list[tuple[Path, Sequence[Cell]]]:
+def _sides(
+    bench: Bench, name: str, grids: Mapping[str, Any], repetitions: int
+) -> list[tuple[Path, Sequence[Cell]]]:
     return [bench.campaign(f"same/{name}/{side}", grids, repetitions) for side in ("A", "B")]
 
 
@@ -126,7 +132,9 @@ def failed(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> Count:
     return Count(sum(counts), len(counts))
 
 
-def resampled(values: Mapping[ComparedPoint, Sequence[float]], size: int, draws: int, seed: int = 1) -> Count:
+def resampled(
+    values: Mapping[ComparedPoint, Sequence[float]], size: int, draws: int, seed: int = 1
+) -> Count:
     """By the same verdict on samples drawn by lot, without repeats, from all real values of a row."""
     lot = np.random.default_rng(seed)
     claimed, judged = 0, 0

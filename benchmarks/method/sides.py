@@ -46,7 +46,9 @@ class Bench:
     work: Path
     facts: Mapping[str, Any]
 
-    def campaign(self, name: str, grids: Mapping[str, Any], repetitions: int) -> tuple[Path, Sequence[Cell]]:
+    def campaign(
+        self, name: str, grids: Mapping[str, Any], repetitions: int
+    ) -> tuple[Path, Sequence[Cell]]:
         """A planned campaign below ``work`` with its cells in running order."""
         folder = self.work / name
         config = {
@@ -69,11 +71,15 @@ class Bench:
             "kernels": str(self.kernels.resolve()),
             "tools": dict(around.tools),
             "namespaces": asdict(around.namespaces) if around.namespaces else None,
-            "cells": [{"campaign": str(campaign), "cell": cell.to_json()} for campaign, cell in orders],
+            "cells": [
+                {"campaign": str(campaign), "cell": cell.to_json()} for campaign, cell in orders
+            ],
         }
         write_text(path, json.dumps(orders_json))
         inside = ["ip", "netns", "exec", around.namespaces.client] if around.namespaces else []
-        join = "".join(f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}; " for group in around.cgroups)
+        join = "".join(
+            f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}; " for group in around.cgroups
+        )
         argv = [
             *inside,
             "sh",
@@ -88,11 +94,21 @@ class Bench:
         environment = {**os.environ, **around.environment, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
         try:
             done = subprocess.run(
-                argv, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
+                argv,
+                env=environment,
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise MeasurementError(f"{len(orders)} cells were not measured within {LIMIT_S:.0f} s") from None
+            raise MeasurementError(
+                f"{len(orders)} cells were not measured within {LIMIT_S:.0f} s"
+            ) from None
         if done.returncode != 0:
             wrong = [line for line in done.stdout.splitlines() if " failed " in line]
             last = done.stderr.strip().splitlines()[-1:]
-            raise MeasurementError((wrong + last + [f"the worker ended with exit code {done.returncode}"])[0])
+            raise MeasurementError(
+                (wrong + last + [f"the worker ended with exit code {done.returncode}"])[0]
+            )

@@ -35,11 +35,16 @@ def _interval(one: Count) -> str:
 
 def faults(outcomes: Sequence[Outcome]) -> str:
     """A Markdown table of faults."""
-    lines = ["| fault | row | with / without | verdict | found | named |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| fault | row | with / without | verdict | found | named |",
+        "|---|---|---|---|---|---|",
+    ]
     for one in outcomes:
         name = f"{one.fault}, in a {one.guest}" if one.guest else one.fault
         if not one.possible or one.ratio is None:
-            lines.append(f"| {name} | {'not possible here' if not one.possible else 'FAILED'}: {one.note} | | | | |")
+            lines.append(
+                f"| {name} | {'not possible here' if not one.possible else 'FAILED'}: {one.note} | | | | |"
+            )
             continue
         named = ("yes" if one.named else "NO") + (" (also without it)" if one.alarm else "")
         lines.append(
@@ -62,7 +67,9 @@ def missed(counts: Mapping[str, Count], outcomes: Sequence[Outcome]) -> list[str
     ]
 
 
-def to_csv(counts: Mapping[str, Count], outcomes: Sequence[Outcome], machine: Mapping[str, Any]) -> str:
+def to_csv(
+    counts: Mapping[str, Count], outcomes: Sequence[Outcome], machine: Mapping[str, Any]
+) -> str:
     """One line per kind of comparison and per fault, each with the machine's facts."""
     lines: list[dict[str, Any]] = [
         {"kind": "same", "name": name, "judged": one.judged, "claimed": one.claimed, "share": one.share,

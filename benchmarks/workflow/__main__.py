@@ -35,10 +35,18 @@ PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
 
 def main() -> int:
     """Exit code 0 also when targets are missed: the table says so."""
-    parser = argparse.ArgumentParser(prog="make bench-workflow ARGS=...", description="What the workflow itself costs.")
-    parser.add_argument("--only", choices=PARTS, action="append", help="may be repeated; default: all")
-    parser.add_argument("--turns", type=int, default=3, metavar="N", help="measurements of each, default 3")
-    parser.add_argument("--out", type=Path, default=Path("results/bench-workflow"), metavar="DIRECTORY")
+    parser = argparse.ArgumentParser(
+        prog="make bench-workflow ARGS=...", description="What the workflow itself costs."
+    )
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="may be repeated; default: all"
+    )
+    parser.add_argument(
+        "--turns", type=int, default=3, metavar="N", help="measurements of each, default 3"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("results/bench-workflow"), metavar="DIRECTORY"
+    )
     chosen = parser.parse_args()
     if chosen.turns < 1:
         parser.error(f"--turns {chosen.turns}: give 1 or more")

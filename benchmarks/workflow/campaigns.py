@@ -27,7 +27,9 @@ exec {tool} "$@"
 """
 
 
-def to_the_report(checkout: TimedCheckout, turns: int, cells: int = 200, seconds: float = 0.2) -> list[Line]:
+def to_the_report(
+    checkout: TimedCheckout, turns: int, cells: int = 200, seconds: float = 0.2
+) -> list[Line]:
     """A campaign of short cells from its start to its report, beside as many tests of ReFrame."""
     walls: dict[str, list[float]] = {"cell": [], "node": [], "ReFrame": []}
     after: list[float] = []
@@ -54,7 +56,9 @@ def _report(checkout: TimedCheckout, name: str) -> float:
     """Seconds that tables and report take by themselves."""
     folder = f"results/{name}"
     commands = ("tables", "report")
-    return sum(checkout.run(sys.executable, "-m", "peakmark", word, folder).wall for word in commands)
+    return sum(
+        checkout.run(sys.executable, "-m", "peakmark", word, folder).wall for word in commands
+    )
 
 
 def failed_again(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
@@ -66,7 +70,9 @@ def failed_again(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[L
     reframe: list[float] = []
     with Ways.running(checkout) as ways:
         for turn in range(turns):
-            ways.reframe.measure(ways.cluster, ways.kernel, 0.05, cells, failing=tool.with_name("no-such-program"))
+            ways.reframe.measure(
+                ways.cluster, ways.kernel, 0.05, cells, failing=tool.with_name("no-such-program")
+            )
             reframe.append(ways.reframe.measure(ways.cluster, ways.kernel, 0.05, cells, again=True))
             name = f"failed-{turn}"
             config = checkout.configure(
@@ -123,7 +129,10 @@ def submitted(checkout: TimedCheckout, turns: int, cells: int = 2_000) -> list[L
             )
             took.append(_until_queued(ways, config, cells))
     what = f"{cells} cells submitted"
-    return [Line(what, "s", took, 20.0), Line(what, "s", took, None, f"bare sbatch, {AT_ONCE} at a time", bare)]
+    return [
+        Line(what, "s", took, 20.0),
+        Line(what, "s", took, None, f"bare sbatch, {AT_ONCE} at a time", bare),
+    ]
 
 
 def _until_queued(ways: Ways, config: str, cells: int) -> float:
@@ -145,7 +154,9 @@ def _until_queued(ways: Ways, config: str, cells: int) -> float:
                 return when[-1] - when[0]
             if process.poll() is not None or time.monotonic() > deadline:
                 said_last = (folder / ".said").read_text(errors="replace")[-1500:]
-                raise PeakmarkError(f"{pending} of {cells} cells are in the queue, and no more come:\n{said_last}")
+                raise PeakmarkError(
+                    f"{pending} of {cells} cells are in the queue, and no more come:\n{said_last}"
+                )
             time.sleep(0.5)
     finally:
         if process.poll() is None:

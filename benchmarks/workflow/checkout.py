@@ -56,7 +56,9 @@ class TimedCheckout:
     def configure(self, name: str, **values: Any) -> str:
         """Write a configuration of this name; the words that make snakemake use it."""
         file = f"{name}.yaml"
-        (self.directory / file).write_text(yaml.safe_dump({"campaign": name, **SHORT, **values}), encoding="utf-8")
+        (self.directory / file).write_text(
+            yaml.safe_dump({"campaign": name, **SHORT, **values}), encoding="utf-8"
+        )
         return file
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Cost:

@@ -29,7 +29,9 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     """
     folder = checkout.directory / "results" / name
     plan = folder.relative_to(checkout.directory) / "plan.json"
-    checkout.run(sys.executable, "-m", "peakmark", "plan", "--configfile", str(config), "--write", str(plan))
+    checkout.run(
+        sys.executable, "-m", "peakmark", "plan", "--configfile", str(config), "--write", str(plan)
+    )
     campaign = Results.read(folder)
     models: dict[Kind, tuple[dict[str, Any], Path]] = {}
     for cell in sorted(campaign.planned, key=lambda one: (one.concurrency, one.block or 0)):
@@ -42,9 +44,16 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     return len(campaign.planned)
 
 
-def _measured(checkout: TimedCheckout, campaign: Results, cell: Cell) -> tuple[dict[str, Any], Path]:
+def _measured(
+    checkout: TimedCheckout, campaign: Results, cell: Cell
+) -> tuple[dict[str, Any], Path]:
     path = campaign.record_path(cell)
-    words = ["--plan", str(campaign.directory.relative_to(checkout.directory) / "plan.json"), "--cell", cell.id]
+    words = [
+        "--plan",
+        str(campaign.directory.relative_to(checkout.directory) / "plan.json"),
+        "--cell",
+        cell.id,
+    ]
     checkout.run(sys.executable, "-m", "peakmark", "measure", *words)
     finding = integrity.look(path, cell)
     if finding.state != integrity.GOOD or finding.data is None:

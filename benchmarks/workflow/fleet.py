@@ -31,7 +31,11 @@ def spread(source: Path, nodes: int, target: Path) -> int:
     campaign = Results.read(source)
     names = [f"node{number}" for number in range(1, nodes + 1)]
     models = [(cell, integrity.look(campaign.record_path(cell), cell)) for cell in campaign.cells]
-    good = [(cell, found.data) for cell, found in models if found.state == integrity.GOOD and found.data is not None]
+    good = [
+        (cell, found.data)
+        for cell, found in models
+        if found.state == integrity.GOOD and found.data is not None
+    ]
     if not good:
         raise PeakmarkError(f"{source} has no record that counts")
     cells = []
@@ -44,7 +48,12 @@ def spread(source: Path, nodes: int, target: Path) -> int:
             twin = Cell.from_json({**cell.to_json(), "node": name})
             cells.append({"id": twin.id, **twin.to_json()})
             _record(
-                data, twin, name, factors[cell.subsystem] * lot.gauss(1, CHANCE), campaign.record_path(cell), target
+                data,
+                twin,
+                name,
+                factors[cell.subsystem] * lot.gauss(1, CHANCE),
+                campaign.record_path(cell),
+                target,
             )
     planfile.write(target / "plan.json", {**campaign.plan, "campaign": target.name, "cells": cells})
     for path in sorted((source / facts.FOLDER).glob("*.json")):
@@ -54,7 +63,9 @@ def spread(source: Path, nodes: int, target: Path) -> int:
     return len(cells)
 
 
-def _record(data: Mapping[str, Any], cell: Cell, node: str, factor: float, source: Path, target: Path) -> None:
+def _record(
+    data: Mapping[str, Any], cell: Cell, node: str, factor: float, source: Path, target: Path
+) -> None:
     twin = copy.deepcopy(dict(data))
     twin.pop(records.CHECKSUM, None)
     twin["cell"] = cell.to_json()
@@ -71,6 +82,8 @@ def _record(data: Mapping[str, Any], cell: Cell, node: str, factor: float, sourc
 
 if __name__ == "__main__":
     try:
-        print(json.dumps({"records": spread(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))}))
+        print(
+            json.dumps({"records": spread(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))})
+        )
     except PeakmarkError as failure:
         sys.exit(f"fleet: {failure}")

@@ -9,7 +9,9 @@ from datetime import datetime
 from pathlib import Path
 
 LINE = re.compile(r"\[(?P<when>[-0-9T:.]+)\] (?P<text>.*)")
-BEGUN = re.compile(r"(?:sched: Allocate|_start_job: Started) JobId=(\S+)(?: in \S+ on| NodeList=)\s*(\S+)")
+BEGUN = re.compile(
+    r"(?:sched: Allocate|_start_job: Started) JobId=(\S+)(?: in \S+ on| NodeList=)\s*(\S+)"
+)
 ENDED = re.compile(r"_job_complete: JobId=(\S+) done")
 SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) ")
 
@@ -58,4 +60,8 @@ def ended_jobs(log: Path, after: int = 0) -> list[Job]:
 
 def submissions(log: Path, after: int = 0) -> list[float]:
     """When jobs were submitted; an array is one submission."""
-    return [when for when, text in _events(log.read_text(errors="replace")[after:]) if SUBMITTED.search(text)]
+    return [
+        when
+        for when, text in _events(log.read_text(errors="replace")[after:])
+        if SUBMITTED.search(text)
+    ]

@@ -33,7 +33,11 @@ class Line:
     @property
     def ratios(self) -> list[float]:
         """Ratio of each turn; only values of one turn saw the same machine."""
-        return [own / other for own, other in zip(self.ours, self.reference, strict=True)] if self.reference else []
+        return (
+            [own / other for own, other in zip(self.ours, self.reference, strict=True)]
+            if self.reference
+            else []
+        )
 
     @property
     def judged(self) -> float:
@@ -50,12 +54,18 @@ class Line:
 
 def _cells(line: Line) -> tuple[str, ...]:
     values = line.ratios or list(line.ours)
-    target = "" if line.at_most is None else f"at most {line.at_most:g}" + ("" if line.reference else f" {line.unit}")
+    target = (
+        ""
+        if line.at_most is None
+        else f"at most {line.at_most:g}" + ("" if line.reference else f" {line.unit}")
+    )
     return (
         line.name,
         f"{significant(statistics.median(list(line.ours)))} {line.unit}",
         line.beside,
-        f"{significant(statistics.median(list(line.reference)))} {line.unit}" if line.reference else "",
+        f"{significant(statistics.median(list(line.reference)))} {line.unit}"
+        if line.reference
+        else "",
         f"{line.judged:.3f}" if line.reference else "",
         f"{min(values):.3g} to {max(values):.3g}",
         str(len(values)),
@@ -69,7 +79,8 @@ def markdown(lines: Sequence[Line]) -> str:
     rows = [HEADINGS, *(_cells(line) for line in lines)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     text = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
     ]
     text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(text) + "\n"
@@ -79,13 +90,37 @@ def as_csv(lines: Sequence[Line], facts: Mapping[str, Any]) -> str:
     """Every turn of every line, with the machine's facts in each."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["what", "turn", "unit", "ours", "beside", "reference", "ratio", "target", "verdict", *facts])
+    writer.writerow(
+        [
+            "what",
+            "turn",
+            "unit",
+            "ours",
+            "beside",
+            "reference",
+            "ratio",
+            "target",
+            "verdict",
+            *facts,
+        ]
+    )
     for line in lines:
         for turn, own in enumerate(line.ours):
             other = line.reference[turn] if line.reference else ""
             ratio = line.ratios[turn] if line.reference else ""
             target = "" if line.at_most is None else line.at_most
             writer.writerow(
-                [line.name, turn, line.unit, own, line.beside, other, ratio, target, line.verdict, *facts.values()]
+                [
+                    line.name,
+                    turn,
+                    line.unit,
+                    own,
+                    line.beside,
+                    other,
+                    ratio,
+                    target,
+                    line.verdict,
+                    *facts.values(),
+                ]
             )
     return out.getvalue()

@@ -27,13 +27,19 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
         for turn in range(turns):
             runs: dict[str, tuple[float, Callable[[], object]]] = {
                 "bare": (0.0, partial(ways.bare, cells)),
-                "ReFrame": (SECONDS, partial(ways.reframe.measure, ways.cluster, ways.kernel, SECONDS, cells)),
+                "ReFrame": (
+                    SECONDS,
+                    partial(ways.reframe.measure, ways.cluster, ways.kernel, SECONDS, cells),
+                ),
                 "rule": (SECONDS, partial(ways.rule, f"rule-{turn}", cells, SECONDS)),
             }
             for number, (name, fan_out) in enumerate(FAN_OUTS.items()):
                 own = f"own-{number}-{turn}"
                 # One cell on each node: the first collects the facts of its node, which the others find there.
-                first.append(ways.spent(partial(ways.own, own, fan_out, NODES, SECONDS)).node_s / NODES - SECONDS)
+                first.append(
+                    ways.spent(partial(ways.own, own, fan_out, NODES, SECONDS)).node_s / NODES
+                    - SECONDS
+                )
                 runs[name] = (SECONDS, partial(ways.own, own, fan_out, cells + NODES, SECONDS))
             for name, (measuring, run) in runs.items():
                 spent = ways.spent(run)
@@ -43,14 +49,39 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
     shares = {"cell": 1.2, "node": 1.0, f"batch: {BATCH}": None}
     return [
         Line(f"{what}: `sbatch` of `sleep 0`", "s", node["bare"]),
-        Line(f"{what}: a rule by the standard plugin", "s", node["rule"], None, "ReFrame", node["ReFrame"]),
-        Line("node time of the first cell on a node beside the measuring, with the node's facts", "s", first),
+        Line(
+            f"{what}: a rule by the standard plugin",
+            "s",
+            node["rule"],
+            None,
+            "ReFrame",
+            node["ReFrame"],
+        ),
+        Line(
+            "node time of the first cell on a node beside the measuring, with the node's facts",
+            "s",
+            first,
+        ),
         *(
-            Line(f"{what}, fan_out: {name}", "s", node[name], shares[name], "ReFrame", node["ReFrame"])
+            Line(
+                f"{what}, fan_out: {name}",
+                "s",
+                node[name],
+                shares[name],
+                "ReFrame",
+                node["ReFrame"],
+            )
             for name in FAN_OUTS
         ),
         *(
-            Line(f"whole run of {cells} cells, fan_out: {name}", "s", wall[name], None, "ReFrame", wall["ReFrame"])
+            Line(
+                f"whole run of {cells} cells, fan_out: {name}",
+                "s",
+                wall[name],
+                None,
+                "ReFrame",
+                wall["ReFrame"],
+            )
             for name in FAN_OUTS
         ),
     ]

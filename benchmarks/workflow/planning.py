@@ -64,7 +64,9 @@ def grid(cells: int, repetitions: int) -> dict[str, Any]:
 
 def _snakefile(folder: Path, text: str, cells: int, repetitions: int) -> Path:
     folder.mkdir(parents=True)
-    (folder / "Snakefile").write_text(text.format(points=cells // repetitions, repetitions=repetitions))
+    (folder / "Snakefile").write_text(
+        text.format(points=cells // repetitions, repetitions=repetitions)
+    )
     return folder
 
 
@@ -81,7 +83,14 @@ def dry_runs(checkout: TimedCheckout, turns: int, cells: int = 10_000) -> list[L
     ours = [own.wall for own, _, _ in costs]
     name = f"snakemake -n, {cells} cells"
     return [
-        Line(name, "s", ours, 1.3, "as many jobs of a bare rule", [other.wall for _, other, _ in costs]),
+        Line(
+            name,
+            "s",
+            ours,
+            1.3,
+            "as many jobs of a bare rule",
+            [other.wall for _, other, _ in costs],
+        ),
         Line(
             name,
             "s",
@@ -104,4 +113,6 @@ def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> li
     costs = [checkout.snakemake(config) for _ in range(turns)]
     said = (checkout.directory / ".said").read_text()
     assert "nothing to do" in said, said  # noqa: S101 - otherwise something else was timed
-    return [Line(f"nothing to do, {cells} finished cells", "s", [cost.wall for cost in costs], 15.0)]
+    return [
+        Line(f"nothing to do, {cells} finished cells", "s", [cost.wall for cost in costs], 15.0)
+    ]

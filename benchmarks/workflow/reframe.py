@@ -84,7 +84,10 @@ def install() -> Path:
     if not program.exists():
         ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
         run([sys.executable, "-m", "venv", str(ENVIRONMENT)], ENVIRONMENT.parent)
-        run([str(ENVIRONMENT / "bin" / "pip"), "install", "--quiet", REQUIREMENT], ENVIRONMENT.parent)
+        run(
+            [str(ENVIRONMENT / "bin" / "pip"), "install", "--quiet", REQUIREMENT],
+            ENVIRONMENT.parent,
+        )
     return program
 
 

@@ -24,14 +24,19 @@ def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
         tables = checkout.run(sys.executable, "-m", "peakmark", "tables", folder)
         report = checkout.run(sys.executable, "-m", "peakmark", "report", folder)
         walls.append(tables.wall + report.wall)
-    return [Line(f"records to tables, figures and PDF, preset full ({cells} cells)", "s", walls, 20.0)]
+    return [
+        Line(f"records to tables, figures and PDF, preset full ({cells} cells)", "s", walls, 20.0)
+    ]
 
 
 def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
     """So many records to all tables, the long one as CSV and Parquet among them."""
     config = checkout.configure("long", **grid(cells, 500))
     filled.fill(checkout, config, "long")
-    costs = [checkout.run(sys.executable, "-m", "peakmark", "tables", "results/long") for _ in range(turns)]
+    costs = [
+        checkout.run(sys.executable, "-m", "peakmark", "tables", "results/long")
+        for _ in range(turns)
+    ]
     return [
         Line(f"{cells} records to the tables", "s", [cost.wall for cost in costs], 30.0),
         Line(f"{cells} records, memory", "GiB", [cost.memory / (1 << 30) for cost in costs], 1.0),

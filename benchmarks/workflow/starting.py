@@ -13,11 +13,29 @@ SECONDS = 0.01
 def measure(checkout: TimedCheckout, turns: int, each: int = 5) -> list[Line]:
     """Processor seconds of `peakmark measure` until it has its cell, and to the record without those of the kernel."""
     name = "starting"
-    config = checkout.configure(name, seconds=SECONDS, repetitions=1, cpu=[{"workloads": ["DP"], "concurrency": [1]}])
+    config = checkout.configure(
+        name, seconds=SECONDS, repetitions=1, cpu=[{"workloads": ["DP"], "concurrency": [1]}]
+    )
     checkout.snakemake(config, "--quiet=all")
     cell = "cpu/cpubench/DP_none_x1/any/0"
-    kernel = ["build/kernels/cpubench", "--workload", "DP", "--threads", "1", "--seconds", str(SECONDS)]
-    words = [sys.executable, "-m", "peakmark", "measure", "--plan", f"results/{name}/plan.json", "--cell"]
+    kernel = [
+        "build/kernels/cpubench",
+        "--workload",
+        "DP",
+        "--threads",
+        "1",
+        "--seconds",
+        str(SECONDS),
+    ]
+    words = [
+        sys.executable,
+        "-m",
+        "peakmark",
+        "measure",
+        "--plan",
+        f"results/{name}/plan.json",
+        "--cell",
+    ]
     starts, wholes, bare = [], [], []
     for _ in range(turns * each):
         # All that it needs is loaded and the plan is read when it finds that there is no such cell.

@@ -113,7 +113,12 @@ class Ways:
         """``sbatch`` of so many scripts, several at a time. Returns the seconds that it took; the jobs stay in the queue."""
         before = len(self.log.read_text(errors="replace"))
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(lambda _: self.cluster.sbatch("sleep 0", "--exclusive", "--output=/dev/null"), range(jobs)))
+            list(
+                pool.map(
+                    lambda _: self.cluster.sbatch("sleep 0", "--exclusive", "--output=/dev/null"),
+                    range(jobs),
+                )
+            )
         when = journal.submissions(self.log, before)
         return when[-1] - when[0]
 
@@ -122,8 +127,22 @@ class Ways:
         folder = self.checkout.directory / name
         folder.mkdir()
         (folder / "Snakefile").write_text(RULE.format(jobs=cells, seconds=seconds))
-        words = ["--executor", "slurm", "--jobs", "2000", "--scheduler", "greedy", "--slurm-status-command", "squeue"]
-        words += ["--slurm-init-seconds-before-status-checks", "5", "--default-resources", "slurm_account=none"]
+        words = [
+            "--executor",
+            "slurm",
+            "--jobs",
+            "2000",
+            "--scheduler",
+            "greedy",
+            "--slurm-status-command",
+            "squeue",
+        ]
+        words += [
+            "--slurm-init-seconds-before-status-checks",
+            "5",
+            "--default-resources",
+            "slurm_account=none",
+        ]
         self.snakemake(folder, *words)
 
     def own(self, name: str, fan_out: Any, cells: int, seconds: float) -> None:
@@ -140,14 +159,18 @@ class Ways:
         self.expect(name, cells)
 
     def campaign(self, config: str, fails: bool = False) -> None:
-        self.snakemake(self.checkout.directory, "--profile", "slurm", "--configfile", config, fails=fails)
+        self.snakemake(
+            self.checkout.directory, "--profile", "slurm", "--configfile", config, fails=fails
+        )
 
     def expect(self, name: str, cells: int) -> None:
         """Errors: PeakmarkError when not all cells have a record."""
         folder = self.checkout.directory / "results" / name
         found = [path for path in (folder / "cells").rglob("*.json") if ".raw" not in str(path)]
         if len(found) != cells or not (folder / "report.pdf").exists():
-            raise PeakmarkError(f"{len(found)} of {cells} cells of {name} were measured, or there is no report")
+            raise PeakmarkError(
+                f"{len(found)} of {cells} cells of {name} were measured, or there is no report"
+            )
 
     def snakemake(self, folder: Path, *words: str, fails: bool = False) -> None:
         environment = {**os.environ, "PYTHONPATH": str(folder / "src")}

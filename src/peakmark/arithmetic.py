@@ -37,7 +37,9 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
         case ast.Name(id=name) if name in names:
             return float(names[name])
         case ast.Name(id=name):
-            raise ConfigError(f"{name} is not defined; known are {', '.join(sorted(names)) or 'no names'}")
+            raise ConfigError(
+                f"{name} is not defined; known are {', '.join(sorted(names)) or 'no names'}"
+            )
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_value(inner, names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
@@ -48,4 +50,6 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
 
 def names_in(formula: str) -> set[str]:
     """The names an arithmetic formula uses."""
-    return {node.id for node in ast.walk(ast.parse(formula, mode="eval")) if isinstance(node, ast.Name)}
+    return {
+        node.id for node in ast.walk(ast.parse(formula, mode="eval")) if isinstance(node, ast.Name)
+    }

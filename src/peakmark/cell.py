@@ -145,14 +145,24 @@ class Cell:
                 )
         for key, (first, rest, pattern) in _NAMES.items():
             value = getattr(self, key)
-            if not (value or key == "variant") or not first.issuperset(value[:1]) or not rest.issuperset(value):
-                raise ConfigError(f"cell has {key} {value!r}: allowed is a name that matches {pattern}")
+            if (
+                not (value or key == "variant")
+                or not first.issuperset(value[:1])
+                or not rest.issuperset(value)
+            ):
+                raise ConfigError(
+                    f"cell has {key} {value!r}: allowed is a name that matches {pattern}"
+                )
         if self.concurrency < 1 or self.repetition < 0:
             raise ConfigError(
                 f"cell {self.id}: concurrency must be 1 or more, repetition 0 or more, both whole numbers"
             )
         for key, option in self.options.items():
             if not isinstance(key, str) or not isinstance(option, str | int | float | bool | None):
-                raise ConfigError(f"cell {self.id}: option {key!r} is neither text, number nor truth value")
+                raise ConfigError(
+                    f"cell {self.id}: option {key!r} is neither text, number nor truth value"
+                )
             if isinstance(option, float) and not math.isfinite(option):
-                raise ConfigError(f"cell {self.id}: option {key!r} is {option}, not a finite number")
+                raise ConfigError(
+                    f"cell {self.id}: option {key!r} is {option}, not a finite number"
+                )

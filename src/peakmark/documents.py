@@ -107,7 +107,9 @@ def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
         return True
     with suppress(OSError):
         lines = (campaign / WRITTEN).read_text(encoding="utf-8", errors="replace").splitlines()
-        return hashlib.sha256(place.read_bytes()).hexdigest() in {line.partition("  ")[0] for line in lines}
+        return hashlib.sha256(place.read_bytes()).hexdigest() in {
+            line.partition("  ")[0] for line in lines
+        }
     return False
 
 

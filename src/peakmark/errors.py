@@ -27,7 +27,9 @@ class ConfigError(PeakmarkError):
 
     def __str__(self) -> str:
         return "".join(
-            character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+            character
+            if character.isprintable()
+            else character.encode("unicode_escape").decode("ascii")
             for character in super().__str__()
         )
 
@@ -63,7 +65,11 @@ _REMEDIES = {
 
 def sentence(error: OSError, path: bool = True) -> str:
     """What the system refused, where (unless ``path`` is False: the caller says it), and what can be done."""
-    names = [str(name) for name in (error.filename, error.filename2) if name is not None and not isinstance(name, int)]
+    names = [
+        str(name)
+        for name in (error.filename, error.filename2)
+        if name is not None and not isinstance(name, int)
+    ]
     where = f"{' -> '.join(names)}: " if names and path else ""
     remedy = _REMEDIES.get(error.errno or 0)
     return f"{where}{error.strerror or error}" + (f"; {remedy}" if remedy else "")

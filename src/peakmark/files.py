@@ -91,7 +91,10 @@ def parse_json(text: str) -> Any:
 
 def _suspicious(text: str) -> bool:
     """Whether a text may hold what needs a closer look, which takes ten times as long."""
-    return re.search(r"[0-9]{30}|[eE]\+?[0-9]{2}|[eE]-[0-9]{3}|\\u[dD][89a-fA-F]|NaN|Infinity", text) is not None
+    return (
+        re.search(r"[0-9]{30}|[eE]\+?[0-9]{2}|[eE]-[0-9]{3}|\\u[dD][89a-fA-F]|NaN|Infinity", text)
+        is not None
+    )
 
 
 def _integer(text: str) -> int:
@@ -103,14 +106,20 @@ def _real(text: str) -> float:
     value = float(text)
     if value and not SMALLEST_NUMBER <= abs(value) <= LARGEST_NUMBER:
         shown = text if len(text) <= 20 else f"{text[:17]}..."
-        raise ValueError(f"it has {shown} for a number, allowed is {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}")
+        raise ValueError(
+            f"it has {shown} for a number, allowed is {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}"
+        )
     return value
 
 
 def below(folder: Path, name: str) -> Path:
     """The place of a file that a file of others names. Errors: RecordError when it is not below ``folder``."""
     place = folder / name
-    if not name or "\0" in name or not Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder)):
+    if (
+        not name
+        or "\0" in name
+        or not Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder))
+    ):
         raise RecordError(f"{name!r} lies outside its folder, {folder}")
     return place
 

@@ -57,7 +57,12 @@ def _written(report: Mapping[str, Any], key: str) -> str:
 
 def known(files: Iterable[Path]) -> frozenset[int]:
     """The characters that the embedded fonts and these can show."""
-    return frozenset(code for path in (_shipped("DejaVuSansMono"), *files) for code in _characters(path) if code >= 32)
+    return frozenset(
+        code
+        for path in (_shipped("DejaVuSansMono"), *files)
+        for code in _characters(path)
+        if code >= 32
+    )
 
 
 def _choose(text: str) -> tuple[list[Path], list[str]]:
@@ -90,7 +95,12 @@ def _installed() -> list[Path]:
     for folder in own:
         with suppress(RuntimeError):  # a user without a home directory
             folders.append(folder.expanduser())
-    return [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix.lower() in KINDS]
+    return [
+        path
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in KINDS
+    ]
 
 
 @functools.cache

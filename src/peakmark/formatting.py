@@ -18,9 +18,7 @@ _NAMES = (
     r"[Vv]ersion|glibc|musl|gcc|g\+\+|clang|icx|icc|nvc|binutils|ld|make|Linux|[Kk]ernel|Debian|Ubuntu|Fedora|CentOS|Rocky|"
     r"AlmaLinux|Alpine|Leap|SLES|RHEL|Slurm|Python|Snakemake|Typst|Open ?MPI|MPICH|OpenBLAS|BLIS|MKL"
 )
-_VERSIONS = (
-    rf"\b(?:{_NAMES})(?: Linux| GNU/Linux| Stream)?\s+v?\d+(?:\.\d+)+(?:(?:, | and | or )\d+\.\d+(?! ?[\w%µ×]))*"
-)
+_VERSIONS = rf"\b(?:{_NAMES})(?: Linux| GNU/Linux| Stream)?\s+v?\d+(?:\.\d+)+(?:(?:, | and | or )\d+\.\d+(?! ?[\w%µ×]))*"
 _DECIMAL = re.compile(rf"({_VERSIONS})|(?<![\w./-])(\d+)\.(\d+)(?!\w|\.\d)")
 _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
@@ -67,7 +65,11 @@ def typeset(text: str, mark: str = ".") -> str:
     Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
     """
     text = _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
-    return text if mark == "." else _DECIMAL.sub(lambda match: match[1] or f"{match[2]}{mark}{match[3]}", text)
+    return (
+        text
+        if mark == "."
+        else _DECIMAL.sub(lambda match: match[1] or f"{match[2]}{mark}{match[3]}", text)
+    )
 
 
 def percent(fraction: float, mark: str = ".") -> str:
@@ -91,7 +93,9 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Sort key in which node2 comes before node10."""
     parts = re.split(r"([0-9]+)", name)
-    return tuple((-1, part) if place % 2 == 0 else (int(part), "") for place, part in enumerate(parts))
+    return tuple(
+        (-1, part) if place % 2 == 0 else (int(part), "") for place, part in enumerate(parts)
+    )
 
 
 def size(block: int | None) -> str:
@@ -130,5 +134,9 @@ def date(when: datetime, language: str = "en") -> str:
     Errors: ConfigError for a language that is not in ``DATE_LANGUAGES``.
     """
     if language not in _MONTHS:
-        raise ConfigError(f"report: date_language: {language!r} is not known: allowed are {', '.join(DATE_LANGUAGES)}")
-    return _DATES[language].format(day=when.day, month=_MONTHS[language].split()[when.month - 1], year=when.year)
+        raise ConfigError(
+            f"report: date_language: {language!r} is not known: allowed are {', '.join(DATE_LANGUAGES)}"
+        )
+    return _DATES[language].format(
+        day=when.day, month=_MONTHS[language].split()[when.month - 1], year=when.year
+    )

@@ -117,7 +117,13 @@ Value = str | int | float | Range | Message | tuple["Value", ...]
 
 
 def message(
-    code: str, severity: Severity = Severity.NOTE, /, *, case: str = "", about: str = "", **values: Value
+    code: str,
+    severity: Severity = Severity.NOTE,
+    /,
+    *,
+    case: str = "",
+    about: str = "",
+    **values: Value,
 ) -> Message:
     """A message with its values by the names of the fields."""
     return Message(code, tuple(values.items()), severity, case, about)
@@ -137,7 +143,9 @@ def texts(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
     """Fact and remedy of a code with its values."""
     formatter = _Fields()
     entry = catalogue()[code]
-    return formatter.vformat(entry["text"], (), values), formatter.vformat(entry.get("remedy", ""), (), values)
+    return formatter.vformat(entry["text"], (), values), formatter.vformat(
+        entry.get("remedy", ""), (), values
+    )
 
 
 class Number(NamedTuple):
@@ -241,7 +249,9 @@ def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
     for family in families.values():
         together = _spanning_messages(family)
         numbers = render(together).numbers
-        varying = next((place for place, number in enumerate(numbers) if isinstance(number.value, Range)), None)
+        varying = next(
+            (place for place, number in enumerate(numbers) if isinstance(number.value, Range)), None
+        )
         for each in family:
             own = None if varying is None else render(each).numbers[varying]
             merged[each] = Merged(together, own)
@@ -251,7 +261,9 @@ def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
 def _without_numbers(value: Value) -> Any:
     """What is equal for messages that differ in numbers alone; the sign of a number counts."""
     if isinstance(value, Message):
-        return replace(value, values=tuple((name, _without_numbers(each)) for name, each in value.values))
+        return replace(
+            value, values=tuple((name, _without_numbers(each)) for name, each in value.values)
+        )
     if isinstance(value, tuple):
         return tuple(map(_without_numbers, value))
     return value if isinstance(value, str | Range) else Range(-1, 0) if value < 0 else Range(0, 1)

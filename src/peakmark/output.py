@@ -27,7 +27,11 @@ def open_streams() -> None:
 
 def plain(text: str) -> str:
     """A text of others without what a terminal would obey or cannot show: control characters but line ends and tabs."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", lambda match: ascii(match.group())[1:-1], text)
+    return re.sub(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]",
+        lambda match: ascii(match.group())[1:-1],
+        text,
+    )
 
 
 def say(text: str) -> None:

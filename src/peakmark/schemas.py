@@ -22,7 +22,9 @@ def problem(instance: Any, name: str, partial: bool = False) -> ValidationError 
     # Imported late: it takes 0.1 s, which every measuring job would pay.
     from jsonschema.exceptions import best_match
 
-    error: ValidationError | None = best_match(_validator()(schema(name, partial)).iter_errors(instance))
+    error: ValidationError | None = best_match(
+        _validator()(schema(name, partial)).iter_errors(instance)
+    )
     return error
 
 
@@ -44,7 +46,11 @@ def _validator() -> Any:
 
 
 def validate(
-    instance: Any, name: str, what: str, error: type[PeakmarkError] = RecordError, partial: bool = False
+    instance: Any,
+    name: str,
+    what: str,
+    error: type[PeakmarkError] = RecordError,
+    partial: bool = False,
 ) -> None:
     """Check what a person wrote. Errors: ``error``, one sentence that begins with ``what``."""
     wrong = problem(instance, name, partial)
@@ -57,13 +63,17 @@ def validate_fast(instance: Any, name: str, what: str, partial: bool = False) ->
     try:
         checker(name, partial=partial)(instance)
     except Unfit as error:
-        validate(instance, name, what, partial=partial)  # says it in the same words as for a person's file
+        validate(
+            instance, name, what, partial=partial
+        )  # says it in the same words as for a person's file
         raise RecordError(f"{what}: {error}") from error
 
 
 def sentence(error: ValidationError) -> str:
     """Where, what, and what is allowed: ``memory.channels is "six": allowed is a whole number``."""
-    steps = (f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in error.absolute_path)
+    steps = (
+        f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in error.absolute_path
+    )
     where = "".join(steps).lstrip(".") or "the top level"
     value = _short(error.instance)
     rule: Any = error.validator_value
@@ -104,7 +114,11 @@ def sentence(error: ValidationError) -> str:
             return f"{where} is {value}: allowed is {least} {plural(rule, 'entry', 'entries')}"
         case _:
             text = _RULES.get(str(error.validator))
-            return f"{where} is {value}: allowed is {text.format(rule)}" if text else f"{where}: {error.message}"
+            return (
+                f"{where} is {value}: allowed is {text.format(rule)}"
+                if text
+                else f"{where}: {error.message}"
+            )
 
 
 _KINDS = {
@@ -141,7 +155,11 @@ def _shown(key: object) -> str:
 
 
 def _kind(part: dict[str, Any]) -> str:
-    return _short(part["const"]) if "const" in part else _KINDS.get(str(part.get("type")), "another value")
+    return (
+        _short(part["const"])
+        if "const" in part
+        else _KINDS.get(str(part.get("type")), "another value")
+    )
 
 
 def _short(value: Any) -> str:

@@ -21,7 +21,18 @@ ENDED_BADLY = frozenset(
 NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
 """Ends that say nothing of the job itself."""
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
-NOT_TO_USE = ("down", "drain", "fail", "error", "unknown", "inval", "power", "maint", "no_respond", "future")
+NOT_TO_USE = (
+    "down",
+    "drain",
+    "fail",
+    "error",
+    "unknown",
+    "inval",
+    "power",
+    "maint",
+    "no_respond",
+    "future",
+)
 
 
 class SlurmError(PeakmarkError):
@@ -106,7 +117,11 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
 
 def environment() -> dict[str, str]:
     """Without what a job that this runs in says of itself, which Slurm's commands would take for options."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "SRUN_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SLURM_", "SBATCH_", "SRUN_"))
+    }
     return kept | {name: os.environ[name] for name in ("SLURM_CONF",) if name in os.environ}
 
 
@@ -116,7 +131,9 @@ def nodes(partition: str | None) -> list[Node]:
     Errors: SlurmError when there is no such partition, or no default one.
     """
     choice = [f"--partition={partition}"] if partition else []
-    lines = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f", *choice).splitlines()
+    lines = ask(
+        "sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f", *choice
+    ).splitlines()
     parsed = [(line, node) for line in lines if (node := _node(line)) is not None]
     there = [node for line, node in parsed if partition or line.split("|", 2)[1].endswith("*")]
     if not there:
@@ -136,7 +153,14 @@ def _node(line: str) -> Node | None:
     except ValueError:
         return None
     return Node(
-        name, partition.rstrip("*"), *sizes, state, minutes(limit), frozenset(features.split(",")), layout, gres
+        name,
+        partition.rstrip("*"),
+        *sizes,
+        state,
+        minutes(limit),
+        frozenset(features.split(",")),
+        layout,
+        gres,
     )
 
 
@@ -145,7 +169,10 @@ def jobs(states: str | None = None) -> list[Job]:
     more = [f"--states={states}"] if states else []
     lines = ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%M|%k|%r", *more).splitlines()
     whole = (fields for line in lines if len(fields := line.split("|", 5)) == 6)
-    return [Job(number, state, comment, at, reason, elapsed) for number, state, at, elapsed, comment, reason in whole]
+    return [
+        Job(number, state, comment, at, reason, elapsed)
+        for number, state, at, elapsed, comment, reason in whole
+    ]
 
 
 def submit(options: Iterable[str], script: str, limit_s: float = LIMIT_S) -> str:
@@ -153,7 +180,11 @@ def submit(options: Iterable[str], script: str, limit_s: float = LIMIT_S) -> str
 
     Errors: SlurmError with sbatch's words.
     """
-    return ask("sbatch", "--parsable", *options, text=script, limit_s=limit_s).strip().partition(";")[0]
+    return (
+        ask("sbatch", "--parsable", *options, text=script, limit_s=limit_s)
+        .strip()
+        .partition(";")[0]
+    )
 
 
 _AWAY = frozenset(
@@ -220,7 +251,10 @@ def _hostlist(names: tuple[str, ...]) -> str:
     ranges: dict[str, list[str]] = {}
     for (before, width), those in sorted(numbers.items()):
         ranges.setdefault(before, []).extend(_ranges(those, width))
-    some = [f"{before}[{','.join(r)}]" if len(r) > 1 or "-" in r[0] else before + r[0] for before, r in ranges.items()]
+    some = [
+        f"{before}[{','.join(r)}]" if len(r) > 1 or "-" in r[0] else before + r[0]
+        for before, r in ranges.items()
+    ]
     return ",".join([*sorted(set(alone)), *some])
 
 
@@ -277,7 +311,11 @@ def partitions(names: str | None) -> list[Partition]:
         if name in wanted or (not wanted and fields.get("Default") == "YES"):
             most = fields.get("MaxNodes", "")
             limit = minutes(fields.get("MaxTime", ""))
-            found.append(Partition(name, fields.get("State", ""), limit, int(most) if most.isdecimal() else None))
+            found.append(
+                Partition(
+                    name, fields.get("State", ""), limit, int(most) if most.isdecimal() else None
+                )
+            )
     return found
 
 

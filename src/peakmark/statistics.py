@@ -111,7 +111,9 @@ def harmonic_mean(values: Values) -> float:
     lowest = float(array.min())
     if lowest <= 0:
         raise ValueError(f"a harmonic mean needs positive rates, the smallest value is {lowest}")
-    return lowest * array.size / math.fsum(lowest / array)  # scaled: the reciprocal of a tiny value overflows
+    return (
+        lowest * array.size / math.fsum(lowest / array)
+    )  # scaled: the reciprocal of a tiny value overflows
 
 
 def stdev(values: Values) -> float:
@@ -156,7 +158,9 @@ def median_interval(values: Values, confidence: float = 0.95) -> Interval:
         if coverage < confidence:
             break
         chosen, level = k, coverage
-    return Interval(float(ordered[chosen - 1]), float(ordered[n - chosen]), level, level >= confidence)
+    return Interval(
+        float(ordered[chosen - 1]), float(ordered[n - chosen]), level, level >= confidence
+    )
 
 
 def modified_z(values: Values, against: Values | None = None) -> NDArray[np.float64]:
@@ -188,8 +192,14 @@ def first_difference(values: Values) -> FirstDifference | None:
         return None
     rest = array[1:]
     centre = median(rest)
-    relative = (float(array[0]) - centre) / abs(centre) if centre != 0 else math.copysign(math.inf, float(array[0]))
-    return FirstDifference(0.0 if array[0] == centre else relative, float(modified_z(array[:1], rest)[0]))
+    relative = (
+        (float(array[0]) - centre) / abs(centre)
+        if centre != 0
+        else math.copysign(math.inf, float(array[0]))
+    )
+    return FirstDifference(
+        0.0 if array[0] == centre else relative, float(modified_z(array[:1], rest)[0])
+    )
 
 
 def drift(values: Values) -> Drift | None:
@@ -203,7 +213,11 @@ def drift(values: Values) -> Drift | None:
     slope = median(rise / (second - first))
     concordance = int(np.sign(rise).sum())
     centre = median(array)
-    relative = slope * (n - 1) / abs(centre) if centre != 0 else (0.0 if slope == 0 else math.copysign(math.inf, slope))
+    relative = (
+        slope * (n - 1) / abs(centre)
+        if centre != 0
+        else (0.0 if slope == 0 else math.copysign(math.inf, slope))
+    )
     return Drift(slope, relative, concordance / (n * (n - 1) / 2), _kendall_p(array, concordance))
 
 
@@ -221,7 +235,11 @@ def _kendall_p(array: NDArray[np.float64], concordance: int) -> float:
                     longer[pairs + shift] += count
             counts = longer
         total = n * (n - 1) // 2
-        extreme = sum(count for pairs, count in enumerate(counts) if abs(total - 2 * pairs) >= abs(concordance))
+        extreme = sum(
+            count
+            for pairs, count in enumerate(counts)
+            if abs(total - 2 * pairs) >= abs(concordance)
+        )
         return min(1.0, extreme / math.factorial(n))
     variance = (n * (n - 1) * (2 * n + 5) - int((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
     if variance == 0:
@@ -251,8 +269,14 @@ def rank_test(first: Values, second: Values) -> float:
     n, m, total = one.size, other.size, both.size
     distance = abs(2 * int(twice[:n].sum()) - 2 * n * (total + 1))
     if total > 60:
-        variance = 4 * n * m / 12 * (total + 1 - int((ties**3 - ties).sum()) / (total * (total - 1)))
-        return 1.0 if variance == 0 else math.erfc(max(0.0, distance / 2 - 1) / math.sqrt(2 * variance))
+        variance = (
+            4 * n * m / 12 * (total + 1 - int((ties**3 - ties).sum()) / (total * (total - 1)))
+        )
+        return (
+            1.0
+            if variance == 0
+            else math.erfc(max(0.0, distance / 2 - 1) / math.sqrt(2 * variance))
+        )
     # ways[k, s]: how many sets of k values have the rank sum s.
     ways = np.zeros((n + 1, int(twice.sum()) + 1))
     ways[0, 0] = 1
@@ -275,7 +299,9 @@ def ratio_interval(
     random = np.random.default_rng(seed)
 
     def medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.median(random.choice(values, size=(rounds, values.size)), axis=1), dtype=np.float64)
+        return np.asarray(
+            np.median(random.choice(values, size=(rounds, values.size)), axis=1), dtype=np.float64
+        )
 
     ratios = medians(new) / medians(old)
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])

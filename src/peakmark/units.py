@@ -33,7 +33,9 @@ def parse_size(text: str | int) -> int:
     else:
         match = re.match(_SIZE, text, re.ASCII)
         if match is None or match.group(2) not in _FACTORS:
-            raise ConfigError(f"size {text!r} is not understood: allowed are B, KiB, MiB, GiB and TiB, e.g. 16MiB")
+            raise ConfigError(
+                f"size {text!r} is not understood: allowed are B, KiB, MiB, GiB and TiB, e.g. 16MiB"
+            )
         value = float(match.group(1)) * _FACTORS[match.group(2)]
     if value > LARGEST:
         raise ConfigError(f"size {text!r} is larger than any disk: allowed is at most 1048576TiB")

@@ -42,7 +42,9 @@ def read(path: Path | str, what: str = "") -> dict[str, Any]:
 
 def parse(text: str, where: str) -> Any:
     """The value of a text. Errors: ConfigError."""
-    if text.lstrip("\ufeff \n\r\t").startswith("{"):  # JSON, which knows more numbers than YAML and takes tabs
+    if text.lstrip("\ufeff \n\r\t").startswith(
+        "{"
+    ):  # JSON, which knows more numbers than YAML and takes tabs
         try:
             return _json(text.lstrip("\ufeff"), where)
         except (ValueError, RecursionError):
@@ -61,7 +63,9 @@ def parse(text: str, where: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        raise ConfigError(f"{where}{line} is not valid YAML: {' '.join(str(problem).split())}") from error
+        raise ConfigError(
+            f"{where}{line} is not valid YAML: {' '.join(str(problem).split())}"
+        ) from error
     finally:
         loader.dispose()
 
@@ -81,11 +85,19 @@ def _text(path: Path, where: str) -> str:
             f"{where} is not valid YAML: byte {error.start + 1} is no UTF-8, save the file in that encoding"
         ) from error
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-        raise ConfigError(f"{where} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise ConfigError(
+            f"{where} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 def _kind(mode: int) -> str:
-    return "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+    return (
+        "a folder"
+        if stat.S_ISDIR(mode)
+        else "a pipe"
+        if stat.S_ISFIFO(mode)
+        else "a device or a socket"
+    )
 
 
 def _json(text: str, where: str) -> Any:
@@ -95,7 +107,9 @@ def _json(text: str, where: str) -> Any:
         result: dict[str, Any] = {}
         for key, value in pairs:
             if key in result:
-                raise ConfigError(f"{where} has the key {key!r} twice, and one of the two would be lost: remove one")
+                raise ConfigError(
+                    f"{where} has the key {key!r} twice, and one of the two would be lost: remove one"
+                )
             result[key] = value
         return result
 
@@ -115,7 +129,9 @@ def _size(node: yaml.Node, where: str, known: dict[int, int]) -> int:
     if id(node) in known:
         size = known[id(node)]
         if size == 0:
-            raise ConfigError(f"{_at(node, where)}: what the anchor here names holds itself: write it out")
+            raise ConfigError(
+                f"{_at(node, where)}: what the anchor here names holds itself: write it out"
+            )
         return size
     known[id(node)] = 0
     size = 1
@@ -128,7 +144,9 @@ def _size(node: yaml.Node, where: str, known: dict[int, int]) -> int:
     elif isinstance(node, yaml.SequenceNode):
         size += sum(_size(part, where, known) for part in node.value)
     elif node.tag == _FLOAT and not _finite(node.value):
-        raise ConfigError(f"{_at(node, where)} has {node.value} for a number: allowed are finite numbers")
+        raise ConfigError(
+            f"{_at(node, where)} has {node.value} for a number: allowed are finite numbers"
+        )
     if size > MOST:
         raise ConfigError(
             f"{_at(node, where)}: its anchors and aliases stand for more than {MOST} values when written out"
@@ -143,7 +161,9 @@ def _check_text(text: str, where: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         half = ascii(text[error.start])
-        raise ConfigError(f"{where} holds half a character, {half}: write it as it is, in UTF-8") from error
+        raise ConfigError(
+            f"{where} holds half a character, {half}: write it as it is, in UTF-8"
+        ) from error
 
 
 def _check_tag(node: yaml.Node, where: str) -> None:
@@ -158,7 +178,9 @@ def _check_tag(node: yaml.Node, where: str) -> None:
 
 def _finite(text: str) -> bool:
     try:
-        return math.isfinite(float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan")))
+        return math.isfinite(
+            float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+        )
     except ValueError:  # 190:20:30.15 is a float too
         return True
 

@@ -34,12 +34,18 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
 
     def __init__(self, workflow: Any, logger: Any) -> None:
         """What the thread needs is there before the interface starts it, which it does long before ``__post_init__``."""
-        from peakmark.running.run import Run  # not before Snakemake has gone to the folder of --directory
+        from peakmark.running.run import (
+            Run,
+        )  # not before Snakemake has gone to the folder of --directory
 
         if Run.current is None or Run.current.plan.cluster is None:
-            raise UserError("the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else")
+            raise UserError(
+                "the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else"
+            )
         self.run_of = Run.current
-        self.queue = self.run_of.queue(say=lambda sentence: self.logger.warning(f"peakmark: {sentence}"))
+        self.queue = self.run_of.queue(
+            say=lambda sentence: self.logger.warning(f"peakmark: {sentence}")
+        )
         self.infos: dict[Path, SubmittedJobInfo] = {}
         self.added: list[Task] = []
         self._lock = threading.Lock()
@@ -50,7 +56,11 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         output = Path(job.output[0])
         info = SubmittedJobInfo(job)
         try:
-            for path in (output, *map(Path, job.log), self.run_of.plan.directory / "logs" / "slurm" / "log"):
+            for path in (
+                output,
+                *map(Path, job.log),
+                self.run_of.plan.directory / "logs" / "slurm" / "log",
+            ):
                 path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self.report_job_error(info, msg=sentence(error))
@@ -61,7 +71,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
             self.infos[output] = info
             self.added.append(self.run_of.task(job.wildcards, output, job.shellcmd))
 
-    async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncGenerator[SubmittedJobInfo, None]:
+    async def check_active_jobs(
+        self, active_jobs: list[SubmittedJobInfo]
+    ) -> AsyncGenerator[SubmittedJobInfo, None]:
         """Hand over what is new, tell what has ended."""
         with self._lock:
             added, self.added = self.added, []
@@ -83,7 +95,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
             if id(info) not in over:
                 yield info
 
-    def print_job_error(self, job_info: SubmittedJobInfo, msg: str | None = None, **kwargs: Any) -> None:
+    def print_job_error(
+        self, job_info: SubmittedJobInfo, msg: str | None = None, **kwargs: Any
+    ) -> None:
         """The queue's words alone: the interface would add where to look, which the list at the end says."""
         job_info.job.log_error(msg, **kwargs)
 

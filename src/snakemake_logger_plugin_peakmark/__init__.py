@@ -21,7 +21,14 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
@@ -35,7 +42,14 @@ from peakmark.running.user_errors import UserError, as_workflow_error
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
 
-ANSWERS = ("Report created", "Unlocked", "Congratulations", "Will exit after finishing", "Would delete", "Deleting")
+ANSWERS = (
+    "Report created",
+    "Unlocked",
+    "Congratulations",
+    "Will exit after finishing",
+    "Would delete",
+    "Deleting",
+)
 """How messages begin that answer what somebody asked of Snakemake."""
 
 SAID_ANYHOW = ("Look above for error messages", "At least one job did not complete successfully.")
@@ -97,7 +111,9 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.ERROR and getattr(record, "exception", "") == "RuleException":
             pass  # repeats, with the whole command, what the failure line and the log have said
         elif event is None and record.getMessage().startswith("Nothing to be done"):
-            self._say("nothing to do: every cell is measured and the report is newer than all of them")
+            self._say(
+                "nothing to do: every cell is measured and the report is newer than all of them"
+            )
             self._summary()
         elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
             self._trouble(self.format(record).strip("\n"))
@@ -117,7 +133,9 @@ class LogHandler(LogHandlerBase):
         if text.endswith(SAID_ANYHOW) or (of_full_disk and self._full_disk("")):
             return
         # A dry run prints its plan on standard output, where nobody looks for what is wrong.
-        self._say(text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None)
+        self._say(
+            text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None
+        )
 
     def _summary(self) -> None:
         """What a run that had something to do says when it ends."""
@@ -134,7 +152,9 @@ class LogHandler(LogHandlerBase):
         text = ""
         for log in values.get("log") or []:
             path = Path(str(log))
-            if path.is_file() and not text:  # the rule's own log comes first; the executor's says much about little
+            if (
+                path.is_file() and not text
+            ):  # the rule's own log comes first; the executor's says much about little
                 with contextlib.suppress(OSError):
                     text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
         if self._full_disk(text):
@@ -146,7 +166,9 @@ class LogHandler(LogHandlerBase):
             return
         # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
         message = str(values.get("rule_msg") or "")
-        self.console.print(f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True)
+        self.console.print(
+            f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True
+        )
         if text:
             self._say(text)
 

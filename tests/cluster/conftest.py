@@ -61,7 +61,9 @@ def site() -> Iterator[Cluster]:
 
 @pytest.fixture
 def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
-    return Workflow.make(cluster, tmp_path / "a checkout")  # with a space: paths reach no shell unquoted
+    return Workflow.make(
+        cluster, tmp_path / "a checkout"
+    )  # with a space: paths reach no shell unquoted
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,15 @@ KINDS = {
     "truncate": "a finished record cut in the middle",
     "edit": "a number in a finished record changed",
 }
-WEIGHTS = {"kernel": 8, "measure": 3, "scancel": 3, "slurmd": 2, "node": 1, "controller": 2, "controller-kill": 1}
+WEIGHTS = {
+    "kernel": 8,
+    "measure": 3,
+    "scancel": 3,
+    "slurmd": 2,
+    "node": 1,
+    "controller": 2,
+    "controller-kill": 1,
+}
 WEIGHTS |= {"snakemake": 1, "truncate": 3, "edit": 3}
 KERNELS = ("cpubench", "rambench", "diskbench", "netbench")
 
@@ -95,7 +103,9 @@ class Breaker:
         return any(self._one_of(measuring) or over.wait(0.01) for _ in range(200))
 
     def _scancel(self, _: threading.Event) -> bool:
-        numbers = self.cluster.run(["squeue", "--noheader", "--states=running", "--format=%i"]).stdout.split()
+        numbers = self.cluster.run(
+            ["squeue", "--noheader", "--states=running", "--format=%i"]
+        ).stdout.split()
         if numbers:
             self.cluster.run(["scancel", self.chance.choice(numbers)])
         return bool(numbers)
@@ -182,7 +192,11 @@ def kernels(cluster: Cluster, node: str) -> list[int]:
 
 def measuring(cluster: Cluster, node: str) -> list[int]:
     """Of the processes that measure a cell, or all of a job. Each one's guard, its child, has the same words."""
-    found = {process.pid for process in cluster.processes(node) if b"\0measure\0--plan\0" in _words(process.pid)}
+    found = {
+        process.pid
+        for process in cluster.processes(node)
+        if b"\0measure\0--plan\0" in _words(process.pid)
+    }
     return sorted(pid for pid in found if _parent(pid) not in found)
 
 

@@ -76,15 +76,29 @@ def configure(workflow: Workflow, cells: int, scratch: Path) -> int:
         scratch=str(scratch),
         cpu=[{"workloads": ["QP", "HP", "SP", "DP", "FP32"], "concurrency": [1]}],
         memory=[
-            {"workloads": ["RWS", "RS"], "variants": ["block"], "blocks": ["1KiB", "64KiB"], "concurrency": [1]},
+            {
+                "workloads": ["RWS", "RS"],
+                "variants": ["block"],
+                "blocks": ["1KiB", "64KiB"],
+                "concurrency": [1],
+            },
         ],
-        disk=[{"workloads": ["WS", "RR"], "blocks": ["4KiB", "64KiB"], "concurrency": [1], "size": "256KiB"}],
+        disk=[
+            {
+                "workloads": ["WS", "RR"],
+                "blocks": ["4KiB", "64KiB"],
+                "concurrency": [1],
+                "size": "256KiB",
+            }
+        ],
         network=[{"workloads": ["TCP", "LAT-TCP"], "blocks": ["1KiB"], "concurrency": [1]}],
     )
     return repetitions * POINTS
 
 
-def campaign(workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable[[str], None]) -> int:
+def campaign(
+    workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable[[str], None]
+) -> int:
     """Start Snakemake again and again until it ends well with nothing left to break. Returns how often it was started."""
     runs = 0
     while True:
@@ -97,12 +111,16 @@ def campaign(workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable
                 memory.look()
                 if time.monotonic() > deadline:
                     process.kill()
-                    raise SystemExit(f"run {runs} does not come to an end:\n{workflow.said[-3000:]}")
+                    raise SystemExit(
+                        f"run {runs} does not come to an end:\n{workflow.said[-3000:]}"
+                    )
                 time.sleep(LOOK_S)
         memory.look()
         breaker.mend()
         done = len(list((workflow.results / "cells").rglob("*.json")))
-        say(f"run {runs}: exit code {process.returncode}, {done} records, faults so far {breaker.counts.total()}")
+        say(
+            f"run {runs}: exit code {process.returncode}, {done} records, faults so far {breaker.counts.total()}"
+        )
         if process.returncode == 0:
             # What was damaged after the tables were built is for a last run, in which nothing breaks.
             if breaker.counts.total() == broken:
@@ -110,7 +128,9 @@ def campaign(workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable
             breaker.left = 0
         before, found, after = workflow.said.partition("Traceback")
         if found:
-            memory.wrong.append(f"run {runs} told a traceback: {before[-500:]}{found}{after[:3000]}")
+            memory.wrong.append(
+                f"run {runs} told a traceback: {before[-500:]}{found}{after[:3000]}"
+            )
 
 
 def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
@@ -128,10 +148,15 @@ def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
             wrong.append(f"{cell.id} is {finding.data['status']}: {finding.data['reason']}")
         elif finding.data is not None and finding.data["context"]["host"] != cell.node:
             wrong.append(f"{cell.id} was measured on {finding.data['context']['host']}")
-    wrong += [f"{name} is no planned cell's" for name in integrity.foreign(workflow.results, opened.planned)]
+    wrong += [
+        f"{name} is no planned cell's"
+        for name in integrity.foreign(workflow.results, opened.planned)
+    ]
     with (workflow.results / "tables" / "measurements.csv").open() as stream:
         table = {
-            (line["record"], line["metric"]): float(line["value"]) for line in csv.DictReader(stream) if line["value"]
+            (line["record"], line["metric"]): float(line["value"])
+            for line in csv.DictReader(stream)
+            if line["value"]
         }
     records = {
         (f"cells/{name}.json", one["metric"]): one["value"]
@@ -139,7 +164,9 @@ def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
         for one in record["measurements"]
     }
     if table != records:
-        wrong.append(f"the table differs from the records in {len(set(table.items()) ^ set(records.items()))} places")
+        wrong.append(
+            f"the table differs from the records in {len(set(table.items()) ^ set(records.items()))} places"
+        )
     wrong += [f"{path} is left on scratch" for path in scratch.iterdir()]
     for node in workflow.cluster.layout.names:
         left = [*faults.kernels(workflow.cluster, node), *faults.measuring(workflow.cluster, node)]
@@ -158,7 +185,15 @@ def clean(workflow: Workflow, scratch: Path) -> int:
     deadline = time.monotonic() + 120
     while list(scratch.iterdir()) and time.monotonic() < deadline:
         for node in workflow.cluster.layout.names:
-            command = ["srun", f"--nodelist={node}", sys.executable, "-m", "peakmark", "clean", str(scratch)]
+            command = [
+                "srun",
+                f"--nodelist={node}",
+                sys.executable,
+                "-m",
+                "peakmark",
+                "clean",
+                str(scratch),
+            ]
             workflow.cluster.run(command, cwd=workflow.directory, env=workflow.environment)
         time.sleep(2)
     return left
@@ -166,17 +201,30 @@ def clean(workflow: Workflow, scratch: Path) -> int:
 
 def attempts(workflow: Workflow) -> tuple[int, int]:
     """(failed attempts on record, records set aside)."""
-    kept = [path for path in (workflow.results / "attempts").rglob("*.json") if ".raw" not in str(path)]
-    aside = [path for path in (workflow.results / "set-aside").rglob("*.json") if ".raw" not in str(path)]
+    kept = [
+        path for path in (workflow.results / "attempts").rglob("*.json") if ".raw" not in str(path)
+    ]
+    aside = [
+        path for path in (workflow.results / "set-aside").rglob("*.json") if ".raw" not in str(path)
+    ]
     return len(kept), len(aside)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--cells", type=int, default=2000, help="about so many cells, in steps of 30")
+    parser.add_argument(
+        "--cells", type=int, default=2000, help="about so many cells, in steps of 30"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--every", type=float, default=4.0, metavar="S", help="mean seconds between two faults")
-    parser.add_argument("--faults", type=int, metavar="N", help="so many faults, then none; default: one for 20 cells")
+    parser.add_argument(
+        "--every", type=float, default=4.0, metavar="S", help="mean seconds between two faults"
+    )
+    parser.add_argument(
+        "--faults",
+        type=int,
+        metavar="N",
+        help="so many faults, then none; default: one for 20 cells",
+    )
     parser.add_argument("--write", type=Path, metavar="FILE", help="keep the figures in this page")
     options = parser.parse_args()
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -203,7 +251,11 @@ def main() -> int:
         if left and not breaker.counts["node"]:  # all else ends with its directories removed
             wrong.append(f"{left} directories were left on scratch although no node was lost")
         kept, aside = attempts(workflow)
-        lost = [name for name in memory.texts if not (workflow.results / "cells" / f"{name}.json").exists()]
+        lost = [
+            name
+            for name in memory.texts
+            if not (workflow.results / "cells" / f"{name}.json").exists()
+        ]
         jobs = json.loads((workflow.results / "plan.json").read_text())["cells"]
         figures = [
             ("cells in the plan", len(jobs)),
@@ -229,10 +281,14 @@ def main() -> int:
 
 
 def head() -> str:
-    return subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
 
 
-def write(path: Path, figures: list[tuple[str, float]], options: argparse.Namespace, commit: str) -> None:
+def write(
+    path: Path, figures: list[tuple[str, float]], options: argparse.Namespace, commit: str
+) -> None:
     lines = [f"| {what.replace('  ', '&nbsp;&nbsp;')} | {value} |" for what, value in figures]
     head, _, _ = path.read_text().partition("## Figures") if path.exists() else ("", "", "")
     table = "\n".join(["| | |", "|---|---:|", *lines])

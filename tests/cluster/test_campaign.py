@@ -43,7 +43,10 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
             assert context["server_host"] == {"node1": "node2", "node2": "node1"}[node]
             assert context["network"]["loopback"] is False
             assert context["network"]["interface"] == "eth0"
-            assert context["network"]["address"] == {"node1": "10.77.0.12", "node2": "10.77.0.11"}[node]
+            assert (
+                context["network"]["address"]
+                == {"node1": "10.77.0.12", "node2": "10.77.0.11"}[node]
+            )
             assert set(context["server_noise"]) == {"before", "during", "after"}
         else:
             assert context["server_noise"] is None
@@ -51,7 +54,9 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
         ends = {row["Node"]: (row["Client"], row["Server"]) for row in csv.DictReader(stream)}
     assert ends == {"node1": ("node1", "node2"), "node2": ("node2", "node1")}
     pages = " ".join(
-        subprocess.check_output(["pdftotext", str(workflow.results / "report.pdf"), "-"], text=True).split()
+        subprocess.check_output(
+            ["pdftotext", str(workflow.results / "report.pdf"), "-"], text=True
+        ).split()
     )
     assert "node1 → node2" in pages and "node2 → node1" in pages
     assert "node1 → node2" in (workflow.results / "report.html").read_text()
@@ -62,7 +67,9 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
         if name.startswith("network/")
     )
     for (start, seconds, _), (following, _, _) in itertools.pairwise(spans):
-        assert datetime.fromisoformat(start) + timedelta(seconds=seconds) <= datetime.fromisoformat(following)
+        assert datetime.fromisoformat(start) + timedelta(seconds=seconds) <= datetime.fromisoformat(
+            following
+        )
     assert workflow.planned() == set()
     assert "10 of 10 cells done" in workflow.peakmark("status", "results/short")
     planned = workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml")
@@ -73,7 +80,13 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
 @pytest.mark.trouble
 def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> None:
     """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a node for all."""
-    grid = [{"workloads": ["DP"], "concurrency": [1], "repetitions": {"min": 6, "max": 7, "until": "0.000001%"}}]
+    grid = [
+        {
+            "workloads": ["DP"],
+            "concurrency": [1],
+            "repetitions": {"min": 6, "max": 7, "until": "0.000001%"},
+        }
+    ]
     workflow.configure(cpu=grid)
     done = workflow.snakemake()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -88,7 +101,9 @@ def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     status = workflow.peakmark("status", "results/whole")
     assert "14 of 14 cells done" in status
-    decisions = sorted(path.name for path in (workflow.directory / "results/whole/repetitions").iterdir())
+    decisions = sorted(
+        path.name for path in (workflow.directory / "results/whole/repetitions").iterdir()
+    )
     assert decisions == ["node1.own.json", "node2.own.json"]
 
 
@@ -97,7 +112,9 @@ prepend-path PATH {folder}
 """
 
 
-def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site: Cluster, tmp_path: Path) -> None:
+def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
+    site: Cluster, tmp_path: Path
+) -> None:
     workflow = Workflow.make(site, tmp_path / "checkout")
     # fio stands on the login side only; what the module brings is all that the nodes have.
     shutil.copy2("/usr/bin/fio", tmp_path / "its-own")
@@ -120,9 +137,13 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site: Cluster, t
     assert first.returncode == 1, first.stdout + first.stderr
     before = workflow.records()
     nodes = site.layout.names
-    assert set(before) == {f"disk/diskbench/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes}
+    assert set(before) == {
+        f"disk/diskbench/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes
+    }
     failed = workflow.attempts()
-    assert set(failed) == {f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes}
+    assert set(failed) == {
+        f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes
+    }
     for name in failed:
         assert name in first.stdout + first.stderr, "the list at the end names it"
     numbers = {record["context"]["job_id"] for record in before.values()}
@@ -144,11 +165,16 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site: Cluster, t
 
 
 def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
-    workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}], fan_out={"batch": 4})
+    workflow.configure(
+        cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}],
+        fan_out={"batch": 4},
+    )
     done = workflow.snakemake(*TO_TABLES)
     assert done.returncode == 0, done.stdout + done.stderr
     records = workflow.records()
-    assert len(records) == 6 and len({record["context"]["job_id"] for record in records.values()}) == 2
+    assert (
+        len(records) == 6 and len({record["context"]["job_id"] for record in records.values()}) == 2
+    )
     lost = sorted(records)[0]
     (workflow.results / "cells" / f"{lost}.json").unlink()
     again = workflow.snakemake(*TO_TABLES)
@@ -163,7 +189,10 @@ def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
 def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> None:
     said = workflow.peakmark("doctor", "--slurm")
     assert "one node      Slurm would take such a job" in said
-    assert re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE) == [("1", "1"), ("2", "2")]
+    assert re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE) == [
+        ("1", "1"),
+        ("2", "2"),
+    ]
     assert "scratch" in said and "cpubench" in said and "a core" in said
     site = workflow.directory / "site.yaml"
     site.write_text("{schema: 1, name: here, slurm: {partition: nowhere}}")

@@ -54,15 +54,26 @@ def test_slurm_reads_the_names_of_nodes_as_we_write_them(cluster: Cluster) -> No
 def test_a_node_has_its_own_network_and_processes(cluster: Cluster) -> None:
     interfaces = cluster.run(["srun", "--nodelist=node2", "ls", "/sys/class/net"]).stdout.split()
     assert interfaces == ["eth0", "lo"]
-    addresses = cluster.run(["srun", "--nodelist=node2", "ip", "-brief", "-4", "address", "show", "eth0"]).stdout
+    addresses = cluster.run(
+        ["srun", "--nodelist=node2", "ip", "-brief", "-4", "address", "show", "eth0"]
+    ).stdout
     assert "10.77.0.12/24" in addresses
     seen = cluster.run(["srun", "--nodelist=node2", "ps", "-e", "-o", "comm="]).stdout.split()
     assert seen.count("slurmd") == 1 and "slurmctld" not in seen
 
 
-def test_the_login_side_uses_the_callers_directory_and_environment(cluster: Cluster, tmp_path: Path) -> None:
-    environment = {**os.environ, "MARK": "here", "SLURM_JOB_ID": "999", "SBATCH_PARTITION": "of-another-cluster"}
-    shown = cluster.run(["sh", "-c", "hostname; pwd; env"], cwd=tmp_path, env=environment).stdout.splitlines()
+def test_the_login_side_uses_the_callers_directory_and_environment(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    environment = {
+        **os.environ,
+        "MARK": "here",
+        "SLURM_JOB_ID": "999",
+        "SBATCH_PARTITION": "of-another-cluster",
+    }
+    shown = cluster.run(
+        ["sh", "-c", "hostname; pwd; env"], cwd=tmp_path, env=environment
+    ).stdout.splitlines()
     assert shown[:2] == ["login", str(tmp_path)]
     assert "MARK=here" in shown
     assert not [line for line in shown if line.startswith(("SLURM_", "SBATCH_"))]
@@ -71,7 +82,11 @@ def test_the_login_side_uses_the_callers_directory_and_environment(cluster: Clus
 def test_popen_gives_the_process_id_of_the_command_itself(cluster: Cluster) -> None:
     child = cluster.popen(["sleep", "600"])
     try:
-        wait_until(lambda: Path(f"/proc/{child.pid}/comm").read_text() == "sleep\n", 60, "the child has become sleep")
+        wait_until(
+            lambda: Path(f"/proc/{child.pid}/comm").read_text() == "sleep\n",
+            60,
+            "the child has become sleep",
+        )
     finally:
         child.kill()
         assert child.wait(60) == -9
@@ -84,11 +99,16 @@ def test_two_nodes_of_one_job_talk_over_the_bridge(cluster: Cluster, tmp_path: P
 
 
 def test_a_batch_job_runs_to_its_end_and_stays_known(cluster: Cluster, tmp_path: Path) -> None:
-    number = cluster.sbatch("echo on $(hostname)", "--output=out.txt", "--nodelist=node2", cwd=tmp_path)
+    number = cluster.sbatch(
+        "echo on $(hostname)", "--output=out.txt", "--nodelist=node2", cwd=tmp_path
+    )
     fields = cluster.wait_for_job(number)
     assert fields["JobState"] == "COMPLETED" and fields["ExitCode"] == "0:0"
     assert (tmp_path / "out.txt").read_text() == "on node2\n"
-    assert cluster.run(["squeue", "-h", "-j", str(number), "--states=all", "-o", "%T"]).stdout == "COMPLETED\n"
+    assert (
+        cluster.run(["squeue", "-h", "-j", str(number), "--states=all", "-o", "%T"]).stdout
+        == "COMPLETED\n"
+    )
 
 
 def test_a_failing_batch_job_tells_its_exit_code(cluster: Cluster) -> None:
@@ -100,7 +120,11 @@ def test_an_exclusive_job_keeps_others_off_its_node(cluster: Cluster) -> None:
     first = cluster.sbatch("sleep 600", "--exclusive", "--nodelist=node1", "--output=/dev/null")
     cluster.wait_for_job(first, "RUNNING")
     second = cluster.sbatch("true", "--nodelist=node1", "--output=/dev/null")
-    wait_until(lambda: cluster.job(second)["Reason"] == "Resources", 60, "the second job waits for the node")
+    wait_until(
+        lambda: cluster.job(second)["Reason"] == "Resources",
+        60,
+        "the second job waits for the node",
+    )
     cluster.run(["scancel", str(first)])
     assert cluster.wait_for_job(second)["JobState"] == "COMPLETED"
 
@@ -146,12 +170,18 @@ def test_a_killed_slurmd_fails_its_job_and_comes_back(cluster: Cluster) -> None:
     assert cluster.wait_for_job(number)["JobState"] == "NODE_FAIL"
     cluster.start_slurmd("node1")
     cluster.wait_for_node("node1", "IDLE")
-    wait_until(lambda: names(cluster, "node1") == {"slurmd"}, 30, "the forgotten job is ended on its node")
+    wait_until(
+        lambda: names(cluster, "node1") == {"slurmd"}, 30, "the forgotten job is ended on its node"
+    )
 
 
 def test_the_queue_survives_a_restart_of_the_controller(cluster: Cluster, tmp_path: Path) -> None:
     running = cluster.sbatch(
-        "until [ -e go ]; do sleep 0.1; done", "--exclusive", "--nodes=2", "--output=/dev/null", cwd=tmp_path
+        "until [ -e go ]; do sleep 0.1; done",
+        "--exclusive",
+        "--nodes=2",
+        "--output=/dev/null",
+        cwd=tmp_path,
     )
     pending = cluster.sbatch("true", "--exclusive", "--output=/dev/null")
     cluster.wait_for_job(running, "RUNNING")

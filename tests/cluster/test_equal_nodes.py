@@ -53,18 +53,32 @@ class Others:
         draw = random.Random(1)  # noqa: S311 - when jobs come, not a secret
         while not self._over.wait(draw.uniform(5.0, 15.0)):
             where = draw.choice(["", *(f"--nodelist={name}" for name in self.cluster.layout.names)])
-            words = ["sbatch", "--exclusive", "--mem=0", "--output=/dev/null", "--chdir=/tmp", *filter(None, [where])]
+            words = [
+                "sbatch",
+                "--exclusive",
+                "--mem=0",
+                "--output=/dev/null",
+                "--chdir=/tmp",
+                *filter(None, [where]),
+            ]
             self.cluster.run([*NOBODY, *words, f"--wrap=sleep {draw.randint(2, 8)}"])
             self.count += 1
 
     def _look(self) -> None:
         """How often a node had no job while some waited that any node could run."""
         while not self._over.wait(1.0):
-            ended = self.cluster.run(["squeue", "--noheader", "--user=root", "--states=CANCELLED", "--format=%i"])
+            ended = self.cluster.run(
+                ["squeue", "--noheader", "--user=root", "--states=CANCELLED", "--format=%i"]
+            )
             self.cancelled.update(ended.stdout.split())
-            lines = self.cluster.run(["squeue", "--noheader", "--format=%T|%N|%D|%u"]).stdout.splitlines()
+            lines = self.cluster.run(
+                ["squeue", "--noheader", "--format=%T|%N|%D|%u"]
+            ).stdout.splitlines()
             jobs = [line.split("|") for line in lines]
-            if not any(state == "PENDING" and nodes == "1" and user == "root" for state, _, nodes, user in jobs):
+            if not any(
+                state == "PENDING" and nodes == "1" and user == "root"
+                for state, _, nodes, user in jobs
+            ):
                 continue
             busy = {node for _, node, _, _ in jobs}
             self.idle["looks"] += 1
@@ -82,17 +96,27 @@ def measured_once_on_both(cluster: Cluster, workflow: Workflow, others: Others) 
     """No job was cancelled, both nodes had their share, and no row is void for its hosts."""
     records = workflow.records()
     assert not others.cancelled and not workflow.attempts()
-    hosts = Counter(record["context"]["host"] for name, record in records.items() if "/netbench/" not in name)
+    hosts = Counter(
+        record["context"]["host"] for name, record in records.items() if "/netbench/" not in name
+    )
     assert set(hosts) == set(cluster.layout.names) and min(hosts.values()) > len(records) / 5, hosts
     rows = rows_of(Results.read(workflow.results))
-    void = [str(row.key) for table in rows.values() for row in table for note in row.warnings if note.code == "hosts"]
+    void = [
+        str(row.key)
+        for table in rows.values()
+        for row in table
+        for note in row.warnings
+        if note.code == "hosts"
+    ]
     assert not void
     print(json.dumps(hosts))
 
 
 def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal: Cluster, tmp_path: Path) -> None:
     workflow = Workflow.make(equal, tmp_path / "checkout")
-    workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1, 2]}], repetitions=6, seconds=0.3)
+    workflow.configure(
+        cpu=[{"workloads": ["DP", "SP"], "concurrency": [1, 2]}], repetitions=6, seconds=0.3
+    )
     with Others(equal) as others:
         done = workflow.snakemake()
     assert done.returncode == 0, done.stderr

@@ -36,12 +36,22 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> N
     process = workflow.start()
     workflow.wait_for_tools(2)
     process.send_signal(signal.SIGINT)
-    wait_until(lambda: process.poll() is not None or "user request" in workflow.said, 120, "it is heard", 0.05)
+    wait_until(
+        lambda: process.poll() is not None or "user request" in workflow.said,
+        120,
+        "it is heard",
+        0.05,
+    )
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     assert workflow.end(process) != 0
     assert "Traceback" not in workflow.said
-    wait_until(lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(), 60, "no job is left", 0.2)
+    wait_until(
+        lambda: not workflow.cluster.run(["squeue", "-h", "-o", "%i"]).stdout.split(),
+        60,
+        "no job is left",
+        0.2,
+    )
     before = workflow.started()
     (workflow.directory / "hold").unlink()
     again = workflow.snakemake(*TO_TABLES)
@@ -70,7 +80,9 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(workflow: Wo
     assert left, "the killed snakemake's jobs go on"
     before = workflow.started()
     assert workflow.planned() == {
-        f"disk/{name}/WS-psync_{block}_x1/any/0" for name in ("fio", "diskbench") for block in blocks
+        f"disk/{name}/WS-psync_{block}_x1/any/0"
+        for name in ("fio", "diskbench")
+        for block in blocks
     } - set(before)
 
     third = workflow.start()
@@ -127,7 +139,9 @@ class Terminal:
 
 @pytest.mark.trouble
 def test_a_campaign_outlives_its_terminal(workflow: Workflow) -> None:
-    workflow.configure(cpu=[{"workloads": ["DP"], "concurrency": [1], "seconds": 0.3, "repetitions": 12}])
+    workflow.configure(
+        cpu=[{"workloads": ["DP"], "concurrency": [1], "seconds": 0.3, "repetitions": 12}]
+    )
     terminal = Terminal()
     process = workflow.cluster.popen(
         workflow.argv,
@@ -143,7 +157,12 @@ def test_a_campaign_outlives_its_terminal(workflow: Workflow) -> None:
     assert len(workflow.records()) < 12
     terminal.close()
     log = workflow.results / "logs" / "hangup.log"
-    wait_until(lambda: log.exists() and "the terminal has gone" in log.read_text(), 120, "the hang-up is heard", 0.1)
+    wait_until(
+        lambda: log.exists() and "the terminal has gone" in log.read_text(),
+        120,
+        "the hang-up is heard",
+        0.1,
+    )
     assert process.wait(240) == 0, log.read_text()
     said = log.read_text()
     assert "Traceback" not in said and "Exception" not in said, said
@@ -177,8 +196,12 @@ print("active", *queue.active, flush=True)
 
 
 @pytest.mark.trouble
-def test_a_submission_that_is_answered_too_late_is_no_second_job(cluster: Cluster, tmp_path: Path) -> None:
-    (controller,) = (process.pid for process in cluster.processes(LOGIN) if process.name == "slurmctld")
+def test_a_submission_that_is_answered_too_late_is_no_second_job(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    (controller,) = (
+        process.pid for process in cluster.processes(LOGIN) if process.name == "slurmctld"
+    )
     done = cluster.run([sys.executable, "-c", LATE, str(controller)], cwd=tmp_path, timeout=120)
     assert "unanswered [True]" in done.stdout
     listed = cluster.run(["squeue", "--noheader", "--format=%i"]).stdout.split()
@@ -190,20 +213,26 @@ def test_a_campaign_that_is_a_job_itself(workflow: Workflow) -> None:
     """On one of two nodes: cells of one node run on the other one, a network cell could never begin."""
     script = f"PATH={os.environ['PATH']}; {shlex.join(workflow.argv)}"
     cpu = [{"workloads": ["DP"], "concurrency": [1]}]
-    workflow.configure(cpu=cpu, network=[{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}])
+    workflow.configure(
+        cpu=cpu, network=[{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
+    )
     place = ("--nodelist=node1", "--mem=600", "--output=said")
     refused = workflow.cluster.sbatch(script, *place, cwd=workflow.directory)
     assert workflow.cluster.wait_for_job(refused, seconds=120)["JobState"] == "FAILED"
     assert f"inside job {refused}, which holds node1" in workflow.said
     workflow.configure(cpu=cpu)
     number = workflow.cluster.sbatch(script, *place, cwd=workflow.directory)
-    assert workflow.cluster.wait_for_job(number, seconds=240)["JobState"] == "COMPLETED", workflow.said
+    assert workflow.cluster.wait_for_job(number, seconds=240)["JobState"] == "COMPLETED", (
+        workflow.said
+    )
     (record,) = workflow.records().values()
     assert record["context"]["host"] == "node2" and record["context"]["job_id"] != str(number)
     assert (workflow.results / "report.pdf").exists()
 
 
-def test_what_slurm_would_never_take_ends_the_run_before_its_first_job(site: Cluster, tmp_path: Path) -> None:
+def test_what_slurm_would_never_take_ends_the_run_before_its_first_job(
+    site: Cluster, tmp_path: Path
+) -> None:
     workflow = Workflow.make(site, tmp_path / "checkout")
     workflow.configure(cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 2}])
     known = ["squeue", "--noheader", "--states=all", "--format=%i"]
@@ -233,7 +262,9 @@ def test_a_node_that_is_drained_meanwhile_is_given_up_with_its_reason(workflow: 
     cluster.run(["scancel", str(busy)])
     assert workflow.end(process) == 1
     (name,) = workflow.attempts()
-    assert name == "cpu/cpubench/DP_none_x1/node1/0" and set(workflow.records()) == {name.replace("node1", "node2")}
+    assert name == "cpu/cpubench/DP_none_x1/node1/0" and set(workflow.records()) == {
+        name.replace("node1", "node2")
+    }
     reason = workflow.attempts()[name]
     assert "node1 is" in reason and "a broken fan" in reason and "given up after 2 s" in reason
     assert "jobs wait, and would for ever" in workflow.said and reason in workflow.said

@@ -14,7 +14,9 @@ FOLDER = '-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & "d" é|* > pwned-
 HOSTILE = f"{FOLDER} 'q'"
 
 
-def test_a_hostile_configuration_in_a_hostile_folder_reaches_no_shell(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_hostile_configuration_in_a_hostile_folder_reaches_no_shell(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     workflow = Workflow.make(cluster, tmp_path / FOLDER)
     folder = tmp_path / f"{HOSTILE}\n{{b}}"
     scratch = folder / "scratch"
@@ -24,7 +26,14 @@ def test_a_hostile_configuration_in_a_hostile_folder_reaches_no_shell(cluster: C
     tool.chmod(0o755)
     site = folder / "site.yaml"
     site.write_text(
-        yaml.safe_dump({"schema": 1, "name": "hostile", "description": HOSTILE, "slurm": {"extra": "--nice=10"}})
+        yaml.safe_dump(
+            {
+                "schema": 1,
+                "name": "hostile",
+                "description": HOSTILE,
+                "slurm": {"extra": "--nice=10"},
+            }
+        )
     )
     workflow.configure(
         scratch=str(scratch),

@@ -40,7 +40,9 @@ def machine() -> Iterator[None]:
 
 
 def picture() -> tuple[str, list[str], str, list[tuple[str, float]]]:
-    links = [link["ifname"] for link in json.loads(subprocess.check_output(["ip", "-json", "link"]))]
+    links = [
+        link["ifname"] for link in json.loads(subprocess.check_output(["ip", "-json", "link"]))
+    ]
     files = sorted(
         (str(path), path.lstat().st_mtime)
         for folder in (
@@ -78,11 +80,17 @@ def inhabitants(found: set[tuple[str, int]]) -> list[Process]:
 def test_down_leaves_nothing_behind(machine: None) -> None:
     cluster = Cluster.start(1)
     found, directory = worlds(cluster), cluster.layout.directory
-    assert len(found) == 3 + 2 + 4  # the login side, its daemons' mounts and process table, the node
+    assert (
+        len(found) == 3 + 2 + 4
+    )  # the login side, its daemons' mounts and process table, the node
     cluster.wait_for_job(cluster.sbatch("sleep 600", "--output=/dev/null"), "RUNNING")
     left = cluster.popen(["sleep", "600"])
     all_of_them = {"munged", "slurmctld", "slurmd", "sleep"}
-    wait_until(lambda: all_of_them <= {process.name for process in inhabitants(found)}, 60, "all of them run")
+    wait_until(
+        lambda: all_of_them <= {process.name for process in inhabitants(found)},
+        60,
+        "all of them run",
+    )
     cluster.down()
     assert inhabitants(found) == []
     assert left.wait(60) == -signal.SIGKILL
@@ -94,7 +102,11 @@ def test_down_leaves_nothing_behind(machine: None) -> None:
 
 def test_the_cluster_ends_when_its_owner_is_killed(machine: None) -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER], cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", OWNER],
+        cwd=HERE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert owner.stdout and owner.stdin
     with owner.stdin, owner.stdout:
@@ -102,7 +114,11 @@ def test_the_cluster_ends_when_its_owner_is_killed(machine: None) -> None:
             cluster = Cluster.attach(Path(owner.stdout.readline().strip()))
             found = worlds(cluster)
             left = cluster.popen(["sleep", "600"])
-            wait_until(lambda: "sleep" in {process.name for process in inhabitants(found)}, 60, "the command runs")
+            wait_until(
+                lambda: "sleep" in {process.name for process in inhabitants(found)},
+                60,
+                "the command runs",
+            )
         finally:
             owner.kill()
             owner.wait()
@@ -115,7 +131,9 @@ def test_down_clears_up_after_a_killed_keeper(machine: None) -> None:
     cluster = Cluster.start(1)
     found = worlds(cluster)
     left = cluster.popen(["sleep", "600"])
-    wait_until(lambda: Path(f"/proc/{left.pid}/comm").read_text() == "sleep\n", 60, "the command is inside")
+    wait_until(
+        lambda: Path(f"/proc/{left.pid}/comm").read_text() == "sleep\n", 60, "the command is inside"
+    )
     os.kill(cluster.hosts.keeper.pid, signal.SIGKILL)
     wait_until(lambda: not cluster.hosts.controller.alive(), 60, "the daemons end with the keeper")
     cluster.down()
@@ -124,9 +142,13 @@ def test_down_clears_up_after_a_killed_keeper(machine: None) -> None:
     assert not cluster.layout.directory.exists()
 
 
-def test_a_start_that_fails_halfway_leaves_nothing_behind(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_fails_halfway_leaves_nothing_behind(
+    machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = config.slurm_conf
-    monkeypatch.setattr(config, "slurm_conf", lambda layout: good(layout) + "PartitionName=bad Nodes=node99\n")
+    monkeypatch.setattr(
+        config, "slurm_conf", lambda layout: good(layout) + "PartitionName=bad Nodes=node99\n"
+    )
     monkeypatch.setattr("testcluster.daemons.READY_SECONDS", 3.0)
     directory = Path(f"/tmp/pm-halfway-{os.getpid()}")
     keepers: list[Process] = []
@@ -142,7 +164,9 @@ def test_a_start_that_fails_halfway_leaves_nothing_behind(machine: None, monkeyp
     assert len(keepers) == 2
     for process in keepers:
         # The last to end is killed by the end of another, which nobody waits for.
-        wait_until(lambda process=process: describe(process.pid) != process, 60, f"{process} has ended")  # type: ignore[misc]
+        wait_until(
+            lambda process=process: describe(process.pid) != process, 60, f"{process} has ended"
+        )  # type: ignore[misc]
     assert not directory.exists()
 
 
@@ -151,7 +175,9 @@ def test_the_command_line(machine: None) -> None:
 
     def cli(*words: str) -> "subprocess.CompletedProcess[str]":
         line = [sys.executable, "-m", "tests.cluster.testcluster", *words]
-        return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            line, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False
+        )
 
     there = ("--directory", str(directory))
     up = cli("up", "--nodes", "1", *there)
@@ -159,7 +185,11 @@ def test_the_command_line(machine: None) -> None:
     found = worlds(Cluster.attach(directory))
     try:
         again = cli("up", "--nodes", "1", *there)
-        assert again.returncode == 1 and "is not empty" in again.stderr and "Traceback" not in again.stderr
+        assert (
+            again.returncode == 1
+            and "is not empty" in again.stderr
+            and "Traceback" not in again.stderr
+        )
         assert "node1" in cli("status", *there).stdout
         inside = cli("exec", *there, "--", "sh", "-c", "hostname; pwd; srun hostname; exit 5")
         assert inside.stdout.split() == ["login", str(CHECKOUT), "node1"]
@@ -169,7 +199,11 @@ def test_the_command_line(machine: None) -> None:
     assert down.returncode == 0, down.stderr
     assert inhabitants(found) == [] and not directory.exists()
     gone = cli("status", *there)
-    assert gone.returncode == 1 and "no test cluster runs" in gone.stderr and "Traceback" not in gone.stderr
+    assert (
+        gone.returncode == 1
+        and "no test cluster runs" in gone.stderr
+        and "Traceback" not in gone.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,5 +233,7 @@ def test_why_not_tells_of_a_root_without_rights() -> None:
     """As in most containers: root, but without the capability that namespaces and mounts need."""
     ask = [sys.executable, "-c", "from testcluster import why_not; print(why_not())"]
     drop = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
-    said = subprocess.run([*drop, *ask], cwd=HERE, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run(
+        [*drop, *ask], cwd=HERE, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
     assert "refuses" in said and said.count("\n") == 1

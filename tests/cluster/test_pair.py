@@ -50,12 +50,23 @@ def measured(workflow: Workflow, repetition: int) -> dict[str, Any]:
     options = {"seconds": 1.0, "warmup": 0.0}
     cell = Cell("network", "netbench", "TCP", "", 1024, 1, "any", repetition, options)
     plan, one = workflow.results / "plan.json", {"id": cell.id, **cell.to_json()}
-    planfile.write(plan, {"schema": 1, "campaign": "c", "config": {}, "cluster": {"partition": "main"}, "cells": [one]})
+    planfile.write(
+        plan,
+        {
+            "schema": 1,
+            "campaign": "c",
+            "config": {},
+            "cluster": {"partition": "main"},
+            "cells": [one],
+        },
+    )
     words = [sys.executable, "-m", "peakmark", "measure", "--plan", str(plan), "--cell", cell.id]
     wanted = ["--nodes=2", "--exclusive", "--output=said"]
     number = workflow.cluster.sbatch(shlex.join(words), *wanted, cwd=workflow.directory)
     assert workflow.cluster.wait_for_job(number)["JobState"] == "COMPLETED", workflow.said
-    context: dict[str, Any] = json.loads((workflow.results / "cells" / f"{cell.id}.json").read_text())["context"]
+    context: dict[str, Any] = json.loads(
+        (workflow.results / "cells" / f"{cell.id}.json").read_text()
+    )["context"]
     return context
 
 

@@ -23,7 +23,11 @@ def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> 
     assert not workflow.attempts()
     if fan_out == "node":
         # A node's job is told of while it runs, not only when it ends.
-        told = {done for done, total in re.findall(r"^(\d+) of (\d+) cells", said, re.MULTILINE) if done != total}
+        told = {
+            done
+            for done, total in re.findall(r"^(\d+) of (\d+) cells", said, re.MULTILINE)
+            if done != total
+        }
         assert told, said
     records = workflow.records()
     presets.assert_whole(workflow.results, records, cluster.layout.without)
@@ -34,7 +38,9 @@ def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> 
 def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
     """Two threads ran on two CPUs: on the node that has them, and not on one of them. Memory is what Slurm has of the node."""
     cpus = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.cpus), strict=True))
-    memory = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.memory), strict=True))
+    memory = dict(
+        zip(cluster.layout.names, cluster.layout.each(cluster.layout.memory), strict=True)
+    )
     most = max(cpus.values())
     for name, record in records.items():
         context = record["context"]
@@ -54,7 +60,9 @@ def test_quick_with_a_job_for_each_cell_on_a_site_with_rules(site: Cluster, tmp_
     to_the_report(site, tmp_path, "quick", "cell")
 
 
-def test_own_kernels_with_a_job_for_each_node_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
+def test_own_kernels_with_a_job_for_each_node_without_slurmdbd(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     to_the_report(cluster, tmp_path, "six-core-evaluation", "node")
 
 
@@ -69,13 +77,17 @@ def test_full_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_pa
 
 
 @pytest.mark.trouble
-def test_the_default_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_default_with_a_job_for_each_cell_without_slurmdbd(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     to_the_report(cluster, tmp_path, presets.DEFAULT, "cell")
 
 
 @pytest.mark.trouble
 @pytest.mark.parametrize("preset", presets.NAMES)
-def test_with_a_job_for_each_node_on_a_site_with_rules(site: Cluster, tmp_path: Path, preset: str) -> None:
+def test_with_a_job_for_each_node_on_a_site_with_rules(
+    site: Cluster, tmp_path: Path, preset: str
+) -> None:
     to_the_report(site, tmp_path, preset, "node")
 
 

@@ -72,7 +72,10 @@ def test_partitions_with_rules_refuse(site: Cluster, options: list[str], words: 
 def test_the_nodes_lack_a_program_that_the_login_side_has(site: Cluster) -> None:
     ask = ["sh", "-c", "command -v fio"]
     for name in site.layout.names:
-        assert site.run(["srun", f"--account={HELD}", f"--nodelist={name}", *ask], check=False).stdout == ""
+        assert (
+            site.run(["srun", f"--account={HELD}", f"--nodelist={name}", *ask], check=False).stdout
+            == ""
+        )
     assert site.run(ask).stdout.endswith("/fio\n")
 
 
@@ -94,7 +97,16 @@ def test_sacct_tells_of_jobs(site: Cluster) -> None:
         site.wait_for_job(number)
 
     def rows() -> set[str]:
-        ask = ["sacct", "-n", "-X", "-P", "-o", "JobID,State,ExitCode,Account", "-j", f"{good},{bad}"]
+        ask = [
+            "sacct",
+            "-n",
+            "-X",
+            "-P",
+            "-o",
+            "JobID,State,ExitCode,Account",
+            "-j",
+            f"{good},{bad}",
+        ]
         return set(site.run(ask).stdout.split())
 
     wanted = {f"{good}|COMPLETED|0:0|tests", f"{bad}|FAILED|3:0|tests"}

@@ -64,7 +64,9 @@ def quality_of_service(cluster: Cluster, limit: str) -> Iterator[None]:
 
 def doctor(workflow: Workflow) -> tuple[int, str]:
     command = [sys.executable, "-m", "peakmark", "doctor", "--slurm", "--site", "site.yaml"]
-    done = workflow.cluster.run(command, cwd=workflow.directory, env=workflow.environment, check=False, timeout=120)
+    done = workflow.cluster.run(
+        command, cwd=workflow.directory, env=workflow.environment, check=False, timeout=120
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -73,7 +75,9 @@ def submitted(cluster: Cluster) -> set[str]:
 
 
 @pytest.mark.parametrize("state", ["DOWN", "DRAIN", "INACTIVE"])
-def test_a_partition_that_starts_no_job_is_found_by_doctor_and_by_the_run(workflow: Workflow, state: str) -> None:
+def test_a_partition_that_starts_no_job_is_found_by_doctor_and_by_the_run(
+    workflow: Workflow, state: str
+) -> None:
     site = workflow.site(f"{{{ACCOUNT}, partition: short}}")
     workflow.configure(cpu=CPU, site=site)
     before = submitted(workflow.cluster)
@@ -111,7 +115,9 @@ print(preflight.submission_error(asked, [f"--{name}={value}" for name, value in 
         ("main", "2", "1", "None"),
     ],
 )
-def test_a_limit_that_sbatch_does_not_enforce(site: Cluster, name: str, time: str, nodes: str, words: str) -> None:
+def test_a_limit_that_sbatch_does_not_enforce(
+    site: Cluster, name: str, time: str, nodes: str, words: str
+) -> None:
     asked = {"account": "tests", "partition": name, "time": time, "nodes": nodes}
     with unenforced(site):
         said = site.run([sys.executable, "-c", ASK, json.dumps(asked)]).stdout
@@ -143,7 +149,9 @@ def test_a_doctor_that_is_ended_leaves_no_job(workflow: Workflow, number: signal
         command,
         cwd=workflow.directory,
         env=workflow.environment,
-        preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in (signal.SIGHUP, signal.SIGINT)],
+        preexec_fn=lambda: [
+            signal.signal(each, signal.SIG_DFL) for each in (signal.SIGHUP, signal.SIGINT)
+        ],
     )
 
     def queued() -> str:

@@ -39,11 +39,11 @@ def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: W
     before = workflow.started()
     assert set(before) == {"cpu/cpubench/DP_none_x1/any/0"}
     reason = workflow.attempts()[lost]
-    words = (
-        "OUT_OF_MEMORY: rambench would allocate 1025MiB, but the job may use 854MiB: memory_factor in the site file's"
-    )
+    words = "OUT_OF_MEMORY: rambench would allocate 1025MiB, but the job may use 854MiB: memory_factor in the site file's"
     assert words in reason, said
-    node = json.loads((workflow.results / "attempts" / lost / "0.json").read_text())["context"]["host"]
+    node = json.loads((workflow.results / "attempts" / lost / "0.json").read_text())["context"][
+        "host"
+    ]
     for text in (said, workflow.peakmark("status", "results/short")):
         lines = [line.strip() for line in text.splitlines()]
         assert f"{node}: {reason}" in lines, text
@@ -66,9 +66,13 @@ def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: W
 
 
 @pytest.mark.trouble
-def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(workflow: Workflow) -> None:
+def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(
+    workflow: Workflow,
+) -> None:
     blocks = ["4KiB", "8KiB"]
-    asked = {f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in ("node1", "node2")}
+    asked = {
+        f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in ("node1", "node2")
+    }
     tool = workflow.holding("/usr/bin/fio")
     grid = {**DISK, "blocks": blocks, "references": {"fio": {"seconds": 0.1}}}
     workflow.configure(disk=[grid], nodes="all", tools={"fio": tool})
@@ -79,7 +83,8 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
     status = workflow.peakmark("status", "results/short")
     assert "running" in status and "pending" in status and "RUNNING".lower() in status
     numbers = {
-        node: int(cluster.run(["squeue", "-h", "--states=running", "-w", node, "-o", "%i"]).stdout) for node in kept
+        node: int(cluster.run(["squeue", "-h", "--states=running", "-w", node, "-o", "%i"]).stdout)
+        for node in kept
     }
     cluster.run(["scancel", str(numbers["node1"])])
     cluster.expire(numbers["node2"])
@@ -100,7 +105,9 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
     assert "ended with signal SIGKILL" in text  # the tool that was killed above
     for name in reasons:
         assert name in workflow.said, "the list at the end names it"
-        assert f"results/short/cells/{name}.json" in workflow.said, "with a command to measure it again"
+        assert f"results/short/cells/{name}.json" in workflow.said, (
+            "with a command to measure it again"
+        )
     assert not (workflow.results / "report.pdf").exists()
     partial = workflow.peakmark("report", "--partial", "results/short")
     assert "report.pdf" in partial
@@ -110,7 +117,11 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
     before = workflow.started()
     lost = asked - set(before)
     assert workflow.planned() == lost == set(reasons)
-    command = next(line.split(None, 1)[1] for line in workflow.said.splitlines() if line.strip().startswith("again "))
+    command = next(
+        line.split(None, 1)[1]
+        for line in workflow.said.splitlines()
+        if line.strip().startswith("again ")
+    )
     pasted = cluster.run(
         ["sh", "-c", f"PATH={os.environ['PATH']} {command}"],
         cwd=workflow.directory,
@@ -131,7 +142,9 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(wo
 
 
 @pytest.mark.trouble
-def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(workflow: Workflow) -> None:
+def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(
+    workflow: Workflow,
+) -> None:
     """All its processes die at once, the guard of the scratch directory with them, as when the power goes."""
     blocks, scratch = ["4KiB", "8KiB", "16KiB"], workflow.directory / "scratch"
     scratch.mkdir()
@@ -169,7 +182,10 @@ def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(w
     assert set(scratch.iterdir()) <= {left}
     clean = ["srun", "--nodelist=node2", sys.executable, "-m", "peakmark", "clean", str(scratch)]
     wait_until(  # it must be older than a minute
-        lambda: cluster.run(clean, cwd=workflow.directory, env=workflow.environment).stdout and not left.exists(),
+        lambda: (
+            cluster.run(clean, cwd=workflow.directory, env=workflow.environment).stdout
+            and not left.exists()
+        ),
         120,
         "what the dead node left is removed",
         2.0,

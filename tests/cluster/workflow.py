@@ -74,13 +74,25 @@ class Workflow:
 
     @property
     def argv(self) -> list[str]:
-        return [sys.executable, "-m", "snakemake", "--profile", "slurm", "--configfile", "test.yaml"]
+        return [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--profile",
+            "slurm",
+            "--configfile",
+            "test.yaml",
+        ]
 
     @property
     def environment(self) -> dict[str, str]:
-        return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {
+            name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+        }
 
-    def snakemake(self, *words: str, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    def snakemake(
+        self, *words: str, env: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
         return self.cluster.run(
             [*self.argv, *words],
             cwd=self.directory,
@@ -96,7 +108,9 @@ class Workflow:
         self.campaign = name
         file = [] if name == presets.DEFAULT else ["--configfile", f"config/presets/{name}.yaml"]
         line = [*self.argv[:-2], *file, "--config", *given]
-        return self.cluster.run(line, cwd=self.directory, env=self.environment, check=False, timeout=PRESET_LIMIT_S)
+        return self.cluster.run(
+            line, cwd=self.directory, env=self.environment, check=False, timeout=PRESET_LIMIT_S
+        )
 
     def start(self) -> "subprocess.Popen[str]":
         """Snakemake in the background; what it says is in ``said``."""
@@ -121,15 +135,25 @@ class Workflow:
         except subprocess.TimeoutExpired:
             queue = self.cluster.run(["squeue", "--format=%i %T %N %M %r %k"], check=False).stdout
             stacks = self.cluster.run(
-                ["sh", "-c", f"cat /proc/{process.pid}/task/*/wchan; ps --ppid {process.pid} -o args"], check=False
+                [
+                    "sh",
+                    "-c",
+                    f"cat /proc/{process.pid}/task/*/wchan; ps --ppid {process.pid} -o args",
+                ],
+                check=False,
             ).stdout
             process.send_signal(signal.SIGKILL)
             process.wait()
-            raise AssertionError(f"the campaign does not come to an end:\n{self.said}\n{queue}\n{stacks}") from None
+            raise AssertionError(
+                f"the campaign does not come to an end:\n{self.said}\n{queue}\n{stacks}"
+            ) from None
 
     def peakmark(self, *words: str) -> str:
         done = self.cluster.run(
-            [sys.executable, "-m", "peakmark", *words], cwd=self.directory, env=self.environment, timeout=LIMIT_S
+            [sys.executable, "-m", "peakmark", *words],
+            cwd=self.directory,
+            env=self.environment,
+            timeout=LIMIT_S,
         )
         return done.stdout
 
@@ -164,14 +188,26 @@ class Workflow:
         )
         text = done.stdout + done.stderr
         assert done.returncode == 0, text
-        lines = [line.split(": ", 1)[1] for line in text.splitlines() if line.strip().startswith("output: results/")]
-        return {line.split("/cells/")[1].removesuffix(".json") for line in lines if "/cells/" in line}
+        lines = [
+            line.split(": ", 1)[1]
+            for line in text.splitlines()
+            if line.strip().startswith("output: results/")
+        ]
+        return {
+            line.split("/cells/")[1].removesuffix(".json") for line in lines if "/cells/" in line
+        }
 
     def job_of(self, cell: str) -> int | None:
         """Number of the running job that measures the cell."""
         comment = f"{SHORT['campaign']}/{cell}"
-        listed = self.cluster.run(["squeue", "--noheader", "--states=running", "--format=%i|%k"]).stdout.splitlines()
-        found = [int(line.split("|")[0]) for line in listed if line.split("|")[1].partition(" ")[0] == comment]
+        listed = self.cluster.run(
+            ["squeue", "--noheader", "--states=running", "--format=%i|%k"]
+        ).stdout.splitlines()
+        found = [
+            int(line.split("|")[0])
+            for line in listed
+            if line.split("|")[1].partition(" ")[0] == comment
+        ]
         return found[0] if found else None
 
     def wait_for_tools(self, count: int, seconds: float = 90.0) -> dict[str, str]:
@@ -189,7 +225,12 @@ class Workflow:
                     found[node] = comment
             return found
 
-        wait_until(lambda: len(held()) == count, seconds, f"{count} nodes hold a tool; said: {self.said[-500:]}", 0.2)
+        wait_until(
+            lambda: len(held()) == count,
+            seconds,
+            f"{count} nodes hold a tool; said: {self.said[-500:]}",
+            0.2,
+        )
         return held()
 
     def end_tools(self, *nodes: str) -> None:

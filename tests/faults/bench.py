@@ -24,7 +24,9 @@ MIB = 1 << 20
 MARK = "PEAKMARK_FAULT_MARK"
 
 
-def disk_cell(instrument: str = "diskbench", workload: str = "WS", seconds: float = 0.05, **options: Any) -> Cell:
+def disk_cell(
+    instrument: str = "diskbench", workload: str = "WS", seconds: float = 0.05, **options: Any
+) -> Cell:
     options = {"seconds": seconds, "warmup": 0.0, "seed": 1, "size": MIB, **options}
     return Cell("disk", instrument, workload, "psync", 65536, 1, "any", 0, options)
 
@@ -34,9 +36,13 @@ def cpu_cell(seconds: float = 0.02, repetition: int = 0) -> Cell:
     return Cell("cpu", "cpubench", "SP", "", None, 1, "any", repetition, options)
 
 
-def network_cell(instrument: str = "netbench", workload: str = "TCP", seconds: float = 0.05) -> Cell:
+def network_cell(
+    instrument: str = "netbench", workload: str = "TCP", seconds: float = 0.05
+) -> Cell:
     block = 1 if workload.startswith("LAT") or workload == "ALL" else 1024
-    return Cell("network", instrument, workload, "", block, 1, "any", 0, {"seconds": seconds, "warmup": 0.0})
+    return Cell(
+        "network", instrument, workload, "", block, 1, "any", 0, {"seconds": seconds, "warmup": 0.0}
+    )
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
@@ -88,14 +94,22 @@ class Bench:
     def record_path(self, cell: Cell) -> Path:
         return self.campaign / "cells" / f"{cell.id}.json"
 
-    def measure(self, cell: Cell, tool: str = "auto", **more: Any) -> subprocess.CompletedProcess[str]:
+    def measure(
+        self, cell: Cell, tool: str = "auto", **more: Any
+    ) -> subprocess.CompletedProcess[str]:
         argv = self.argv(cell, tool, **more)
-        return subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        return subprocess.run(
+            argv, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
 
     @contextlib.contextmanager
-    def measuring(self, cell: Cell, tool: str = "auto", **more: Any) -> Iterator[subprocess.Popen[str]]:
+    def measuring(
+        self, cell: Cell, tool: str = "auto", **more: Any
+    ) -> Iterator[subprocess.Popen[str]]:
         argv = self.argv(cell, tool, **more)
-        with subprocess.Popen(argv, env=self.environment, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            argv, env=self.environment, stderr=subprocess.PIPE, text=True
+        ) as process:
             try:
                 yield process
             finally:

@@ -18,7 +18,9 @@ from bench import LIMIT_S, ROOT, Bench
 
 @pytest.fixture(scope="session")
 def kernels() -> None:
-    subprocess.run(["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=10 * LIMIT_S)
+    subprocess.run(
+        ["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=10 * LIMIT_S
+    )
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +48,11 @@ def mount(private_mounts: None) -> Iterator[Callable[..., None]]:
 
     def do(folder: Path, kind: str, options: str, device: str = "none") -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(["mount", "-t", kind, "-o", options, device, str(folder)], capture_output=True, text=True)
+        done = subprocess.run(
+            ["mount", "-t", kind, "-o", options, device, str(folder)],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             pytest.skip(f"this kernel cannot mount {kind} with {options}: {done.stderr.strip()}")
         mounted.append(folder)

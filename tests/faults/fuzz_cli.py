@@ -58,7 +58,9 @@ def state(folder: Path) -> str:
         folders.sort()
         for path in (Path(place) / name for name in sorted((*folders, *names))):
             about = path.lstat()
-            digest.update(f"{path.relative_to(folder)} {about.st_mode} {about.st_mtime_ns}\n".encode())
+            digest.update(
+                f"{path.relative_to(folder)} {about.st_mode} {about.st_mtime_ns}\n".encode()
+            )
             if path.is_symlink():
                 digest.update(os.readlink(path).encode())
             elif path.is_file():
@@ -97,7 +99,11 @@ def _become(place: Path, given: Input) -> None:
         for stream in (1, 2):
             os.dup2(printed, stream)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.environ |= {"HOME": str(place / "home"), "TMPDIR": str(place / "tmp"), "PYTHONFAULTHANDLER": "1"}
+        os.environ |= {
+            "HOME": str(place / "home"),
+            "TMPDIR": str(place / "tmp"),
+            "PYTHONFAULTHANDLER": "1",
+        }
         tempfile.tempdir = None
         os.chdir(place)
         if given.closed:
@@ -172,20 +178,28 @@ def campaign(work: Path, seed: int, count: int, kinds: dict[str, Kind]) -> list[
         ended[str(outcome.code)] += 1
         slowest = max(slowest, (outcome.seconds, f"{name} {seed}.{number}"))
         if wrong:
-            failed.append(f"{name} {seed}.{number} in {place}: {', '.join(wrong)}: peakmark {' '.join(given.words)!r}")
+            failed.append(
+                f"{name} {seed}.{number} in {place}: {', '.join(wrong)}: peakmark {' '.join(given.words)!r}"
+            )
             print(failed[-1], *outcome.text.splitlines()[-3:], sep="\n    ", flush=True)
         else:
             shutil.rmtree(place, ignore_errors=True)
     codes = ", ".join(f"{number} ended with {code}" for code, number in sorted(ended.items()))
-    print(f"seed {seed}: {count} inputs, {len(failed)} failed; {codes}; slowest {slowest[0]:.1f} s ({slowest[1]})")
+    print(
+        f"seed {seed}: {count} inputs, {len(failed)} failed; {codes}; slowest {slowest[0]:.1f} s ({slowest[1]})"
+    )
     return failed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=900)
-    parser.add_argument("--kind", action="append", choices=hostile_kinds.KINDS, help="only these; default: all")
+    parser.add_argument(
+        "--kind", action="append", choices=hostile_kinds.KINDS, help="only these; default: all"
+    )
     options = parser.parse_args()
     chosen = {name: hostile_kinds.KINDS[name] for name in options.kind or hostile_kinds.KINDS}
     work = Path(tempfile.mkdtemp(prefix="peakmark-fuzz-"))

@@ -31,9 +31,7 @@ GUEST_S = 900.0
 HERE = Path(__file__).resolve().parent
 MODULES = ("veth", "sch_netem", "loop", "quota_v2", "ipv6")  # qperf's server wants IPv6
 BAD_LINE = "delay 2ms loss 2% limit 100000"
-LATE_LINE = (
-    "delay 2ms"  # a lost datagram would stop qperf, and a round trip that waits for one is no matter of the delay
-)
+LATE_LINE = "delay 2ms"  # a lost datagram would stop qperf, and a round trip that waits for one is no matter of the delay
 REPEATING = "delay 1ms 1ms duplicate 10% limit 100000"
 RTT_S = 0.002
 FEW = 10  # packets that are no cell's: ARP, neighbours
@@ -49,11 +47,17 @@ LINE = {
          "references": {"qperf": {"seconds": 1}}},
     ],
 }  # fmt: skip
-EVERY_BYTE = Cell("network", "netbench", "TCP", "", 1000, 1, "any", 0, {"total": 2_000_000, "warmup": 0.0})
+EVERY_BYTE = Cell(
+    "network", "netbench", "TCP", "", 1000, 1, "any", 0, {"total": 2_000_000, "warmup": 0.0}
+)
 # What is measured while the clock is set back; the word tells the measuring program from a question for its version.
 OURS = {
-    "cpubench": Cell("cpu", "cpubench", "SP", "", None, 1, "any", 1, {"seconds": 0.4, "warmup": 0.0}),
-    "rambench": Cell("memory", "rambench", "RWS", "block", 4096, 1, "any", 1, {"seconds": 0.4, "warmup": 0.0}),
+    "cpubench": Cell(
+        "cpu", "cpubench", "SP", "", None, 1, "any", 1, {"seconds": 0.4, "warmup": 0.0}
+    ),
+    "rambench": Cell(
+        "memory", "rambench", "RWS", "block", 4096, 1, "any", 1, {"seconds": 0.4, "warmup": 0.0}
+    ),
     "diskbench": disk_cell(seconds=0.4),
     "netbench-TCP": network_cell(seconds=0.4),
     "netbench-UDP": network_cell(workload="LAT-UDP", seconds=0.4),
@@ -64,7 +68,10 @@ ASKING = {
     "ping": (Cell("network", "ping", "LAT-ICMP", "", 1, 1, "any", 0, {"count": 40}), "-c"),
 }
 OTHERS = {
-    "hpl": (Cell("cpu", "hpl", "DP", "", None, 1, "any", 0, {"warmup": 0.0, "budget_s": 3, "nb": 64}), "hpcc"),
+    "hpl": (
+        Cell("cpu", "hpl", "DP", "", None, 1, "any", 0, {"warmup": 0.0, "budget_s": 3, "nb": 64}),
+        "hpcc",
+    ),
     "fio": (disk_cell("fio", seconds=1), "--name"),
     "iperf3": (network_cell("iperf3", seconds=1), "--client"),
     "qperf": (network_cell("qperf", "ALL", seconds=1), "--msg_size"),
@@ -89,7 +96,13 @@ def boot(folder: Path, orders: dict[str, dict[str, Any]], limit_s: float) -> dic
         (campaign / "machine/peakmark-guest.json").write_text(json.dumps(facts))
         order |= {"folder": str(campaign), "kernels": str(KERNELS), "python": sys.executable}
     found = guest.call(
-        folder, "guest_tasks:everything", orders, limit_s=limit_s, modules=MODULES, path=[HERE], shown=[KERNELS]
+        folder,
+        "guest_tasks:everything",
+        orders,
+        limit_s=limit_s,
+        modules=MODULES,
+        path=[HERE],
+        shown=[KERNELS],
     )
     return {name: {**one, "folder": folder / name} for name, one in found.items()}
 
@@ -98,7 +111,10 @@ def boot_for_all(folder: Path) -> Seen:
     """The guest that all tests share, which has done everything by now."""
     planned = plan.make(LINE)
     lines = [
-        {"cell": cell.to_json(), "netem": BAD_LINE if cell.workload in ("TCP", "UDP") else LATE_LINE}
+        {
+            "cell": cell.to_json(),
+            "netem": BAD_LINE if cell.workload in ("TCP", "UDP") else LATE_LINE,
+        }
         for cell in planned.cells
     ]
     more = [
@@ -106,7 +122,11 @@ def boot_for_all(folder: Path) -> Seen:
         {"cell": EVERY_BYTE.to_json(), "netem": BAD_LINE.replace("2%", "5%")},
     ]
     # Too much for the quota, by each program that writes; then what fits; and one whose record finds no room.
-    large = [disk_cell(size=8 * MIB), disk_cell("fio", size=8 * MIB), disk_cell("iozone", "ALL", size=8 * MIB)]
+    large = [
+        disk_cell(size=8 * MIB),
+        disk_cell("fio", size=8 * MIB),
+        disk_cell("iozone", "ALL", size=8 * MIB),
+    ]
     quota = [
         {**one.to_json(), "options": {**one.options, "scratch": "/tmp/disk/scratch"}}
         for one in (*large, disk_cell(workload="RS"))
@@ -116,8 +136,15 @@ def boot_for_all(folder: Path) -> Seen:
         "line-more": {"cells": more},
         "quota": {"cells": [*quota, cpu_cell().to_json()]},
         "clock": {
-            "cells": [{"cell": cell.to_json() | {"repetition": 1}, "word": "--seconds"} for cell in OURS.values()]
-            + [{"cell": repeated(cell, number), "word": word} for cell, word in ASKING.values() for number in (0, 1)]
+            "cells": [
+                {"cell": cell.to_json() | {"repetition": 1}, "word": "--seconds"}
+                for cell in OURS.values()
+            ]
+            + [
+                {"cell": repeated(cell, number), "word": word}
+                for cell, word in ASKING.values()
+                for number in (0, 1)
+            ]
         },
     }
     found = boot(folder, orders, GUEST_S)

@@ -69,7 +69,15 @@ def prepare(base: Path) -> None:
     """Write what each input is made from: a whole campaign with its bundle, files of others, and empty folders."""
     others = base / PRECIOUS
     (others / "tables").mkdir(parents=True)
-    for name in ("thesis.pdf", "notes.txt", "report.pdf", "tables/cpu.csv", "measurements.csv", "0.json", "c.zip"):
+    for name in (
+        "thesis.pdf",
+        "notes.txt",
+        "report.pdf",
+        "tables/cpu.csv",
+        "measurements.csv",
+        "0.json",
+        "c.zip",
+    ):
         (others / name).write_text(f"years of work: {name}\n")
     for name in ("home", "results"):
         (base / name).mkdir()
@@ -106,9 +114,13 @@ def _campaign(folder: Path, facts: dict[str, Any]) -> None:
     for place, cell in enumerate(CELLS):
         plan["cells"][place] |= {"id": cell.id, "job": f"any.{place // 6}"}
     planfile.write(folder / "plan.json", plan | {"adaptive": {row: CRITERION}, "cluster": None})
-    decided = decisions.Decision(next(iter(Results.read(folder).criteria.values())), 6, 6, 0.01, "narrow")
+    decided = decisions.Decision(
+        next(iter(Results.read(folder).criteria.values())), 6, 6, 0.01, "narrow"
+    )
     decisions.write(folder / decisions.FOLDER / "0.json", {row: decided})
-    failed = make.record(CELLS[0], status="failed", reason="it broke") | {"raw": {"0.stderr": make_sum(b"broke\n")}}
+    failed = make.record(CELLS[0], status="failed", reason="it broke") | {
+        "raw": {"0.stderr": make_sum(b"broke\n")}
+    }
     attempt = folder / "attempts" / CELLS[0].id / "0.json"
     attempt.parent.mkdir(parents=True)
     attempt.write_text(records.text_of(failed))
@@ -116,7 +128,9 @@ def _campaign(folder: Path, facts: dict[str, Any]) -> None:
     copy_of = folder / "inputs" / "text" / "0"
     copy_of.mkdir(parents=True)
     (copy_of / "design.md").write_text("# Design\n\nAs it is.\n")
-    (folder / "inputs" / "inputs.json").write_text('{"text": {"design.md": "inputs/text/0/design.md"}}\n')
+    (folder / "inputs" / "inputs.json").write_text(
+        '{"text": {"design.md": "inputs/text/0/design.md"}}\n'
+    )
 
 
 def make_sum(data: bytes) -> str:
@@ -128,7 +142,13 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all that is in a JSON value."""
     if path:
         yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in items:
         yield from places(inner, (*path, key))
 
@@ -153,7 +173,9 @@ def changed(value: Any, chance: random.Random, times: int = 1) -> Any:
         if way < 0.1:
             del inner[last]
         elif way < 0.2 and isinstance(inner, dict):
-            inner[str(chance.choice([word for word in VALUES if isinstance(word, str)]))] = inner.pop(last)
+            inner[str(chance.choice([word for word in VALUES if isinstance(word, str)]))] = (
+                inner.pop(last)
+            )
         elif way < 0.25 and isinstance(inner, list):
             inner.append(copy.deepcopy(inner[last]))
         else:
@@ -224,7 +246,9 @@ def site_file(place: Path, chance: random.Random) -> Input:
     _yaml(path, chance.choice(sorted((ROOT / "config" / "sites").glob("*.yaml"))), chance)
     if chance.random() < 0.2:
         return Input(["doctor", "--slurm", "--site", str(path), "--wait", "0"])
-    return Input(["plan", "--configfile", str(QUICK_PRESET), "--config", f"site={path}", "tools_on=nodes"])
+    return Input(
+        ["plan", "--configfile", str(QUICK_PRESET), "--config", f"site={path}", "tools_on=nodes"]
+    )
 
 
 def layout_file(place: Path, chance: random.Random) -> Input:
@@ -241,12 +265,18 @@ def _yaml(path: Path, source: Path, chance: random.Random) -> None:
     way = chance.random()
     if way < 0.4:
         lines = text.splitlines()
-        number = chance.choice([place for place, line in enumerate(lines) if ":" in line and not line.startswith("#")])
+        number = chance.choice(
+            [place for place, line in enumerate(lines) if ":" in line and not line.startswith("#")]
+        )
         lines[number] = f"{lines[number].partition(':')[0]}: {chance.choice(YAML_VALUES)}"
         text = "\n".join(lines)
     elif way < 0.8:
         value = changed(yaml.safe_load(text), chance, chance.choice((1, 1, 3)))
-        text = yaml.safe_dump(value, allow_unicode=True) if chance.random() < 0.5 else json.dumps(value)
+        text = (
+            yaml.safe_dump(value, allow_unicode=True)
+            if chance.random() < 0.5
+            else json.dumps(value)
+        )
     else:
         path.write_bytes(damaged(text.encode(), chance))
         return
@@ -259,7 +289,9 @@ def plan_file(place: Path, chance: random.Random) -> Input:
     if way < 0.15:
         path.write_bytes(damaged(path.read_bytes(), chance))
     elif way < 0.3:
-        name = chance.choice(("../../precious", "../../../precious", "/tmp/x", "a/b", "..", "", "x" * 300, "a\nb"))
+        name = chance.choice(
+            ("../../precious", "../../../precious", "/tmp/x", "a/b", "..", "", "x" * 300, "a\nb")
+        )
         put_json(path, read(path) | {"campaign": name})
     else:
         put_json(path, changed(read(path), chance, chance.choice((1, 2, 5))))
@@ -269,11 +301,26 @@ def plan_file(place: Path, chance: random.Random) -> Input:
 def cell_of_plan(place: Path, chance: random.Random) -> Input:
     """A real cell of a plan that was changed, alone or in its job."""
     cell = Cell(
-        "cpu", "cpubench", "SP", "", None, 1, "any", 0, {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"}
+        "cpu",
+        "cpubench",
+        "SP",
+        "",
+        None,
+        1,
+        "any",
+        0,
+        {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"},
     )
     path = place / "results" / "m" / "plan.json"
     config = {"tools": {}, "modules": {}, "interface": None, "scratch": None}
-    plan = {"schema": 1, "campaign": "m", "config": config, "cluster": None, "references": [], "adaptive": {}}
+    plan = {
+        "schema": 1,
+        "campaign": "m",
+        "config": config,
+        "cluster": None,
+        "references": [],
+        "adaptive": {},
+    }
     plan["cells"] = [{"id": cell.id, "job": "any.0", **cell.to_json()}]
     planfile.write(path, plan)
     words = chance.choice((["--cell", cell.id], ["--job", "any.0"]))
@@ -281,7 +328,9 @@ def cell_of_plan(place: Path, chance: random.Random) -> Input:
     if way < 0.2:
         path.write_bytes(damaged(path.read_bytes(), chance))
     elif way < 0.3:
-        path = Path(chance.choice(("/etc/passwd", "precious/thesis.pdf", "/dev/zero", "results", "nowhere")))
+        path = Path(
+            chance.choice(("/etc/passwd", "precious/thesis.pdf", "/dev/zero", "results", "nowhere"))
+        )
     elif way < 0.5:
         plan["cells"][0]["job"] = name = chance.choice(
             ("../../../precious/thesis.pdf", "/tmp/x", "a/b", ".", "..", "\n")
@@ -289,8 +338,12 @@ def cell_of_plan(place: Path, chance: random.Random) -> Input:
         planfile.write(path, plan)
         words = ["--job", name]
     else:
-        path.write_text(planfile.text(changed(plan, chance) | {"cells": changed(plan["cells"], chance)}))
-    return Input(["measure", "--plan", str(path), *words, "--kernels", str(ROOT / "build" / "kernels")])
+        path.write_text(
+            planfile.text(changed(plan, chance) | {"cells": changed(plan["cells"], chance)})
+        )
+    return Input(
+        ["measure", "--plan", str(path), *words, "--kernels", str(ROOT / "build" / "kernels")]
+    )
 
 
 def facts(place: Path, chance: random.Random) -> Input:
@@ -311,7 +364,9 @@ def inputs(place: Path, chance: random.Random) -> Input:
     elif way < 0.4:
         file = folder / "text" / "0" / "design.md"
         file.unlink()
-        file.symlink_to(chance.choice((str(file), "../../../../../precious/thesis.pdf", "/dev/zero", "nowhere")))
+        file.symlink_to(
+            chance.choice((str(file), "../../../../../precious/thesis.pdf", "/dev/zero", "nowhere"))
+        )
     else:
         put_json(path, changed(read(path), chance))
     return reader(chance)
@@ -319,7 +374,9 @@ def inputs(place: Path, chance: random.Random) -> Input:
 
 def record_file(place: Path, chance: random.Random) -> Input:
     folder = place / CAMPAIGN
-    path = chance.choice(sorted(folder.rglob("cells/**/*.json")) + sorted(folder.rglob("attempts/**/*.json")))
+    path = chance.choice(
+        sorted(folder.rglob("cells/**/*.json")) + sorted(folder.rglob("attempts/**/*.json"))
+    )
     way = chance.random()
     if way < 0.15:
         path.write_bytes(damaged(path.read_bytes(), chance))
@@ -334,7 +391,9 @@ def record_file(place: Path, chance: random.Random) -> Input:
             for name in ("clock_hz_loaded", "store", "p99", "isa", "per_thread", "warnings", "lost")
         }
     elif way < 0.7:
-        name = chance.choice(("../../../../../../precious/thesis.pdf", "/etc/passwd", "..", "", "a\0b"))
+        name = chance.choice(
+            ("../../../../../../precious/thesis.pdf", "/etc/passwd", "..", "", "a\0b")
+        )
         value["raw"] = {name: make_sum((place / PRECIOUS / "thesis.pdf").read_bytes())}
     else:
         value = changed(value, chance, chance.choice((1, 2)))
@@ -352,9 +411,17 @@ def decision_file(place: Path, chance: random.Random) -> Input:
         return reader(chance)
     number = chance.choice(("0", "1", "2", "-1", "99999999999999999999"))
     target = chance.choice(
-        (f"{CAMPAIGN}/repetitions/{number}.json", "precious/notes.txt", "precious/0.json", "/dev/full", "x.txt")
+        (
+            f"{CAMPAIGN}/repetitions/{number}.json",
+            "precious/notes.txt",
+            "precious/0.json",
+            "/dev/full",
+            "x.txt",
+        )
     )
-    return Input(["decide", "--plan", f"{CAMPAIGN}/plan.json", "--round", number, "--output", target])
+    return Input(
+        ["decide", "--plan", f"{CAMPAIGN}/plan.json", "--round", number, "--output", target]
+    )
 
 
 def published(place: Path, chance: random.Random) -> Input:
@@ -393,7 +460,12 @@ def published(place: Path, chance: random.Random) -> Input:
         put_json(place / CAMPAIGN / "plan.json", plan)
         return reader(chance)
     return Input(
-        ["compare", *chance.choice(([str(CAMPAIGN), str(path)], [str(path), str(CAMPAIGN)], [str(path), str(path)]))]
+        [
+            "compare",
+            *chance.choice(
+                ([str(CAMPAIGN), str(path)], [str(path), str(CAMPAIGN)], [str(path), str(path)])
+            ),
+        ]
     )
 
 
@@ -407,21 +479,39 @@ def bundled(place: Path, chance: random.Random) -> Input:
     with zipfile.ZipFile(path) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
     names = sorted(
-        name for name in content if name.startswith(("cells/", "plan", "machine/", "inputs/", "repetitions/"))
+        name
+        for name in content
+        if name.startswith(("cells/", "plan", "machine/", "inputs/", "repetitions/"))
     )
     name = chance.choice(names)
     if way < 0.5:
         new = chance.choice(
-            ("../../precious/x", "/tmp/x", "a\033[2Jb", "cells", "x" * 300, "plan.json/x", "\\x", "a//b", "./x")
+            (
+                "../../precious/x",
+                "/tmp/x",
+                "a\033[2Jb",
+                "cells",
+                "x" * 300,
+                "plan.json/x",
+                "\\x",
+                "a//b",
+                "./x",
+            )
         )
         content[new] = content.pop(name)
     elif name.endswith(".json"):
         put_sealed(place / "part", changed(json.loads(content[name]), chance))
         content[name] = (place / "part").read_bytes()
     else:
-        content[name] = chance.choice((b"#panic()\n", b"$" * 99, b"# " + b"x" * 9999, b"![a](b)\n", b"<x>", b"\xff"))
+        content[name] = chance.choice(
+            (b"#panic()\n", b"$" * 99, b"# " + b"x" * 9999, b"![a](b)\n", b"<x>", b"\xff")
+        )
     content["SHA256SUMS"] = bundle.checksums(
-        {name: data for name, data in content.items() if name not in ("SHA256SUMS", "ro-crate-metadata.json")}
+        {
+            name: data
+            for name, data in content.items()
+            if name not in ("SHA256SUMS", "ro-crate-metadata.json")
+        }
     ).encode(errors="surrogatepass")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in content.items():
@@ -458,8 +548,13 @@ COMMANDS = (
 
 
 def command_line(_: Path, chance: random.Random) -> Input:
-    words = [chance.choice(OPTIONS if chance.random() < 0.45 else WORDS) for _ in range(chance.randrange(6))]
-    if "--watch" in words:  # what is whole ends by itself; an unfinished campaign is watched until somebody ends it
+    words = [
+        chance.choice(OPTIONS if chance.random() < 0.45 else WORDS)
+        for _ in range(chance.randrange(6))
+    ]
+    if (
+        "--watch" in words
+    ):  # what is whole ends by itself; an unfinished campaign is watched until somebody ends it
         return Input(["status", str(CAMPAIGN), "--watch", chance.choice(WORDS)])
     return Input([chance.choice(COMMANDS), *words])
 
@@ -467,16 +562,43 @@ def command_line(_: Path, chance: random.Random) -> Input:
 def written(_: Path, chance: random.Random) -> Input:
     """Outputs that are somebody else's."""
     target = chance.choice(
-        ("thesis.pdf", "report.pdf", "c.zip", "other/plan.json", "0.json", "notes.txt", "tables", "tables/cpu.csv")
+        (
+            "thesis.pdf",
+            "report.pdf",
+            "c.zip",
+            "other/plan.json",
+            "0.json",
+            "notes.txt",
+            "tables",
+            "tables/cpu.csv",
+        )
     )
     path = chance.choice((f"{PRECIOUS}/{target}", f"results/../{PRECIOUS}/{target}"))
     command = chance.choice(
-        (["report", str(CAMPAIGN)], ["html", str(CAMPAIGN)], ["bundle", str(CAMPAIGN)], ["plan"], ["decide"])
+        (
+            ["report", str(CAMPAIGN)],
+            ["html", str(CAMPAIGN)],
+            ["bundle", str(CAMPAIGN)],
+            ["plan"],
+            ["decide"],
+        )
     )
     if command == ["plan"]:
-        return Input(["plan", "--configfile", str(QUICK_PRESET), "--config", "tools_on=nodes", "--write", path])
+        return Input(
+            [
+                "plan",
+                "--configfile",
+                str(QUICK_PRESET),
+                "--config",
+                "tools_on=nodes",
+                "--write",
+                path,
+            ]
+        )
     if command == ["decide"]:
-        return Input(["decide", "--plan", f"{CAMPAIGN}/plan.json", "--round", "0", "--output", path])
+        return Input(
+            ["decide", "--plan", f"{CAMPAIGN}/plan.json", "--round", "0", "--output", path]
+        )
     return Input([*command, "-o", path, *chance.choice(([], ["--anonymise"]))])
 
 
@@ -501,7 +623,14 @@ def linked(place: Path, chance: random.Random) -> Input:
 
 def closed(_: Path, chance: random.Random) -> Input:
     words = chance.choice(
-        (["plan"], ["status", str(CAMPAIGN)], ["tables", str(CAMPAIGN)], ["sbom"], ["doctor"], ["--help"])
+        (
+            ["plan"],
+            ["status", str(CAMPAIGN)],
+            ["tables", str(CAMPAIGN)],
+            ["sbom"],
+            ["doctor"],
+            ["--help"],
+        )
     )
     return Input(words, chance.choice(((1,), (2,), (0,), (0, 1), (1, 2), (0, 1, 2))))
 

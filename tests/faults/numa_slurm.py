@@ -69,11 +69,17 @@ def measured(order: Mapping[str, Any]) -> dict[str, Any]:
 def in_job(words: Sequence[str]) -> None:
     """Within a job: measure the cell, and write what was found. ``words``: the order's part as JSON, and the file."""
     order = json.loads(words[0])
-    cell, folder, kernels = Cell.from_json(order["cell"]), Path(order["folder"]), Path(order["kernels"])
+    cell, folder, kernels = (
+        Cell.from_json(order["cell"]),
+        Path(order["folder"]),
+        Path(order["kernels"]),
+    )
     record = measure(Request(cell, folder / "cells" / f"{cell.id}.json", folder, kernels))
     allowed = os.sched_getaffinity(0)
     taken = topology.order(topology.read(Host(), allowed), allowed)
-    group = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":cpuset:" in line)
+    group = next(
+        line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":cpuset:" in line
+    )
     cpus = (GROUPS / "cpuset" / group.partition(":cpuset:/")[2] / "cpuset.cpus").read_text().strip()
     found: dict[str, Any] = {"record": record, "cpuset": cpus, "affinity": sorted(allowed)}
     if order["pages"]:
@@ -85,8 +91,20 @@ def _job(number: int, one: Mapping[str, Any], order: Mapping[str, Any]) -> dict[
     result = Path(order["folder"]) / f"job{number}.json"
     part = json.dumps({**one, "folder": order["folder"], "kernels": order["kernels"]})
     program = "import sys, numa_slurm; numa_slurm.in_job(sys.argv[1:])"
-    argv = ["srun", "--nodes=1", "--ntasks=1", *one["words"], sys.executable, "-c", program, part, str(result)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=DEADLINE_S, env=_environment())
+    argv = [
+        "srun",
+        "--nodes=1",
+        "--ntasks=1",
+        *one["words"],
+        sys.executable,
+        "-c",
+        program,
+        part,
+        str(result),
+    ]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=DEADLINE_S, env=_environment()
+    )
     if done.returncode:
         logs = "\n".join(path.read_text()[-2000:] for path in sorted(PLACE.glob("*.log")))
         raise RuntimeError(f"{' '.join(argv[:5])}: {done.stderr}\n{logs}")
@@ -114,7 +132,9 @@ class _daemons:
     def __enter__(self) -> None:
         for folder in (PLACE, PLACE / "state", PLACE / "spool"):
             folder.mkdir(mode=0o755)
-        (PLACE / "slurm.conf").write_text(CONF.format(host=socket.gethostname(), place=PLACE, address=ADDRESS))
+        (PLACE / "slurm.conf").write_text(
+            CONF.format(host=socket.gethostname(), place=PLACE, address=ADDRESS)
+        )
         (PLACE / "cgroup.conf").write_text(CGROUP_CONF)
         # Slurm's daemons listen for all addresses, and the C library tells of none where there is but loopback's own.
         subprocess.run(["ip", "addr", "add", f"{ADDRESS}/32", "dev", "lo"], check=True)
@@ -141,14 +161,18 @@ class _daemons:
         program = shutil.which(words[0]) or words[0]
         with (PLACE / f"{words[0]}.log").open("ab") as log:
             self.running.append(
-                subprocess.Popen([program, *words[1:]], stdout=log, stderr=subprocess.STDOUT, env=_environment())
+                subprocess.Popen(
+                    [program, *words[1:]], stdout=log, stderr=subprocess.STDOUT, env=_environment()
+                )
             )
 
     def _until(self, ready: Callable[[], bool], name: str) -> None:
         end = time.monotonic() + DEADLINE_S
         while not ready():
             if self.running[-1].poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"{name} is not up: {(PLACE / f'{name}.log').read_text()[-2000:]}")
+                raise RuntimeError(
+                    f"{name} is not up: {(PLACE / f'{name}.log').read_text()[-2000:]}"
+                )
             time.sleep(0.2)
 
 

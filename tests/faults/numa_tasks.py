@@ -32,7 +32,11 @@ def measured(order: Mapping[str, Any]) -> list[dict[str, Any]]:
     for one in order["cells"]:
         cell = Cell.from_json(one["cell"])
         os.sched_setaffinity(0, one["cpus"])
-        found.append(measure(Request(cell, folder / "cells" / f"{cell.id}.json", folder, Path(order["kernels"]))))
+        found.append(
+            measure(
+                Request(cell, folder / "cells" / f"{cell.id}.json", folder, Path(order["kernels"]))
+            )
+        )
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     return [*found, {"pages": [pages(Path(order["kernels"]), cpus) for cpus in order["pages"]]}]
 
@@ -41,7 +45,17 @@ def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
     """NUMA node -> pages of rambench's buffers while it runs on these CPUs: ``maps`` by the kernel's list of mappings,
     ``moved`` by its answer for each page to move_pages, which moves nothing where no nodes are given.
     """
-    argv = [str(kernels / "rambench"), "--workload", "RS", "--block", "64KiB", "--pool", str(POOL), "--seconds", "1000"]
+    argv = [
+        str(kernels / "rambench"),
+        "--workload",
+        "RS",
+        "--block",
+        "64KiB",
+        "--pool",
+        str(POOL),
+        "--seconds",
+        "1000",
+    ]
     argv += ["--warmup", "0", "--threads", str(len(cpus)), "--cpus", ",".join(map(str, cpus))]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
         try:
@@ -94,7 +108,20 @@ def _asked(pid: int) -> dict[int, int]:
         where = (ctypes.c_void_p * len(addresses))(*addresses)
         states = (ctypes.c_int * len(addresses))()
         call = ctypes.CDLL(None, use_errno=True).syscall
-        if call(MOVE_PAGES[os.uname().machine], pid, ctypes.c_ulong(len(addresses)), where, None, states, 0) != 0:
+        if (
+            call(
+                MOVE_PAGES[os.uname().machine],
+                pid,
+                ctypes.c_ulong(len(addresses)),
+                where,
+                None,
+                states,
+                0,
+            )
+            != 0
+        ):
             raise OSError(ctypes.get_errno(), "move_pages")
-        found |= {address: node for address, node in zip(addresses, states, strict=True) if node >= 0}
+        found |= {
+            address: node for address, node in zip(addresses, states, strict=True) if node >= 0
+        }
     return found

@@ -20,7 +20,11 @@ def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
         os.umask(before)
     with process:
         wait_for(lambda: list(bench.scratch.rglob("peakmark-0")), "its file is there")
-        private = [path for path in bench.scratch.rglob("*") if path.is_dir() and path.name.startswith("peakmark-")]
+        private = [
+            path
+            for path in bench.scratch.rglob("*")
+            if path.is_dir() and path.name.startswith("peakmark-")
+        ]
         modes = {stat.S_IMODE(path.stat().st_mode) for path in private}
         file = next(bench.scratch.rglob("peakmark-0"))
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -27,7 +27,9 @@ exec {program} "$@"
 
 
 @pytest.mark.parametrize("instrument", TOOLS)
-def test_too_little_room_is_said_before_anything_is_written(bench: Bench, mount: Mount, instrument: str) -> None:
+def test_too_little_room_is_said_before_anything_is_written(
+    bench: Bench, mount: Mount, instrument: str
+) -> None:
     mount(bench.scratch, "tmpfs", "size=8m")
     cell = disk_cell(instrument, "ALL" if instrument == "iozone" else "WS", size=64 * MIB)
     done = bench.measure(cell)
@@ -36,7 +38,9 @@ def test_too_little_room_is_said_before_anything_is_written(bench: Bench, mount:
 
 
 @pytest.mark.parametrize("instrument", TOOLS)
-def test_a_disk_that_fills_up_in_the_middle_gives_no_number(bench: Bench, mount: Mount, instrument: str) -> None:
+def test_a_disk_that_fills_up_in_the_middle_gives_no_number(
+    bench: Bench, mount: Mount, instrument: str
+) -> None:
     """Room for the file when it is looked, none when it is written."""
     mount(bench.scratch, "tmpfs", "size=8m")
     program = str(KERNELS / instrument) if instrument == "diskbench" else shutil.which(instrument)
@@ -44,7 +48,8 @@ def test_a_disk_that_fills_up_in_the_middle_gives_no_number(bench: Bench, mount:
         pytest.skip(f"{instrument} is not here")
     thief = bench.scratch / "thief"
     tool = executable(
-        bench.directory / "bin" / instrument, THIEF.format(program=program, size=64 * MIB, thief=f"'{thief}'")
+        bench.directory / "bin" / instrument,
+        THIEF.format(program=program, size=64 * MIB, thief=f"'{thief}'"),
     )
     cell = disk_cell(instrument, "ALL" if instrument == "iozone" else "WS", size=4 * MIB)
     done = bench.measure(cell, str(tool), kernels=tool.parent)
@@ -61,7 +66,11 @@ def test_a_read_only_disk_is_named(bench: Bench, mount: Mount) -> None:
     cell = disk_cell()
     done = bench.measure(cell)
     assert done.returncode == 1
-    bench.assert_failed(cell, done.stderr, f"cannot use the scratch directory {bench.scratch}: Read-only file system")
+    bench.assert_failed(
+        cell,
+        done.stderr,
+        f"cannot use the scratch directory {bench.scratch}: Read-only file system",
+    )
 
 
 def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount) -> None:
@@ -95,7 +104,9 @@ def test_a_results_folder_without_rights_is_one_sentence(bench: Bench, mount: Mo
     before = bench.record_path(cell).read_text()
     argv = bench.argv(cpu_cell(repetition=1))
     subprocess.run(["mount", "-o", "remount,ro", str(bench.campaign)], check=True)
-    done = subprocess.run(argv, env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    done = subprocess.run(
+        argv, env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
     assert done.returncode == 1
     assert "Read-only file system" in done.stderr
     assert "Traceback" not in done.stderr

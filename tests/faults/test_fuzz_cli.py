@@ -25,16 +25,23 @@ WRONG = {
     "a traceback": ("print('Traceback')", "traceback"),
     "a crash": ("import os; os.abort()", "ended with -6"),
     "advice to delete": ("print('Delete it')", "delete"),
-    "a file of others": (f"open('{hostile_kinds.PRECIOUS}/notes.txt', 'a').write('x')", "files of others"),
+    "a file of others": (
+        f"open('{hostile_kinds.PRECIOUS}/notes.txt', 'a').write('x')",
+        "files of others",
+    ),
     "what a terminal obeys": ("print(chr(27))", "terminal"),
 }
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_the_judge_sees_what_is_wrong(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_judge_sees_what_is_wrong(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     base = tmp_path / "base"
     hostile_kinds.prepare(base)
     code, words = WRONG[kind]
     monkeypatch.setattr(fuzz_cli.cli, "main", lambda _: exec(code) or 0)  # noqa: S102
-    wrong, _, _ = fuzz_cli.one(base, tmp_path / "place", "1", lambda *_: hostile_kinds.Input(["status"]))
+    wrong, _, _ = fuzz_cli.one(
+        base, tmp_path / "place", "1", lambda *_: hostile_kinds.Input(["status"])
+    )
     assert len(wrong) == 1 and words in wrong[0]

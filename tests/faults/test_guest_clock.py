@@ -57,14 +57,20 @@ def assert_no_wrong_number(task: dict[str, Any], cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(seen: Seen, name: str) -> None:
+def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(
+    seen: Seen, name: str
+) -> None:
     assert_no_wrong_number(seen("clock"), ASKING[name][0])
     assert_nothing_left(seen("clock"))
 
 
 @pytest.mark.trouble
 def test_the_other_tools_while_the_clock_goes_back(tmp_path: Path, kernels: None) -> None:
-    cells = [{"cell": repeated(cell, number), "word": word} for cell, word in OTHERS.values() for number in (0, 1)]
+    cells = [
+        {"cell": repeated(cell, number), "word": word}
+        for cell, word in OTHERS.values()
+        for number in (0, 1)
+    ]
     task = boot(tmp_path, {"clock": {"cells": cells}}, GUEST_S)["clock"]
     assert "error" not in task, task["error"]
     for cell, _ in OTHERS.values():

@@ -42,13 +42,19 @@ def test_without_a_user_mode_kernel_one_line_says_what_to_install(
         guest.call(tmp_path, "time:sleep", 0, limit_s=1)
 
 
-def test_a_user_mode_kernel_that_does_not_boot_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_user_mode_kernel_that_does_not_boot_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Here, as it has too little memory for itself."""
     if reason := guest.why_not():
         pytest.skip(reason)
     monkeypatch.setattr(usermode, "MEMORY_MIB", 1)
     reason = guest.why_not()
-    assert reason is not None and reason.startswith("no user-mode kernel here: ") and "\n" not in reason
+    assert (
+        reason is not None
+        and reason.startswith("no user-mode kernel here: ")
+        and "\n" not in reason
+    )
     with pytest.raises(GuestError, match="no user-mode kernel here"):
         guest.call(tmp_path, "builtins:int", "1", limit_s=LIMIT_S)
 
@@ -58,7 +64,9 @@ def test_a_machine_has_the_shape_it_was_given(tmp_path: Path) -> None:
     machine = Machine(sockets=2, cores=2, threads=2, nodes=2)
     if reason := guest.why_not(machine):
         pytest.skip(reason)
-    seen = guest.call(tmp_path, "guest_tasks:shape", machine=machine, limit_s=4 * LIMIT_S, path=[HERE])
+    seen = guest.call(
+        tmp_path, "guest_tasks:shape", machine=machine, limit_s=4 * LIMIT_S, path=[HERE]
+    )
     places = [tuple(map(int, line.split(",")[:4])) for line in seen if not line.startswith("#")]
     cpus, cores, sockets, nodes = zip(*places, strict=True)
     assert cpus == tuple(range(machine.cpus))

@@ -9,7 +9,17 @@ import pytest
 from bench import KERNELS, network_cell
 from benchmarks import guest
 from benchmarks.method.faults import FAULTS
-from guest_cells import EVERY_BYTE, FEW, GUEST_S, RTT_S, Seen, assert_nothing_left, boot, measured_or_skip, record_of
+from guest_cells import (
+    EVERY_BYTE,
+    FEW,
+    GUEST_S,
+    RTT_S,
+    Seen,
+    assert_nothing_left,
+    boot,
+    measured_or_skip,
+    record_of,
+)
 
 from peakmark import machine
 from peakmark.judging import rows
@@ -18,7 +28,9 @@ from peakmark.storage.results import Results
 from peakmark.tables import tables
 
 
-def on_the_line(seen: Seen, instrument: str, workload: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def on_the_line(
+    seen: Seen, instrument: str, workload: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the guest saw of a cell on the bad line, and its record."""
     task = seen("line")
     one = next(one for one in task["seen"] if f"/{instrument}/{workload}_" in one["cell"])
@@ -28,7 +40,9 @@ def on_the_line(seen: Seen, instrument: str, workload: str) -> tuple[dict[str, A
 
 @pytest.mark.parametrize("workload", ["LAT-TCP", "LAT-UDP"])
 @pytest.mark.parametrize("instrument", ["netbench", "qperf"])
-def test_the_delay_of_the_line_is_in_every_round_trip(seen: Seen, instrument: str, workload: str) -> None:
+def test_the_delay_of_the_line_is_in_every_round_trip(
+    seen: Seen, instrument: str, workload: str
+) -> None:
     _, record = on_the_line(seen, instrument, "ALL" if instrument == "qperf" else workload)
     one = next(one for one in record["measurements"] if one["workload"] == workload)
     assert one["value"] > RTT_S
@@ -48,7 +62,9 @@ def test_lost_datagrams_are_those_that_the_kernel_dropped(seen: Seen) -> None:
     assert details["sent"] == details["received"] + details["lost"] <= one["sent"]
     outside = one["sent"] - details["sent"]
     assert 0 <= dropped(one) - details["lost"] <= outside + one["control"] + FEW, one
-    assert value == pytest.approx(8 * 1024 * details["received"] / details["seconds"], rel=0.001), "what arrived"
+    assert value == pytest.approx(8 * 1024 * details["received"] / details["seconds"], rel=0.001), (
+        "what arrived"
+    )
 
 
 def test_iperf3s_loss_is_what_the_kernel_did_not_deliver(seen: Seen) -> None:
@@ -71,7 +87,9 @@ def test_repeated_and_reordered_datagrams_are_not_counted_twice(seen: Seen) -> N
     assert details["duplicated"] > 0 and details["reordered"] > 0
     assert details["received"] + details["lost"] == details["sent"]
     outside = one["sent"] - details["sent"]
-    assert 0 <= one["arrived"] - details["received"] - details["duplicated"] <= 2 * outside + FEW, one
+    assert 0 <= one["arrived"] - details["received"] - details["duplicated"] <= 2 * outside + FEW, (
+        one
+    )
 
 
 @pytest.mark.parametrize("instrument", ["netbench", "iperf3"])
@@ -91,7 +109,9 @@ def test_every_byte_arrives_over_a_line_that_loses_some(seen: Seen) -> None:
     assert (details["work"], details["lost"]) == (2_000_000, 0)
 
 
-def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_numbers(seen: Seen) -> None:
+def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_numbers(
+    seen: Seen,
+) -> None:
     task = seen("line")
     results = Results.read(task["folder"])
     found = [row for table in rows.build(results).values() for row in table]

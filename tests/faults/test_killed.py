@@ -56,7 +56,9 @@ def test_a_killed_server_ends_its_cell_and_is_named(bench: Bench, instrument: st
     ],
 )
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_measuring_process_takes_all_with_it(bench: Bench, cell: Cell, number: signal.Signals) -> None:
+def test_the_measuring_process_takes_all_with_it(
+    bench: Bench, cell: Cell, number: signal.Signals
+) -> None:
     with bench.measuring(cell) as process:
         wait_for(lambda: bench.processes(cell.instrument), "the program runs")
         if cell.subsystem == "disk":
@@ -66,4 +68,6 @@ def test_the_measuring_process_takes_all_with_it(bench: Bench, cell: Cell, numbe
         wait_for(lambda: not bench.processes(), "all processes are gone")
     assert not bench.record_path(cell).exists()
     bench.assert_nothing_left()
-    bench.assert_completes(Cell.from_json({**cell.to_json(), "options": {**cell.options, "seconds": 0.1}}))
+    bench.assert_completes(
+        Cell.from_json({**cell.to_json(), "options": {**cell.options, "seconds": 0.1}})
+    )

@@ -21,7 +21,9 @@ from peakmark.machine.host import Host
 def group() -> Iterator[Path]:
     """A new control group for memory below this process's own; version 1 or 2."""
     own = allowed.folders(Host(), "memory")
-    places = [Path(folder) for version, folder in own if version == 1] or [Path(folder) for _, folder in own[-1:]]
+    places = [Path(folder) for version, folder in own if version == 1] or [
+        Path(folder) for _, folder in own[-1:]
+    ]
     if not places or not os.access(places[0], os.W_OK):
         pytest.skip("this user cannot make a control group for memory here")
     folder = Path(tempfile.mkdtemp(prefix="peakmark-test-", dir=places[0]))
@@ -41,10 +43,20 @@ def limit(group: Path, size: int) -> None:
         (group / "memory.swap.max").write_text("0")
 
 
-def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench: Bench, group: Path) -> None:
+def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(
+    bench: Bench, group: Path
+) -> None:
     # The pool alone fits, as far as the cell can know before; beside another program of the job it does not.
     cell = Cell(
-        "memory", "rambench", "RS", "pool", MIB, 1, "any", 0, {"seconds": 0.1, "warmup": 0.0, "pool": 160 * MIB}
+        "memory",
+        "rambench",
+        "RS",
+        "pool",
+        MIB,
+        1,
+        "any",
+        0,
+        {"seconds": 0.1, "warmup": 0.0, "pool": 160 * MIB},
     )
     limit(group, 180 * MIB)
     join = ["sh", "-c", f'echo $$ > "{group}/cgroup.procs" && exec "$@"', "sh"]
@@ -52,7 +64,9 @@ def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench: Benc
     spared = ["sh", "-c", 'echo -1000 > /proc/self/oom_score_adj; exec "$@"', "sh"]
     held = f"held = b'x' * {30 * MIB}; print('held', flush=True); input()"
     other = [*join, *spared, sys.executable, "-c", held]
-    with subprocess.Popen(other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as beside:
+    with subprocess.Popen(
+        other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as beside:
         assert beside.stdin and beside.stdout and beside.stdout.readline() == "held\n"
         done = subprocess.run(
             [*join, *bench.argv(cell)],
@@ -64,6 +78,9 @@ def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench: Benc
         )
         beside.stdin.write("\n")
     assert done.returncode == 1, done.stderr
-    words = ["rambench ended with signal SIGKILL", "OUT_OF_MEMORY: the 180MiB that it may use were used up"]
+    words = [
+        "rambench ended with signal SIGKILL",
+        "OUT_OF_MEMORY: the 180MiB that it may use were used up",
+    ]
     bench.assert_failed(cell, done.stderr, *words)
     bench.assert_completes(cell)

@@ -50,12 +50,15 @@ def test_a_bad_server_gives_no_number(
     if not Path(program).exists():
         pytest.skip(f"{program} is not here")
     bad = executable(
-        bench.directory / "bin" / instrument, BAD_SERVER.format(python=sys.executable, program=program, reset=reset)
+        bench.directory / "bin" / instrument,
+        BAD_SERVER.format(python=sys.executable, program=program, reset=reset),
     )
     monkeypatch.setattr(common, "timeout", lambda _: 3.0)
     monkeypatch.setenv("TMPDIR", str(bench.scratch))
     cell = network_cell(instrument, seconds=1)
-    request = measuring.Request(cell, bench.record_path(cell), bench.campaign, bad.parent, tool=str(bad))
+    request = measuring.Request(
+        cell, bench.record_path(cell), bench.campaign, bad.parent, tool=str(bad)
+    )
     with pytest.raises(MeasurementError) as failure:
         measuring.measure(request)
     bench.assert_failed(cell, str(failure.value))
@@ -79,8 +82,14 @@ class Strangers:
 
     def udp_ports(self) -> set[int]:
         lines = Path(f"/proc/{self.pid}/net/udp").read_text().splitlines()[1:]
-        inodes = {os.readlink(f"/proc/{self.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{self.pid}/fd")}
-        return {int(line.split()[1].split(":")[1], 16) for line in lines if f"socket:[{line.split()[9]}]" in inodes}
+        inodes = {
+            os.readlink(f"/proc/{self.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{self.pid}/fd")
+        }
+        return {
+            int(line.split()[1].split(":")[1], 16)
+            for line in lines
+            if f"socket:[{line.split()[9]}]" in inodes
+        }
 
     def disturb(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as knocker:
@@ -112,10 +121,14 @@ class Strangers:
 
 
 @contextmanager
-def serving(address: str = "127.0.0.1", environment: dict[str, str] = KEY) -> Iterator[tuple[int, int]]:
+def serving(
+    address: str = "127.0.0.1", environment: dict[str, str] = KEY
+) -> Iterator[tuple[int, int]]:
     """A netbench server: its process id and port. It is gone in the end by itself."""
     argv = [NETBENCH, "serve", "--address", address, "--port", "0", "--deadline", "60"]
-    with subprocess.Popen(argv, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stderr is not None
             yield process.pid, int(process.stderr.readline().split("port ")[1].split()[0])
@@ -126,19 +139,30 @@ def serving(address: str = "127.0.0.1", environment: dict[str, str] = KEY) -> It
 
 def client(*words: str, environment: dict[str, str] = KEY) -> dict[str, object]:
     argv = [NETBENCH, *words]
-    done = subprocess.run(argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=90)
+    done = subprocess.run(
+        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=90
+    )
     assert done.returncode == 0, done.stderr
     document: dict[str, object] = json.loads(done.stdout)
     return document
 
 
-@pytest.mark.parametrize("mode", [("TCP",), ("UDP",), ("latency", "--protocol", "UDP")], ids=lambda mode: mode[-1])
-def test_strangers_are_refused_without_disturbing_what_is_measured(kernels: None, mode: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "mode", [("TCP",), ("UDP",), ("latency", "--protocol", "UDP")], ids=lambda mode: mode[-1]
+)
+def test_strangers_are_refused_without_disturbing_what_is_measured(
+    kernels: None, mode: tuple[str, ...]
+) -> None:
     with serving() as (pid, port), Strangers(pid, port) as strangers:
         wait_for(lambda: strangers.refused > 2, "strangers have been turned away")
-        result = client(*mode, "--seconds", "0.5", "--warmup", "0.1", "--port", str(port), "127.0.0.1")
+        result = client(
+            *mode, "--seconds", "0.5", "--warmup", "0.1", "--port", str(port), "127.0.0.1"
+        )
         if mode[0] != "TCP":
-            wait_for(lambda: strangers.sent > 10 or not Path(f"/proc/{pid}/fd").exists(), "strangers have sent")
+            wait_for(
+                lambda: strangers.sent > 10 or not Path(f"/proc/{pid}/fd").exists(),
+                "strangers have sent",
+            )
     assert not strangers.replies, "nobody but the peer is answered"
     if mode[0] == "latency":
         assert result["round_trips"]
@@ -152,8 +176,20 @@ def test_strangers_are_refused_without_disturbing_what_is_measured(kernels: None
 def test_while_it_measures_the_door_is_shut(kernels: None) -> None:
     """Once the peer is in, nobody can even connect."""
     with serving() as (pid, port):
-        argv = [NETBENCH, "TCP", "--seconds", "1.5", "--warmup", "0", "--port", str(port), "127.0.0.1"]
-        with subprocess.Popen(argv, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL) as measuring_client:
+        argv = [
+            NETBENCH,
+            "TCP",
+            "--seconds",
+            "1.5",
+            "--warmup",
+            "0",
+            "--port",
+            str(port),
+            "127.0.0.1",
+        ]
+        with subprocess.Popen(
+            argv, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL
+        ) as measuring_client:
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) > 1, "the test is under way")
             assert port not in pair.listening_ports(), "it does not listen any more"
             with pytest.raises(ConnectionRefusedError):
@@ -192,6 +228,8 @@ def test_the_key_is_in_no_record_no_log_and_no_command_line(bench: Bench) -> Non
 def test_the_wrong_key_is_refused_and_the_right_one_served(kernels: None) -> None:
     with serving() as (_, port):
         words = [NETBENCH, "TCP", "--seconds", "0.05", "--port", str(port), "127.0.0.1"]
-        wrong = subprocess.run(words, env={**os.environ, "NETBENCH_KEY": "wrong"}, capture_output=True, text=True)
+        wrong = subprocess.run(
+            words, env={**os.environ, "NETBENCH_KEY": "wrong"}, capture_output=True, text=True
+        )
         assert wrong.returncode == 1
         client("TCP", "--seconds", "0.05", "--port", str(port), "127.0.0.1")

@@ -17,7 +17,9 @@ from peakmark.cell import Cell
 pytestmark = pytest.mark.trouble  # a minute or two of a core
 
 HERE = Path(__file__).resolve().parent
-MACHINE = Machine(sockets=2, cores=2, threads=2, nodes=2)  # CPUs 0 to 3 on socket 0, 0 and 1 one core
+MACHINE = Machine(
+    sockets=2, cores=2, threads=2, nodes=2
+)  # CPUs 0 to 3 on socket 0, 0 and 1 one core
 ALL = list(range(8))
 SITE = {"cpu": {"operations_per_cycle": {"DP": 4}}, "memory": {"bandwidth": 100e9}}
 
@@ -50,23 +52,40 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     order = {
         "folder": str(folder),
         "kernels": str(KERNELS),
-        "cells": [{"cell": cell(asked, how, n), "cpus": cpus} for n, (asked, cpus, how, *_) in enumerate(EXPECTED)],
+        "cells": [
+            {"cell": cell(asked, how, n), "cpus": cpus}
+            for n, (asked, cpus, how, *_) in enumerate(EXPECTED)
+        ],
         "pages": [cpus for cpus, _ in PAGES],
     }
     *records, last = guest.call(
-        folder, "numa_tasks:measured", order, limit_s=4 * LIMIT_S, machine=MACHINE, path=[HERE], shown=[KERNELS]
+        folder,
+        "numa_tasks:measured",
+        order,
+        limit_s=4 * LIMIT_S,
+        machine=MACHINE,
+        path=[HERE],
+        shown=[KERNELS],
     )
     (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
     return {"records": records, "facts": facts, "pages": last["pages"]}
 
 
-@pytest.mark.parametrize("number", range(len(EXPECTED)), ids=lambda n: f"{EXPECTED[n][0]}-{EXPECTED[n][2]}-{n}")
-def test_threads_sit_where_they_should_and_the_limit_is_theirs(number: int, seen: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "number", range(len(EXPECTED)), ids=lambda n: f"{EXPECTED[n][0]}-{EXPECTED[n][2]}-{n}"
+)
+def test_threads_sit_where_they_should_and_the_limit_is_theirs(
+    number: int, seen: dict[str, Any]
+) -> None:
     _, given, _, cpus, cores, nodes = EXPECTED[number]
     record, facts = seen["records"][number], seen["facts"]
     context = record["context"]
     assert context["allowed"]["cpus"] == given and context["allowed"]["node_cores"] == 4
-    assert (context["placed"]["cpus"], context["placed"]["cores"], context["placed"]["numa_nodes"]) == (
+    assert (
+        context["placed"]["cpus"],
+        context["placed"]["cores"],
+        context["placed"]["numa_nodes"],
+    ) == (
         cpus,
         cores,
         nodes,
@@ -77,13 +96,21 @@ def test_threads_sit_where_they_should_and_the_limit_is_theirs(number: int, seen
     assert threads == len(cpus)
     limit = limits.for_row("cpu", "DP", "", None, threads, "rate", facts, SITE, 1e9, placed=placed)
     assert limit.value == pytest.approx(cores * 4e9)
-    memory = limits.for_row("memory", "RWS", "pool", 1 << 20, threads, "throughput", facts, SITE, placed=placed)
+    memory = limits.for_row(
+        "memory", "RWS", "pool", 1 << 20, threads, "throughput", facts, SITE, placed=placed
+    )
     assert memory.value == pytest.approx(100e9 * len(nodes) / 2)
 
 
 def test_facts_are_those_of_the_whole_machine(seen: dict[str, Any]) -> None:
     cpu = seen["facts"]["cpu"]
-    assert (cpu["sockets"], cpu["cores"], cpu["threads"], cpu["numa_nodes"], cpu["smt"]) == (2, 4, 8, 2, True)
+    assert (cpu["sockets"], cpu["cores"], cpu["threads"], cpu["numa_nodes"], cpu["smt"]) == (
+        2,
+        4,
+        8,
+        2,
+        True,
+    )
     assert [node["cpus"] for node in cpu["numa"]] == ["0-3", "4-7"]
 
 

@@ -44,14 +44,22 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ],
     }
     found = guest.call(
-        folder, "numa_slurm:measured", order, limit_s=10 * LIMIT_S, machine=MACHINE, path=[HERE], shown=[KERNELS]
+        folder,
+        "numa_slurm:measured",
+        order,
+        limit_s=10 * LIMIT_S,
+        machine=MACHINE,
+        path=[HERE],
+        shown=[KERNELS],
     )
     (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
     return {**found, "facts": facts}
 
 
 @pytest.mark.parametrize("number", range(len(EXPECTED)))
-def test_a_jobs_cells_have_its_cores_and_the_limit_is_theirs(number: int, jobs: dict[str, Any]) -> None:
+def test_a_jobs_cells_have_its_cores_and_the_limit_is_theirs(
+    number: int, jobs: dict[str, Any]
+) -> None:
     _, _, cpuset, given, cpus, cores, nodes = EXPECTED[number]
     job = jobs["jobs"][number]
     assert (job["cpuset"], job["affinity"]) == (cpuset, given)
@@ -60,7 +68,16 @@ def test_a_jobs_cells_have_its_cores_and_the_limit_is_theirs(number: int, jobs: 
     placed = context["placed"]
     assert (placed["cpus"], placed["cores"], placed["numa_nodes"]) == (cpus, cores, nodes)
     limit = limits.for_row(
-        "cpu", "DP", "", None, measured["concurrency"], "rate", jobs["facts"], SITE, 1e9, placed=placed
+        "cpu",
+        "DP",
+        "",
+        None,
+        measured["concurrency"],
+        "rate",
+        jobs["facts"],
+        SITE,
+        1e9,
+        placed=placed,
     )
     assert limit.value == pytest.approx(cores * 4e9)
 

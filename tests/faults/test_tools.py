@@ -74,7 +74,9 @@ def wrapper(bench: Bench, program: str, body: str) -> str:
 def attempt(bench: Bench, one: Cell, path: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Measure in this process; the words of the failure."""
     monkeypatch.setenv("TMPDIR", str(bench.scratch))
-    request = measuring.Request(one, bench.record_path(one), bench.campaign, Path("build/kernels"), tool=path)
+    request = measuring.Request(
+        one, bench.record_path(one), bench.campaign, Path("build/kernels"), tool=path
+    )
     with pytest.raises(MeasurementError) as failure:
         measuring.measure(request)
     assert "\n" not in str(failure.value)
@@ -94,7 +96,9 @@ ELSEWHERE = 'cd /proc; {program} "${@//127.0.0.1/127.0.0.9}" < /dev/null'
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        pytest.param("sleep 600 & sleep 600", "did not end within", id="hangs", marks=pytest.mark.trouble),
+        pytest.param(
+            "sleep 600 & sleep 600", "did not end within", id="hangs", marks=pytest.mark.trouble
+        ),
         pytest.param("head -c 20000 /dev/urandom; exit 0", "", id="garbage"),
         pytest.param("exit 0", "", id="silence"),
         pytest.param(None, "", id="fails-with-0"),
@@ -102,7 +106,11 @@ ELSEWHERE = 'cd /proc; {program} "${@//127.0.0.1/127.0.0.9}" < /dev/null'
     ],
 )
 def test_no_number_and_no_trace(
-    bench: Bench, tool: tuple[Cell, str], body: str | None, words: str, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
+    tool: tuple[Cell, str],
+    body: str | None,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, program = tool
     if body is None:
@@ -114,9 +122,13 @@ def test_no_number_and_no_trace(
 
 
 @needs("fio")
-def test_a_tool_that_hangs_with_its_children_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_hangs_with_its_children_is_ended(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(common, "timeout", lambda _: 1.0)
-    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch)
+    said = attempt(
+        bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch
+    )
     bench.assert_failed(CELLS["fio"], said, "did not end within")
 
 
@@ -130,7 +142,9 @@ def test_all_that_a_failed_tool_said_is_kept(bench: Bench, monkeypatch: pytest.M
     assert kept.read_text().splitlines()[0] == "the reason"
 
 
-def test_half_the_output_gives_no_number(bench: Bench, tool: tuple[Cell, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_the_output_gives_no_number(
+    bench: Bench, tool: tuple[Cell, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The real run, of which half of every output is lost, as when a disk is full or a pipe breaks."""
     one, program = tool
     body = """{program} "$@" > whole
@@ -142,14 +156,18 @@ exit 0"""
 
 
 @needs("fio")
-def test_a_tool_that_prints_for_ever_fills_no_disk(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_prints_for_ever_fills_no_disk(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = CELLS["fio"]
     said = attempt(bench, one, wrapper(bench, "/usr/bin/fio", "exec yes fio"), monkeypatch)
     bench.assert_failed(one, said, "larger file than the cell may")
 
 
 @needs("fio")
-def test_a_tool_that_writes_too_many_files_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_writes_too_many_files_is_ended(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = 'while :; do head -c 16777216 /dev/zero > "$RANDOM$RANDOM" || exit 9; done'
     expected = 2 * REGISTRY["fio"].estimate(CELLS["fio"]).disk_bytes
     monkeypatch.setattr(measuring, "ALL_FILES_BYTES", 64 * MIB - expected)
@@ -158,7 +176,9 @@ def test_a_tool_that_writes_too_many_files_is_ended(bench: Bench, monkeypatch: p
 
 
 @needs("fio")
-def test_a_tool_that_takes_all_memory_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_takes_all_memory_is_stopped(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each process has a limit of its own: the allocation fails instead of the machine."""
     greedy = executable(bench.directory / "greedy.py", GREEDY)
     with_room = subprocess.run([sys.executable, greedy], capture_output=True, text=True)
@@ -177,7 +197,9 @@ def test_another_version_is_on_record_and_no_version_leaves_the_column_empty(ben
     record = bench.assert_completes(one, str(path))
     assert record["context"]["tool"]["version"] == "99.1"
     bench.record_path(one).unlink()
-    executable(path, '#!/bin/sh\n[ "$1" = --version ] && { echo something else; exit; }\nexec fio "$@"\n')
+    executable(
+        path, '#!/bin/sh\n[ "$1" = --version ] && { echo something else; exit; }\nexec fio "$@"\n'
+    )
     done = bench.measure(one, str(path))
     assert done.returncode == 0
     assert "does not look like fio" in done.stderr

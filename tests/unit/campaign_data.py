@@ -32,7 +32,9 @@ def cell(
 ) -> Cell:
     """A cell with the defaults that the tests share, and further options."""
     every = {"seconds": 1.0, "seed": 1, **options}
-    return Cell(subsystem, instrument, workload, variant, block, concurrency, node, repetition, every)
+    return Cell(
+        subsystem, instrument, workload, variant, block, concurrency, node, repetition, every
+    )
 
 
 def measurement(of: Cell, metric: str, value: float, **changes: Any) -> dict[str, Any]:
@@ -74,7 +76,11 @@ def record(
             "started": started,
             "seconds": 1.0,
             "commands": [
-                {"argv": [f"/usr/bin/{of.instrument}", "--workload", of.workload], "returncode": 0, "seconds": 1.0}
+                {
+                    "argv": [f"/usr/bin/{of.instrument}", "--workload", of.workload],
+                    "returncode": 0,
+                    "seconds": 1.0,
+                }
             ],
             "tool": {"name": of.instrument, "path": f"/usr/bin/{of.instrument}", "version": "1.2"},
             "cpus": list(range(of.concurrency)),
@@ -104,7 +110,12 @@ def write(
     records, planned = list(records), list(planned)
     if not records and not planned:
         records = [
-            record(cell("ping", "LAT-ICMP", subsystem="network"), status="unavailable", reason="no ping") | {"raw": {}}
+            record(
+                cell("ping", "LAT-ICMP", subsystem="network"),
+                status="unavailable",
+                reason="no ping",
+            )
+            | {"raw": {}}
         ]
     cells = [entry["cell"] for entry in records] + [entry.to_json() for entry in planned]
     plan = {
@@ -120,7 +131,9 @@ def write(
     for entry in records:
         _write_record(directory / "cells" / f"{Cell.from_json(entry['cell']).id}.json", entry)
     for number, entry in enumerate(attempts):
-        _write_record(directory / "attempts" / f"{Cell.from_json(entry['cell']).id}.{number}.json", entry)
+        _write_record(
+            directory / "attempts" / f"{Cell.from_json(entry['cell']).id}.{number}.json", entry
+        )
     if facts is not None:
         _write(directory / "machine" / "node1.json", facts)
     return directory
@@ -147,23 +160,50 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
         for repetition in range(count):
             of = cell(instrument, workload, repetition=repetition, **place)
             wobble = 1 + 0.02 * math.sin(7.3 * repetition + len(records))
-            records.append(record(of, [measurement(of, name, value * wobble) for name, value in metrics.items()]))
+            records.append(
+                record(
+                    of, [measurement(of, name, value * wobble) for name, value in metrics.items()]
+                )
+            )
 
     for x in threads:
         for number, workload in enumerate(("QP", "HP", "SP", "DP")):
-            add("cpubench", workload, {"rate": 400e9 * x / 2**number}, subsystem="cpu", concurrency=x)
+            add(
+                "cpubench",
+                workload,
+                {"rate": 400e9 * x / 2**number},
+                subsystem="cpu",
+                concurrency=x,
+            )
         add("hpl", "DP", {"rate": 45e9 * x}, subsystem="cpu", concurrency=x)
         for variant, gain in (("pool", 1.0), ("block", 9.0)):
             for workload, rate in (("RS", 20e9), ("WS", 12e9), ("RWS", 17e9), ("RWR", 9e9)):
                 for block in (1024, 1 << 20, 10 << 20):
-                    value = rate * gain * x**0.5 * (block / 1024) ** (0.05 if variant == "pool" else -0.1)
-                    place = {"subsystem": "memory", "variant": variant, "block": block, "concurrency": x}
+                    value = (
+                        rate
+                        * gain
+                        * x**0.5
+                        * (block / 1024) ** (0.05 if variant == "pool" else -0.1)
+                    )
+                    place = {
+                        "subsystem": "memory",
+                        "variant": variant,
+                        "block": block,
+                        "concurrency": x,
+                    }
                     add("rambench", workload, {"throughput": value}, **place)
                     if workload in ("RS", "WS") and variant == "block":
                         add("pmbw", workload, {"throughput": value * 0.8}, **place)
         for block in (16 << 10, 1 << 20, 256 << 20):
             latency = 1.2e-9 * (block / 16384) ** 0.5
-            add("rambench", "LAT", {"latency": latency}, subsystem="memory", block=block, concurrency=x)
+            add(
+                "rambench",
+                "LAT",
+                {"latency": latency},
+                subsystem="memory",
+                block=block,
+                concurrency=x,
+            )
         for workload, rate in (("RS", 2.0e9), ("RR", 1.8e9), ("WS", 1.1e9), ("WR", 0.9e9)):
             for block in (1 << 20, 16 << 20):
                 place = {"subsystem": "disk", "variant": "psync", "block": block, "concurrency": x}
@@ -176,8 +216,15 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
         for workload, rate in (("TCP", 30e9), ("UDP", 4e9)):
             for block in (1024, 32768):
                 place = {"subsystem": "network", "block": block, "concurrency": x}
-                add("netbench", workload, {"throughput": rate * (block / 32768) ** 0.3 * x**0.4}, **place)
-                add("iperf3", workload, {"throughput": rate * 0.9 * (block / 32768) ** 0.3}, **place)
+                add(
+                    "netbench",
+                    workload,
+                    {"throughput": rate * (block / 32768) ** 0.3 * x**0.4},
+                    **place,
+                )
+                add(
+                    "iperf3", workload, {"throughput": rate * 0.9 * (block / 32768) ** 0.3}, **place
+                )
             place = {"subsystem": "network", "block": 1, "concurrency": x}
             add("netbench", f"LAT-{workload}", {"latency": 9e-6 * x**0.2}, **place)
             if x == 1:

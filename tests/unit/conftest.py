@@ -26,7 +26,14 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "report.pdf").exists():
-            config = {"report": {"title": "Limits", "author": "Jane Dœ", "course": "CS 553", "date_language": "de"}}
+            config = {
+                "report": {
+                    "title": "Limits",
+                    "author": "Jane Dœ",
+                    "course": "CS 553",
+                    "date_language": "de",
+                }
+            }
             make.write(folder, make.sweep(), config=config)
             figures.build(folder)
             report.build(folder)
@@ -65,7 +72,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole campaign whose folder has another name than its plan; tests must not change it."""
     folder = make.write(
-        tmp_path_factory.mktemp("r") / "quick", [make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}]
+        tmp_path_factory.mktemp("r") / "quick",
+        [make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}],
     )
     return folder.rename(folder.with_name("before"))
 

@@ -14,7 +14,17 @@ from peakmark.cell import Cell
 from peakmark.storage import records
 
 KERNELS = Path(__file__).resolve().parents[2] / "build" / "kernels"
-CELL = Cell("cpu", "cpubench", "SP", "", None, 1, "any", 0, {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"})
+CELL = Cell(
+    "cpu",
+    "cpubench",
+    "SP",
+    "",
+    None,
+    1,
+    "any",
+    0,
+    {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"},
+)
 LIMIT_S = 60
 SECONDS = 20.0
 """Of CPU: far above what reading any file takes, far below the minute and more that an anchor bomb took."""
@@ -33,7 +43,9 @@ def stored(folder: Path, of: Cell = CELL, **changes: Any) -> Path:
     """A sealed record of ``of``, changed before it was sealed."""
     path = folder / "cells" / f"{of.id}.json"
     measured = make.measurement(of, "rate", 4e9) | changes.pop("measured", {})
-    record = make.record(of, [measured], context=changes.pop("context", None)) | {"raw": {}} | changes
+    record = (
+        make.record(of, [measured], context=changes.pop("context", None)) | {"raw": {}} | changes
+    )
     files.write_text(path, records.text_of(record))
     return path
 

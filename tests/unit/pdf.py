@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
-_WORD = re.compile(r'<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">([^<]*)</word>')
+_WORD = re.compile(
+    r'<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">([^<]*)</word>'
+)
 
 
 def text(pdf: Path) -> str:
     """All texts in the places where they stand; a form feed ends a page."""
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext (poppler-utils) is not installed")
-    done = subprocess.run(["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
@@ -24,7 +28,9 @@ def overlaps(pdf: Path, slack: float = 0.5) -> list[tuple[int, str, str]]:
     """Pairs of words that are drawn over each other by more than ``slack`` points, with their page from 1."""
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext (poppler-utils) is not installed")
-    done = subprocess.run(["pdftotext", "-bbox", str(pdf), "-"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["pdftotext", "-bbox", str(pdf), "-"], capture_output=True, text=True, check=True
+    )
     found = []
     for number, page in enumerate(done.stdout.split("<page ")[1:], 1):
         words = [(*map(float, box), word) for *box, word in _WORD.findall(page)]

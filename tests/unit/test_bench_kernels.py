@@ -101,7 +101,12 @@ def test_verdicts(target: Target, found: Comparison | None, word: str) -> None:
 
 
 def test_targets_in_words() -> None:
-    words = [str(Target(low=1.0)), str(Target(low=1.0, strict=True)), str(Target(0.98, 1.02)), str(Target(high=1.0))]
+    words = [
+        str(Target(low=1.0)),
+        str(Target(low=1.0, strict=True)),
+        str(Target(0.98, 1.02)),
+        str(Target(high=1.0)),
+    ]
     assert words == ["at least 1", "above 1", "0.98 to 1.02", "at most 1"]
 
 
@@ -117,7 +122,10 @@ def row(workload: str, against: str) -> Row:
 
 
 def test_table_shows_scaled_values_and_the_verdict() -> None:
-    line = Line(row("RS", "pmbw UnrollLoop"), [Pair(99e9 * factor, 1e11, 0.2) for factor in (1.0, 1.1, 0.9, 1.0, 1.0)])
+    line = Line(
+        row("RS", "pmbw UnrollLoop"),
+        [Pair(99e9 * factor, 1e11, 0.2) for factor in (1.0, 1.1, 0.9, 1.0, 1.0)],
+    )
     text = dict(zip(table.HEADINGS, table.cells(line), strict=True))
     assert text == {
         "row": "RS block 1KiB x1",
@@ -151,18 +159,38 @@ def test_table_says_what_was_not_measured_and_why() -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit", "expected"),
-    [(2e9, "B/s", (1e9, "GB/s")), (2e7, "B/s", (1e6, "MB/s")), (2e-9, "s", (1e-9, "ns")), (2e-5, "s", (1e-6, "us"))],
+    [
+        (2e9, "B/s", (1e9, "GB/s")),
+        (2e7, "B/s", (1e6, "MB/s")),
+        (2e-9, "s", (1e-9, "ns")),
+        (2e-5, "s", (1e-6, "us")),
+    ],
 )
 def test_scales(value: float, unit: str, expected: tuple[float, str]) -> None:
     assert table.scale(value, unit) == expected
 
 
 def test_csv_is_in_si_units_with_the_machine_in_every_line() -> None:
-    lines = [Line(row("LAT", "pmbw"), [Pair(2e-9, 1e-9), Pair(None, 1e-9)], "cut"), Line(row("TCP", "iperf3"))]
-    first, second = csv.DictReader(io.StringIO(table.summary_csv(lines, {"host": "n1", "load": 0.5})))
+    lines = [
+        Line(row("LAT", "pmbw"), [Pair(2e-9, 1e-9), Pair(None, 1e-9)], "cut"),
+        Line(row("TCP", "iperf3")),
+    ]
+    first, second = csv.DictReader(
+        io.StringIO(table.summary_csv(lines, {"host": "n1", "load": 0.5}))
+    )
     assert (float(first["ours"]), float(first["ratio"]), first["unit"]) == (2e-9, 2.0, "s")
-    assert (first["n"], first["failed"], first["verdict"], first["note"]) == ("1", "1", "missed", "cut")
-    assert (second["unit"], second["ratio"], second["n"], second["verdict"]) == ("bit/s", "", "0", "no pair")
+    assert (first["n"], first["failed"], first["verdict"], first["note"]) == (
+        "1",
+        "1",
+        "missed",
+        "cut",
+    )
+    assert (second["unit"], second["ratio"], second["n"], second["verdict"]) == (
+        "bit/s",
+        "",
+        "0",
+        "no pair",
+    )
     assert {one["host"] for one in (first, second)} == {"n1"}
     whole, failed = csv.DictReader(io.StringIO(table.pairs_csv(lines)))
     assert (whole["ratio"], failed["ours"], failed["ratio"]) == ("2.0", "", "")
@@ -177,7 +205,10 @@ def test_every_row_can_be_prepared_by_both_sides() -> None:
                 assert cell.workload in instrument.workloads[cell.subsystem]
                 assert instrument.estimate(cell).seconds > 0
         if one.reference is not None:
-            assert (one.ours.block, one.ours.concurrency) == (one.reference.block, one.reference.concurrency)
+            assert (one.ours.block, one.ours.concurrency) == (
+                one.reference.block,
+                one.reference.concurrency,
+            )
         assert not REGISTRY[one.ours.instrument].reference
     assert {one.group for one in ROWS} == set(GROUPS)
 
@@ -220,8 +251,12 @@ def test_too_little_is_refused(words: list[str], capsys: pytest.CaptureFixture[s
     assert words[0] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("details", [{}, {"clock_hz_loaded": None, "clock_hz_before": 3e9, "clock_hz_after": 3e9}])
-def test_a_run_that_could_not_tell_the_clock_under_the_work_is_no_pair(details: dict[str, float | None]) -> None:
+@pytest.mark.parametrize(
+    "details", [{}, {"clock_hz_loaded": None, "clock_hz_before": 3e9, "clock_hz_after": 3e9}]
+)
+def test_a_run_that_could_not_tell_the_clock_under_the_work_is_no_pair(
+    details: dict[str, float | None],
+) -> None:
     clock = next(one for one in ROWS if one.metric == "clock")
     ours = Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),))
     lacking, why = Runner(KERNELS, Path(), {}, {})._pair(clock, ours, None)
@@ -232,7 +267,9 @@ def test_the_clock_under_the_work_stands_beside_the_one_before_and_after() -> No
     """For each workload and number of threads as it is measured, and in plain C, which lowers no clock."""
     clocks = [one for one in ROWS if one.metric == "clock"]
     peaks = [one for one in ROWS if one.against == pairs.PEAK]
-    assert [one.ours for one in clocks if "isa" not in one.ours.options] == [one.ours for one in peaks]
+    assert [one.ours for one in clocks if "isa" not in one.ours.options] == [
+        one.ours for one in peaks
+    ]
     assert {one.name for one in clocks} == {
         name for one in peaks for name in (one.name, one.name.replace(" x", " scalar x"))
     }
@@ -241,7 +278,11 @@ def test_the_clock_under_the_work_stands_beside_the_one_before_and_after() -> No
     pair, wrong = Runner(KERNELS, Path(), {}, {}, per_cpu_time=True)._pair(clocks[0], ours, None)
     assert (pair.ours, pair.reference, pair.ratio, wrong) == (2.7e9, 3e9, pytest.approx(0.9), "")
     text = dict(zip(table.HEADINGS, table.cells(Line(clocks[0], [pair] * 5)), strict=True))
-    assert (text["against"], text["ours"], text["unit"]) == ("clock before and after", "2.700", "GHz")
+    assert (text["against"], text["ours"], text["unit"]) == (
+        "clock before and after",
+        "2.700",
+        "GHz",
+    )
 
 
 def test_work_that_a_neighbour_held_up_is_no_pair_of_the_peak() -> None:
@@ -268,9 +309,15 @@ def test_a_peak_that_was_spoiled_gets_more_turns() -> None:
             whole = self.turns % self.calm == 0 or rows[0].against != pairs.PEAK
             return [(Pair(1.0, 1.0) if whole else Pair(None, None), "" if whole else "held up")]
 
-    peak, other = (next(one for one in ROWS if (one.against == pairs.PEAK) is wanted) for wanted in (True, False))
+    peak, other = (
+        next(one for one in ROWS if (one.against == pairs.PEAK) is wanted)
+        for wanted in (True, False)
+    )
     for row, calm, expected in ((peak, 1, 5), (peak, 2, 10), (peak, 9, 15), (other, 9, 5)):
-        runner, lines = Crowded(KERNELS, Path(), {"limits": {"cpus_allowed": [0]}}, {}, calm=calm), list[Line]()
+        runner, lines = (
+            Crowded(KERNELS, Path(), {"limits": {"cpus_allowed": [0]}}, {}, calm=calm),
+            list[Line](),
+        )
         command.measure(runner, [row], 5, 0.0, lines)
         assert (runner.turns, len(lines[0].pairs)) == (expected, expected)
 
@@ -291,16 +338,27 @@ def test_the_peak_is_that_of_the_clock_under_the_work() -> None:
 def test_one_real_turn(tmp_path: Path) -> None:
     if not (KERNELS / "rambench").exists():
         pytest.skip("the kernels are not built")
-    ours = pairs._cell("memory", "rambench", "RWR", "pool", KIB, 1, seconds=0.02, warmup=0, pool=MIB)
-    libc = pairs._cell("memory", "rambench", "RWR", "pool", KIB, 1, seconds=0.02, warmup=0, pool=MIB, store="libc")
+    ours = pairs._cell(
+        "memory", "rambench", "RWR", "pool", KIB, 1, seconds=0.02, warmup=0, pool=MIB
+    )
+    libc = pairs._cell(
+        "memory", "rambench", "RWR", "pool", KIB, 1, seconds=0.02, warmup=0, pool=MIB, store="libc"
+    )
     cpu = pairs._cell("cpu", "cpubench", "DP", "", None, 1, seconds=0.02, warmup=0)
     rows = [
         Row(ours, libc, "throughput", Target(low=1.0)),
-        Row(ours, pairs._cell("memory", "pmbw", "RWS", "pool", KIB, 1), "throughput", Target(low=1.0)),
+        Row(
+            ours,
+            pairs._cell("memory", "pmbw", "RWS", "pool", KIB, 1),
+            "throughput",
+            Target(low=1.0),
+        ),
         Row(cpu, None, "rate", Target(low=0.97)),
         Row(cpu, None, "clock", Target(high=1.05)),
     ]
-    runner = Runner(KERNELS, tmp_path, machine.collect(tmp_path), {"pmbw": str(tmp_path / "absent")})
+    runner = Runner(
+        KERNELS, tmp_path, machine.collect(tmp_path), {"pmbw": str(tmp_path / "absent")}
+    )
     (first, _), (second, why), (third, unknown), (fourth, untold) = runner.turn(rows)
     assert first.ratio is not None
     assert first.ratio > 0
@@ -312,10 +370,14 @@ def test_one_real_turn(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("ip") is None, reason="network namespaces need root and ip")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("ip") is None, reason="network namespaces need root and ip"
+)
 def test_namespaces_are_removed_also_after_an_error() -> None:
     def there() -> str:
-        return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            ["ip", "netns", "list"], capture_output=True, text=True, check=True
+        ).stdout
 
     try:
         with namespaces.joined() as names:
@@ -336,12 +398,19 @@ def test_a_presets_rows_are_its_own_cells_each_beside_its_like(name: str) -> Non
     seats = topology.read(Host(), sorted(os.sched_getaffinity(0)))
     rows = presets.rows(name, seats, sorted(os.sched_getaffinity(0)), 64 << 30)
     assert {row.group for row in rows} == {"cpu", "memory"}
-    planned = {cell.id for cell in plan.make(yamlfile.read(Path(f"config/presets/{name}.yaml"))).cells}
+    planned = {
+        cell.id for cell in plan.make(yamlfile.read(Path(f"config/presets/{name}.yaml"))).cells
+    }
     for row in rows:
-        assert row.ours.id in planned and (row.ours.variant != "pool" or row.ours.options["pool"] != "auto")
+        assert row.ours.id in planned and (
+            row.ours.variant != "pool" or row.ours.options["pool"] != "auto"
+        )
         if row.reference is not None:
             assert row.reference.id in planned
-            assert (row.reference.variant, row.reference.block) == (row.ours.variant, row.ours.block)
+            assert (row.reference.variant, row.reference.block) == (
+                row.ours.variant,
+                row.ours.block,
+            )
             if row.group == "memory":
                 assert rambench.store_of(row.reference) == rambench.store_of(row.ours)
     with pytest.raises(Unavailable, match=r"choose one of .*quick"):

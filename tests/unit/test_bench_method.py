@@ -54,7 +54,9 @@ def test_what_is_drawn_from_one_row_is_like_and_like() -> None:
     assert found.judged == 200
     assert found.share <= 0.08
     assert same.resampled(calm, 6, 200) == found, "seeded"
-    assert same.resampled(calm, 21, 200).judged == 0, "too few values for two samples without repeats"
+    assert same.resampled(calm, 21, 200).judged == 0, (
+        "too few values for two samples without repeats"
+    )
     # Were the values of the two sides not mixed, every comparison would claim a difference.
     assert same.resampled({ROW: [1.0] * 20 + [2.0] * 20}, 6, 200).share <= 0.08
 
@@ -77,7 +79,9 @@ def test_of_real_rows_the_quiet_ones_are_judged_and_all_make_a_campaign() -> Non
     values = {ROW: calm, replace(ROW, workload="SP"): wild}
     assert list(drawn.quiet(values)) == [ROW]
     marks = dict(drawn.marks(values, 50))
-    assert {one.judged for one in marks.values()} == {50} and not any(one.claimed for one in marks.values())
+    assert {one.judged for one in marks.values()} == {50} and not any(
+        one.claimed for one in marks.values()
+    )
     assert sum(one.claimed for _, one in drawn.marks({ROW: [1.0] * 39 + [1.2]}, 50)) > 0, (
         "a row that is marked is counted"
     )
@@ -87,14 +91,33 @@ def test_of_real_rows_the_quiet_ones_are_judged_and_all_make_a_campaign() -> Non
     assert dict(drawn.campaigns({ROW: calm[:5]}, 20)).popitem()[1].judged == 0
 
 
-def test_repetitions_beside_which_something_else_went_on_are_no_values_of_a_quiet_row(tmp_path: Path) -> None:
+def test_repetitions_beside_which_something_else_went_on_are_no_values_of_a_quiet_row(
+    tmp_path: Path,
+) -> None:
     """By the record, not by the value: the last one is far off, and stays."""
-    during = {"seconds": 1.0, "others": 0.0, "steal": 0.0, "busy": 0, "users": 0, "throttled_s": 0.0, "hot": 0}
-    moment = {"load": 0.1, "clock_hz": 2e9, "clock_limit_hz": 3e9, "celsius": 50.0, "running": 0, "users": 0}
+    during = {
+        "seconds": 1.0,
+        "others": 0.0,
+        "steal": 0.0,
+        "busy": 0,
+        "users": 0,
+        "throttled_s": 0.0,
+        "hot": 0,
+    }
+    moment = {
+        "load": 0.1,
+        "clock_hz": 2e9,
+        "clock_limit_hz": 3e9,
+        "celsius": 50.0,
+        "running": 0,
+        "users": 0,
+    }
     noises = ({}, {"steal": 0.3}, {"others": 0.9, "busy": 1}, {"throttled_s": 0.5}, {"hot": 2})
     details = ({"clock_hz_before": 3e9, "clock_hz_after": 2e9}, {"cpu_share": 0.5}, {})
     records = []
-    for number, (noise, more) in enumerate([*((one, {}) for one in noises), *(({}, one) for one in details)]):
+    for number, (noise, more) in enumerate(
+        [*((one, {}) for one in noises), *(({}, one) for one in details)]
+    ):
         of = make.cell("cpubench", "DP", subsystem="cpu", repetition=number)
         values = [make.measurement(of, "rate", 1e10 * (1 + number), details=more)]
         context = {"noise": {"before": moment, "during": {**during, **noise}, "after": moment}}
@@ -107,10 +130,19 @@ def test_repetitions_beside_which_something_else_went_on_are_no_values_of_a_quie
 
 def left_over() -> list[str]:
     """Of this process: other tests, and other checkouts, may be at the same on this machine."""
-    folders = [Path(folder) / f"peakmark-{os.getpid()}" for _, folder in allowed.folders(Host(), "blkio")]
+    folders = [
+        Path(folder) / f"peakmark-{os.getpid()}" for _, folder in allowed.folders(Host(), "blkio")
+    ]
     groups = [str(path) for path in folders if path.exists()]
-    names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout if shutil.which("ip") else ""
-    return [*groups, *(line for line in names.splitlines() if line.startswith(f"peakmark-{os.getpid()}-"))]
+    names = (
+        subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
+        if shutil.which("ip")
+        else ""
+    )
+    return [
+        *groups,
+        *(line for line in names.splitlines() if line.startswith(f"peakmark-{os.getpid()}-")),
+    ]
 
 
 @pytest.fixture
@@ -119,7 +151,9 @@ def nothing_left() -> Iterator[None]:
     assert left_over() == []
 
 
-@pytest.mark.parametrize("name", ["disk: page cache", "disk: limited by a control group", "link: 100 Mbit/s"])
+@pytest.mark.parametrize(
+    "name", ["disk: page cache", "disk: limited by a control group", "link: 100 Mbit/s"]
+)
 def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str, nothing_left: None) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not here")
@@ -162,7 +196,9 @@ def test_what_went_wrong_is_said_in_a_sentence_and_ends_with_one() -> None:
     assert "| CPU, in a user-mode kernel 6.1 | row |" in text
     assert "| CPU | row | 0.500 | worse | yes | NO |" in text
     assert "not possible here: needs root" in text
-    lines = list(csv.DictReader(io.StringIO(table.to_csv({"real": Count(1, 100)}, [good], {"host": "vm"}))))
+    lines = list(
+        csv.DictReader(io.StringIO(table.to_csv({"real": Count(1, 100)}, [good], {"host": "vm"})))
+    )
     assert [(line["kind"], line["name"], line["host"]) for line in lines] == [
         ("same", "real", "vm"),
         ("fault", "CPU", "vm"),
@@ -170,7 +206,9 @@ def test_what_went_wrong_is_said_in_a_sentence_and_ends_with_one() -> None:
     assert "| real | 100 | 1 | 1.0% |" in table.same({"real": Count(1, 100)})
 
 
-def test_what_neither_this_kernel_nor_a_guest_can_do_says_why(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_neither_this_kernel_nor_a_guest_can_do_says_why(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The pair in a real guest: tests/faults/test_guest.py."""
 
     @contextmanager
@@ -199,7 +237,9 @@ def test_promises_stand_beside_what_was_counted() -> None:
     pairs = [promises.campaigns(2, change=0.2, turned=turned) for turned in (False, True)]
     unchanged = ("unchanged campaigns of 110 rows", pairs[0].different)
     kept = [*promises.marks(50), unchanged, *promises.coverage(50)]
-    text = promises.table([*kept, ("changed rows not found where a tenth is faster", pairs[0].missed)])
+    text = promises.table(
+        [*kept, ("changed rows not found where a tenth is faster", pairs[0].missed)]
+    )
     assert "| unchanged campaigns of 110 rows | 2 |" in text
     assert all(one.missed == Count(0, 20) for one in pairs)
     assert text.count("| at most 5% |") == len(kept)

@@ -33,7 +33,12 @@ def test_the_controllers_log_tells_what_jobs_took(tmp_path: Path) -> None:
 
 
 def test_names_of_nodes_are_counted() -> None:
-    assert [journal.count(names) for names in ("node1", "gn4-2", "node[1-3,7]", "n[08-11]")] == [1, 1, 4, 4]
+    assert [journal.count(names) for names in ("node1", "gn4-2", "node[1-3,7]", "n[08-11]")] == [
+        1,
+        1,
+        4,
+        4,
+    ]
 
 
 def test_a_line_without_a_promise_has_no_verdict() -> None:

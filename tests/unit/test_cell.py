@@ -24,7 +24,10 @@ def make(**changes: object) -> Cell:
 
 def test_the_identity_is_the_path_of_the_record() -> None:
     assert make().id == "memory/rambench/RWS-pool_1MiB_x2/any/0"
-    assert make(subsystem="cpu", instrument="hpl", workload="DP", variant="", block=None).point == "DP_none_x2"
+    assert (
+        make(subsystem="cpu", instrument="hpl", workload="DP", variant="", block=None).point
+        == "DP_none_x2"
+    )
 
 
 def test_working_sets_never_share_a_record() -> None:

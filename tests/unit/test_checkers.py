@@ -28,7 +28,9 @@ def kept(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_next_process_makes_no_checks_again(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_process_makes_no_checks_again(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fastjsonschema, "compile_to_code", lambda *_: pytest.fail("made again"))
     assert refuses(make("record", kept.parent))
 
@@ -47,7 +49,9 @@ def test_checks_are_made_where_nothing_can_be_kept(tmp_path: Path) -> None:
     assert refuses(make("machine", tmp_path / "file" / "checkers"))
 
 
-def test_a_schema_that_changed_has_checks_of_its_own(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_that_changed_has_checks_of_its_own(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = kept.with_name("other.schema.json")
     other.write_text('{"type": "object"}')
     monkeypatch.setattr(checkers, "schema_path", lambda _: other)
@@ -64,7 +68,9 @@ print("\\n".join(module.__cached__ for module in ours))
 """
 
 
-def test_all_that_a_cell_loads_is_compiled_before_even_where_python_keeps_nothing(tmp_path: Path) -> None:
+def test_all_that_a_cell_loads_is_compiled_before_even_where_python_keeps_nothing(
+    tmp_path: Path,
+) -> None:
     package = Path(checkers.__file__).parent
     copy = tmp_path / "src" / "peakmark"
     for source in package.rglob("*.py"):
@@ -73,7 +79,9 @@ def test_all_that_a_cell_loads_is_compiled_before_even_where_python_keeps_nothin
         target.write_bytes(source.read_bytes())
     build.python(copy, tmp_path / "checkers")
     argv = [sys.executable, "-B", "-c", LOADED, str(tmp_path / "src")]
-    loaded = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path).stdout.split()
+    loaded = subprocess.run(
+        argv, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path
+    ).stdout.split()
     assert len(loaded) > 20 and all(str(copy) in path for path in loaded)
     assert [path for path in loaded if not Path(path).is_file()] == []
     assert len(list((tmp_path / "checkers").rglob("*.pyc"))) == 2

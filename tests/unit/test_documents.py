@@ -69,7 +69,10 @@ def test_pipes_and_devices_are_written_through(
     reader.join(LIMIT_S)
     assert done.returncode == 0 and done.stdout == ""
     assert len(got[0]) > 1000 and stat.S_ISFIFO(pipe.stat().st_mode)
-    for device, code, words in (("/dev/null", 0, "/dev/null"), ("/dev/full", 1, "No space left on device")):
+    for device, code, words in (
+        ("/dev/null", 0, "/dev/null"),
+        ("/dev/full", 1, "No space left on device"),
+    ):
         done = peakmark(command, folder, "-o", device)
         assert done.returncode == code
         assert words in done.stderr
@@ -78,7 +81,9 @@ def test_pipes_and_devices_are_written_through(
     assert done.returncode == 1 and "it is a folder" in done.stderr
 
 
-def test_a_bundle_has_the_name_of_the_folder(small: Path, tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+def test_a_bundle_has_the_name_of_the_folder(
+    small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     folder = copied(small, tmp_path)
     (tmp_path / "results" / "quick.zip").write_bytes(b"another campaign's")
     for _ in range(2):

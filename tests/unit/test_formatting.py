@@ -43,7 +43,9 @@ def test_decimal_mark_and_number_of_digits() -> None:
         (7.4, 1, "7"),
     ],
 )
-def test_no_decimals_that_the_instrument_does_not_give(value: float, step: float, text: str) -> None:
+def test_no_decimals_that_the_instrument_does_not_give(
+    value: float, step: float, text: str
+) -> None:
     assert significant(value, step=step) == text
 
 
@@ -55,7 +57,8 @@ def test_significant_is_close_and_never_in_exponent_form(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fraction", "text"), [(0.915, "91.5"), (0.00531, "0.53"), (2.471, "247"), (0.9996, "100.0"), (0.09999, "10.00")]
+    ("fraction", "text"),
+    [(0.915, "91.5"), (0.00531, "0.53"), (2.471, "247"), (0.9996, "100.0"), (0.09999, "10.00")],
 )
 def test_percent_keeps_three_digits(fraction: float, text: str) -> None:
     assert percent(fraction) == text
@@ -63,7 +66,12 @@ def test_percent_keeps_three_digits(fraction: float, text: str) -> None:
 
 def test_size_in_words() -> None:
     assert (size(1 << 20), size(1500), size(None)) == ("1 MiB", "1500 B", "")
-    assert (size(10**6), size(10**7), size(1000), size(1024000)) == ("1 MB", "10 MB", "1 kB", "1000 KiB")
+    assert (size(10**6), size(10**7), size(1000), size(1024000)) == (
+        "1 MB",
+        "10 MB",
+        "1 kB",
+        "1000 KiB",
+    )
 
 
 @pytest.mark.parametrize("language", DATE_LANGUAGES)
@@ -79,16 +87,20 @@ def test_unknown_language_is_one_sentence() -> None:
 
 
 def test_sentences_have_the_decimal_mark_and_signs_of_print_but_versions_stay() -> None:
-    text = (
-        "2 cores x 2.445 GHz (nominal clock) x 0.5 = 2.445; spread by 7.5 – 31%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
-    )
+    text = "2 cores x 2.445 GHz (nominal clock) x 0.5 = 2.445; spread by 7.5 – 31%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
     assert typeset(text, ",") == (
         "2 cores × 2,445 GHz (nominal clock) × 0,5 = 2,445; spread by 7,5 – 31\u00a0%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
     )
     built = "built with gcc 12.2 and 13.1, clang 14.0, Open MPI 4.1 on Debian 12.4"
     assert typeset(f"{built} in 1.5 s", ",") == f"{built} in 1,5 s", "a version has no decimal mark"
-    assert typeset("gcc 12.2 and 2.5 GB/s; HPL 47.34 GigaOPS", ",") == "gcc 12.2 and 2,5 GB/s; HPL 47,34 GigaOPS"
-    assert typeset("is 2.5. Then 10.0.0.1 and disk.iops.RR", ",") == "is 2,5. Then 10.0.0.1 and disk.iops.RR"
+    assert (
+        typeset("gcc 12.2 and 2.5 GB/s; HPL 47.34 GigaOPS", ",")
+        == "gcc 12.2 and 2,5 GB/s; HPL 47,34 GigaOPS"
+    )
+    assert (
+        typeset("is 2.5. Then 10.0.0.1 and disk.iops.RR", ",")
+        == "is 2,5. Then 10.0.0.1 and disk.iops.RR"
+    )
     assert typeset("MyCPUBench says 89.01 GigaOPS and HPL 47.34 GigaOPS, 7.5 us", ",") == (
         "MyCPUBench says 89,01 GigaOPS and HPL 47,34 GigaOPS, 7,5 µs"
     )

@@ -53,10 +53,15 @@ LEAVES = st.one_of(
     st.floats(),
     st.sampled_from(HOSTILE),
     st.text(max_size=20),
-    st.sampled_from(["1KiB", "0", "-1", "1e99", "1e400", "nan", "inf", "0x10", "1_000", "999999999TiB", "1.5B"]),
+    st.sampled_from(
+        ["1KiB", "0", "-1", "1e99", "1e400", "nan", "inf", "0x10", "1_000", "999999999TiB", "1.5B"]
+    ),
 )
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
 )
 
 
@@ -69,7 +74,13 @@ def one_sentence(error: Exception) -> None:
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all that is in a JSON value."""
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in items:
         yield from places(inner, (*path, key))
 
@@ -98,15 +109,24 @@ CONFIGS = [yamlfile.read(path) for path in PRESETS]
 
 
 @settings(max_examples=EXAMPLES)
-@given(which=st.sampled_from(range(len(CONFIGS))), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+@given(
+    which=st.sampled_from(range(len(CONFIGS))),
+    seed=st.integers(0, 2**32),
+    new=VALUES,
+    grow=st.booleans(),
+)
 def test_a_changed_configuration_is_planned_or_refused_in_a_sentence(
     which: int, seed: int, new: Any, grow: bool
 ) -> None:
     values = {**changed(CONFIGS[which], seed, new, grow)}
     # What grows with the numbers in it takes its time; the check of the values is what is looked at here.
-    values["scale"] = 0.01 if values.get("scale") == CONFIGS[which].get("scale") else values.get("scale")
+    values["scale"] = (
+        0.01 if values.get("scale") == CONFIGS[which].get("scale") else values.get("scale")
+    )
     try:
-        made = plan.make({key: value for key, value in values.items() if key != "scale" or value is not None})
+        made = plan.make(
+            {key: value for key, value in values.items() if key != "scale" or value is not None}
+        )
     except PeakmarkError as error:
         one_sentence(error)
     else:
@@ -124,7 +144,11 @@ def assert_inside(cell: Cell) -> None:
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=FOLDER)
-@given(text=st.one_of(st.binary(max_size=200), st.text(alphabet=string.printable, max_size=200).map(str.encode)))
+@given(
+    text=st.one_of(
+        st.binary(max_size=200), st.text(alphabet=string.printable, max_size=200).map(str.encode)
+    )
+)
 @example(b"campaign: !!python/object/apply:os.system ['id']")
 @example(b"a: &a [*a]")
 @example(b"\xff\xfe")
@@ -142,11 +166,18 @@ def test_any_file_as_configuration_or_site(tmp_path: Path, text: bytes) -> None:
             one_sentence(error)
 
 
-SITES = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config" / "sites").glob("*.yaml"))]
+SITES = [
+    yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config" / "sites").glob("*.yaml"))
+]
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=FOLDER)
-@given(which=st.sampled_from(range(len(SITES))), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+@given(
+    which=st.sampled_from(range(len(SITES))),
+    seed=st.integers(0, 2**32),
+    new=VALUES,
+    grow=st.booleans(),
+)
 def test_a_changed_site_file_is_read_or_refused_in_a_sentence(
     tmp_path: Path, which: int, seed: int, new: Any, grow: bool
 ) -> None:
@@ -175,7 +206,9 @@ def test_a_changed_cell_stays_in_its_campaign(seed: int, new: Any, grow: bool) -
 
 
 @pytest.mark.parametrize("key", ["subsystem", "instrument", "workload", "variant", "node"])
-@pytest.mark.parametrize("word", ["../x", "a/b", "..", ".", "a\0b", "a\nb", "", "-rf", "a b", "$(id)", "é"])
+@pytest.mark.parametrize(
+    "word", ["../x", "a/b", "..", ".", "a\0b", "a\nb", "", "-rf", "a b", "$(id)", "é"]
+)
 def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
     if (key, word) == ("variant", ""):
         return
@@ -183,17 +216,26 @@ def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
         Cell.from_json({**CELL, key: word})
 
 
-JSON_CASES = [case for case in GOOD if samples.main_text(samples.load(case)[1])[1].lstrip().startswith("{")]
+JSON_CASES = [
+    case for case in GOOD if samples.main_text(samples.load(case)[1])[1].lstrip().startswith("{")
+]
 
 
 @settings(max_examples=3 * EXAMPLES)
-@given(case=st.sampled_from(sorted(JSON_CASES)), seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+@given(
+    case=st.sampled_from(sorted(JSON_CASES)),
+    seed=st.integers(0, 2**32),
+    new=VALUES,
+    grow=st.booleans(),
+)
 def test_a_tools_json_with_a_changed_value(case: str, seed: int, new: Any, grow: bool) -> None:
     cell, completed = samples.load(case)
     name, text = samples.main_text(completed)
     document = changed(json.loads(text), seed, new, grow)
     try:
-        parsed = REGISTRY[cell.instrument].parse(cell, samples.with_text(completed, name, json.dumps(document)))
+        parsed = REGISTRY[cell.instrument].parse(
+            cell, samples.with_text(completed, name, json.dumps(document))
+        )
     except ParseError as error:
         one_sentence(error)
     else:

@@ -17,7 +17,9 @@ def said(*argv: str) -> str:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_each_program_is_hardened(program: str) -> None:
-    headers = said("readelf", "--wide", "--file-header", "--program-headers", "--dynamic", str(BUILD / program))
+    headers = said(
+        "readelf", "--wide", "--file-header", "--program-headers", "--dynamic", str(BUILD / program)
+    )
     assert "DYN (Position-Independent Executable file)" in headers, "its addresses are random"
     assert "GNU_RELRO" in headers and "BIND_NOW" in headers, "its table of functions is read-only"
     (stack,) = (line for line in headers.splitlines() if "GNU_STACK" in line)
@@ -32,7 +34,11 @@ def test_each_program_is_hardened(program: str) -> None:
 
 def test_no_timed_loop_pays_for_it() -> None:
     """The files that hold the loops have neither guards of the stack nor checked copies."""
-    loops = [*BUILD.glob("obj/cpu/kernels_*.o"), *BUILD.glob("obj/memory/sweep_*.o"), BUILD / "obj/memory/chase.o"]
+    loops = [
+        *BUILD.glob("obj/cpu/kernels_*.o"),
+        *BUILD.glob("obj/memory/sweep_*.o"),
+        BUILD / "obj/memory/chase.o",
+    ]
     assert len(loops) > 3
     for file in loops:
         symbols = said("nm", "--undefined-only", str(file))

@@ -69,7 +69,11 @@ ENDINGS: dict[str, tuple[Callable[[], BaseException], int, str]] = {
         1,
         "/t/a: Input/output error; its disk",
     ),
-    "two names": (lambda: OSError(errno.EXDEV, "Cross-device", "/a", None, "/b"), 1, "/a -> /b: Cross-device"),
+    "two names": (
+        lambda: OSError(errno.EXDEV, "Cross-device", "/a", None, "/b"),
+        1,
+        "/a -> /b: Cross-device",
+    ),
     "no number": (lambda: OSError("it went wrong"), 1, "it went wrong"),
     "Ctrl-C": (KeyboardInterrupt, 130, "interrupted"),
 }
@@ -95,9 +99,14 @@ def test_what_the_system_refuses_is_one_sentence(
 def test_a_full_standard_output_is_one_sentence(small: Path) -> None:
     argv = [sys.executable, "-m", "peakmark", "status", str(small)]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False
+        )
     assert done.returncode == 1
-    assert done.stderr.startswith("peakmark: standard output: No space left on device") and done.stderr.count("\n") == 1
+    assert (
+        done.stderr.startswith("peakmark: standard output: No space left on device")
+        and done.stderr.count("\n") == 1
+    )
 
 
 # Puts away slowly, as after a large file, and says when it has begun to.
@@ -145,4 +154,7 @@ def test_a_file_where_a_folder_belongs_is_one_sentence(
     if name == "cells":
         done = peakmark("report", folder)
     assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and str(folder / name if name != "cells" else folder) in done.stderr
+    assert (
+        done.stderr.count("\n") == 1
+        and str(folder / name if name != "cells" else folder) in done.stderr
+    )

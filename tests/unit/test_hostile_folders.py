@@ -78,13 +78,17 @@ def test_what_is_no_folder_is_said_before_the_first_cell(
         path.symlink_to("/nowhere/at/all")
     text = said(lambda: folders.check_campaign(directory, [CELL]))
     assert name in text
-    assert {"a file": "is a file; move it away", "a link to nowhere": "link to /nowhere/at/all"}[kind] in text
+    assert {"a file": "is a file; move it away", "a link to nowhere": "link to /nowhere/at/all"}[
+        kind
+    ] in text
 
 
 @pytest.mark.parametrize("name", folders.FILES)
 def test_a_folder_where_a_file_belongs(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
-    assert f"{tmp_path / name} is a folder" in said(lambda: folders.check_campaign(tmp_path, [CELL]))
+    assert f"{tmp_path / name} is a folder" in said(
+        lambda: folders.check_campaign(tmp_path, [CELL])
+    )
 
 
 def test_a_folder_is_not_needed_before_the_campaign_is(tmp_path: Path) -> None:
@@ -96,7 +100,9 @@ def test_a_folder_is_not_needed_before_the_campaign_is(tmp_path: Path) -> None:
 def test_no_rights_and_no_room_where_snakemake_writes(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     assert "taken is a file" in said(lambda: folders.check_state(tmp_path / "taken"))
-    closed = Path("/tmp") / f"peakmark-closed-{os.getpid()}"  # below a folder that everybody may enter
+    closed = (
+        Path("/tmp") / f"peakmark-closed-{os.getpid()}"
+    )  # below a folder that everybody may enter
     closed.mkdir(mode=0o555)
     try:
         assert f"{closed} cannot be written to" in as_nobody(lambda: folders.check_state(closed))
@@ -112,13 +118,17 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
     try:
         (tmp_path / "neighbour").write_bytes(bytes(8192))
         for check in (folders.check_state, folders.check_room):
-            assert "No space left on device: the disk of" in said(lambda check=check: check(tmp_path))  # type: ignore[misc]
+            assert "No space left on device: the disk of" in said(
+                lambda check=check: check(tmp_path)
+            )  # type: ignore[misc]
     finally:
         subprocess.run(["umount", "--lazy", tmp_path], check=True)
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_caches_are_not_in_the_home(read_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_are_not_in_the_home(
+    read_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checkout = tmp_path / "checkout"
     (checkout / ("nowhere" if read_only else "build")).mkdir(parents=True)
     monkeypatch.setattr(resources, "ROOT", checkout)
@@ -127,7 +137,9 @@ def test_caches_are_not_in_the_home(read_only: bool, tmp_path: Path, monkeypatch
     folders.keep_caches(tmp_path)
     cache = tmp_path / ".snakemake" / "cache"
     assert os.environ[folders.CACHE] == str(cache)
-    assert os.environ["MPLCONFIGDIR"] == str((cache if read_only else checkout / "build") / "matplotlib")
+    assert os.environ["MPLCONFIGDIR"] == str(
+        (cache if read_only else checkout / "build") / "matplotlib"
+    )
 
 
 def refused() -> None:
@@ -151,7 +163,9 @@ def test_the_snakefile_speaks_without_the_place_in_the_rules() -> None:
                 told.__traceback__ = told.__traceback__  # as whoever passes it on does
                 raise
         except UserError as told:
-            text = format_exception_to_string(told, linemaps={__file__: {number: number for number in range(999)}})
+            text = format_exception_to_string(
+                told, linemaps={__file__: {number: number for number in range(999)}}
+            )
             assert text.startswith(f"Error: {words}") and "\n" not in text
 
 

@@ -30,12 +30,16 @@ def bomb(width: int = 10, depth: int = 9) -> str:
 
 
 FILES = {
-    "a key twice": ("memory: [{}]\ncpu: []\nmemory: []\n", ["line 3", "'memory'", "line 1", "one list"]),
+    "a key twice": (
+        "memory: [{}]\ncpu: []\nmemory: []\n",
+        ["line 3", "'memory'", "line 1", "one list"],
+    ),
     "an inner key twice": ("report:\n  title: a\n  title: b\n", ["line 3", "'title'", "line 2"]),
     "a key twice in JSON": ('{"cpu": [], "cpu": []}', ["'cpu' twice"]),
     "anchors that multiply": (bomb(), ["line", "anchors and aliases", "200000"]),
     "merges that multiply": (
-        "a0: &a0 {x: 1}\n" + "\n".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)),
+        "a0: &a0 {x: 1}\n"
+        + "\n".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)),
         ["anchors and aliases"],
     ),
     "an anchor in itself": ("a: &a [*a]", ["line 1", "holds itself"]),
@@ -79,7 +83,9 @@ def test_a_broken_file(kind: str, read: str, tmp_path: Path) -> None:
 
 
 def test_what_looks_strange_and_is_right(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_bytes("\ufefftitle: Straße 东京\nx: &x {a: 1}\ny: {<<: *x, b: 2}\n".encode())
+    (tmp_path / "a.yaml").write_bytes(
+        "\ufefftitle: Straße 东京\nx: &x {a: 1}\ny: {<<: *x, b: 2}\n".encode()
+    )
     (tmp_path / "b.json").write_text('{\n\t"seconds": 1e-07\n}')
     (tmp_path / "empty.yaml").write_text("# nothing\n")
     read = overrides.read([tmp_path / "a.yaml", tmp_path / "b.json", tmp_path / "empty.yaml"])
@@ -107,7 +113,16 @@ def not_files(folder: Path) -> dict[str, tuple[Path, str]]:
 
 @pytest.mark.parametrize(
     "kind",
-    ["nothing", "a folder", "a pipe", "a socket", "a device", "a link to itself", "a long name", "a null byte"],
+    [
+        "nothing",
+        "a folder",
+        "a pipe",
+        "a socket",
+        "a device",
+        "a link to itself",
+        "a long name",
+        "a null byte",
+    ],
 )
 def test_what_is_no_file(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -130,11 +145,16 @@ def test_what_is_no_file(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (["plan", "--configfile", "absent.yaml"], ["absent.yaml", "No such file"]),
         (["plan", "--config", "give_up_after=never"], ["give_up_after", "never", "30 min"]),
         (["plan", "--config", "formula_set=mine"], ["formula_set", "mine", "site"]),
-        (["plan", "--config", "seed=99999999999999999999999"], ["seed", "at most 1000000000000000"]),
+        (
+            ["plan", "--config", "seed=99999999999999999999999"],
+            ["seed", "at most 1000000000000000"],
+        ),
         (["doctor", "--site", "mine.yaml"], ["--site", "give --slurm too"]),
     ],
 )
-def test_a_wrong_command_line(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_line(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(arguments) == 2
     refused(capsys.readouterr().err, *words)
 
@@ -155,13 +175,23 @@ READ_BY_SNAKEMAKE = {
 
 
 @pytest.mark.parametrize("kind", READ_BY_SNAKEMAKE)
-def test_snakemake_says_it_in_the_same_sentence(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_snakemake_says_it_in_the_same_sentence(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "own.yaml"
     if kind != "nothing":
         path.write_text(str({**FILES, "an unknown key": ["cpuu: []"]}[kind][0]))
     assert cli.main(["plan", "--configfile", str(path)]) == 2
     sentence = capsys.readouterr().err.removeprefix("peakmark: ").strip()
-    argv = [sys.executable, "-m", "snakemake", *READ_BY_SNAKEMAKE[kind], "-n", "--configfile", str(path)]
+    argv = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        *READ_BY_SNAKEMAKE[kind],
+        "-n",
+        "--configfile",
+        str(path),
+    ]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode != 0
     assert [line for line in done.stderr.splitlines()[1:] if line] == [f"Error: {sentence}"], (
@@ -189,18 +219,24 @@ WRONG_PLANS = {
 
 
 @pytest.mark.parametrize("kind", WRONG_PLANS)
-def test_a_plan_with_something_else_in_it(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_with_something_else_in_it(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])])
     path, wrong = folder / "plan.json", WRONG_PLANS[kind]
-    path.write_text(json.dumps({**json.loads(path.read_text()), **wrong} if wrong and wrong != 5 else wrong))  # type: ignore[dict-item]
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), **wrong} if wrong and wrong != 5 else wrong)
+    )  # type: ignore[dict-item]
     for command in ("status", "summary", "tables", "figures", "report", "html", "bundle"):
         assert cli.main([command, str(folder)]) != 0, command
         refused(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", ["tables", "figures"])
-def test_a_file_where_a_folder_must_be(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_where_a_folder_must_be(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])])
     (folder / name).write_text("mine")

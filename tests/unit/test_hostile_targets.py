@@ -22,7 +22,15 @@ WORDS = "years of work\n"
 def precious(tmp_path: Path) -> Path:
     """Somebody's folder, named as the parts of a campaign are."""
     folder = tmp_path / "precious"
-    for name in ("report.pdf", "report.html", "plan.json", "notes.txt", "0.json", "tables/cpu.csv", "any.0"):
+    for name in (
+        "report.pdf",
+        "report.html",
+        "plan.json",
+        "notes.txt",
+        "0.json",
+        "tables/cpu.csv",
+        "any.0",
+    ):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(WORDS)
@@ -34,10 +42,17 @@ def untouched(precious: Path) -> bool:
     return len(files) == 7 and all(path.read_text() == WORDS for path in files)
 
 
-@pytest.mark.parametrize("words", [["bundle"], ["report", "--anonymise"], ["html", "--anonymise"], ["tables"]])
+@pytest.mark.parametrize(
+    "words", [["bundle"], ["report", "--anonymise"], ["html", "--anonymise"], ["tables"]]
+)
 @pytest.mark.parametrize("name", ["../../precious", "absolute", "..", "a/b"])
 def test_a_campaign_is_called_by_a_name(
-    words: list[str], name: str, small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
+    words: list[str],
+    name: str,
+    small: Path,
+    precious: Path,
+    tmp_path: Path,
+    peakmark: Callable[..., Said],
 ) -> None:
     folder = copied(small, tmp_path)
     plan = json.loads((folder / "plan.json").read_text())
@@ -115,7 +130,9 @@ def test_nothing_is_written_through_a_link(
     path.parent.mkdir(exist_ok=True)
     behind = precious / "tables" if "." not in name else precious / "notes.txt"
     path.symlink_to(behind)
-    command = {"tables": "tables", "figures": "figures", "report": "report"}[name.partition("/")[0].partition(".")[0]]
+    command = {"tables": "tables", "figures": "figures", "report": "report"}[
+        name.partition("/")[0].partition(".")[0]
+    ]
     done = peakmark(command, folder, *(["--html"] if name == "report.html" else []))
     assert done.returncode == 1 and str(path) in done.stderr
     assert untouched(precious)
@@ -135,7 +152,11 @@ def test_a_table_with_another_name_leaves_that_as_it_is(
 
 @pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
 def test_a_list_of_what_was_written_is_no_link(
-    link: Callable[[Path, Path], None], small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
+    link: Callable[[Path, Path], None],
+    small: Path,
+    precious: Path,
+    tmp_path: Path,
+    peakmark: Callable[..., Said],
 ) -> None:
     folder = copied(small, tmp_path)
     link(folder / "written.sha256", precious / "notes.txt")
@@ -143,9 +164,17 @@ def test_a_list_of_what_was_written_is_no_link(
     assert untouched(precious)
 
 
-def test_a_job_is_called_by_a_name(precious: Path, tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+def test_a_job_is_called_by_a_name(
+    precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     name = os.path.relpath(precious / "any.0", tmp_path / "m" / "nodes")
-    plan = {"schema": 1, "campaign": "m", "config": {"tools": {}, "modules": {}}, "cluster": None, "adaptive": {}}
+    plan = {
+        "schema": 1,
+        "campaign": "m",
+        "config": {"tools": {}, "modules": {}},
+        "cluster": None,
+        "adaptive": {},
+    }
     path = tmp_path / "m" / "plan.json"
     planfile.write(path, plan | {"cells": [{"id": CELL.id, "job": name, **CELL.to_json()}]})
     done = peakmark("measure", "--plan", path, "--job", name, "--kernels", KERNELS)
@@ -164,7 +193,9 @@ def test_a_lock_is_no_link(precious: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "thesis.pdf"])
-def test_what_is_no_plan_is_left_to_its_owner(path: str, tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+def test_what_is_no_plan_is_left_to_its_owner(
+    path: str, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     place = tmp_path / path
     if not place.exists():
         place.write_text(WORDS)
@@ -173,14 +204,18 @@ def test_what_is_no_plan_is_left_to_its_owner(path: str, tmp_path: Path, peakmar
     assert "delete" not in done.stderr and "next run" not in done.stderr
 
 
-def test_no_message_advises_to_delete(small: Path, tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+def test_no_message_advises_to_delete(
+    small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     """Of a record that does not count, and of a bundle that was added to."""
     folder = copied(small, tmp_path)
     path = folder / "cells" / f"{CELL.id}.json"
     path.write_text(path.read_text().replace("4e", "5e").replace("4000000000", "5000000000"))
     said = peakmark("status", folder).stdout
     assert "delete" not in said and "sets it aside" in said
-    whole = make.write(tmp_path / "whole", [make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}])
+    whole = make.write(
+        tmp_path / "whole", [make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}]
+    )
     assert peakmark("bundle", whole, "-o", tmp_path / "w.zip").returncode == 0
     with zipfile.ZipFile(tmp_path / "w.zip") as archive:
         archive.extractall(tmp_path / "w")

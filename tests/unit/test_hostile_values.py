@@ -88,7 +88,13 @@ def test_machine_facts_of_another_type_count_for_nothing(
 
 
 @pytest.mark.parametrize(
-    "text", ['{"text": {"a": "\\u0000"}}', '{"text": {"a": "\\ud800"}}', '{"text": {"a": "inputs/loop"}}', "["]
+    "text",
+    [
+        '{"text": {"a": "\\u0000"}}',
+        '{"text": {"a": "\\ud800"}}',
+        '{"text": {"a": "inputs/loop"}}',
+        "[",
+    ],
 )
 def test_a_list_of_inputs_that_names_nothing(
     text: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]
@@ -111,7 +117,9 @@ WRONG_PLANS: dict[str, dict[str, Any]] = {
     "no cells": {"cells": []},
     "a cell twice": {"cells": [CELL.to_json(), CELL.to_json()]},
     "a criterion of other words": {"adaptive": {"a": {"nope": 1}}},
-    "a criterion of absurd numbers": {"adaptive": {CELL.row: {"least": 6, "most": 10**9, "until": 0.02}}},
+    "a criterion of absurd numbers": {
+        "adaptive": {CELL.row: {"least": 6, "most": 10**9, "until": 0.02}}
+    },
     "grids that are a number": {"config": {"cpu": 5}},
     "a site that is a text": {"config": {"site_facts": "mine"}},
     "tools that are numbers": {"config": {"tools": {"fio": 5}}},
@@ -119,7 +127,9 @@ WRONG_PLANS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", WRONG_PLANS)
-def test_a_plan_of_other_things(kind: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+def test_a_plan_of_other_things(
+    kind: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     folder = copied(small, tmp_path)
     path = folder / "plan.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | WRONG_PLANS[kind]))
@@ -130,14 +140,18 @@ def test_a_plan_of_other_things(kind: str, small: Path, tmp_path: Path, peakmark
 
 
 @pytest.mark.parametrize("words", ["inf", "1e300", "nan", "-1", "0", "x"])
-def test_a_status_is_not_watched_at_every_pace(words: str, small: Path, peakmark: Callable[..., Said]) -> None:
+def test_a_status_is_not_watched_at_every_pace(
+    words: str, small: Path, peakmark: Callable[..., Said]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         peakmark("status", small, "--watch", words)
     assert caught.value.code == 2
 
 
 @pytest.mark.parametrize(("closed", "code"), [((1,), 1), ((2,), 0), ((0, 1), 1), ((0, 1, 2), 1)])
-def test_a_command_without_standard_streams(closed: tuple[int, ...], code: int, small: Path, tmp_path: Path) -> None:
+def test_a_command_without_standard_streams(
+    closed: tuple[int, ...], code: int, small: Path, tmp_path: Path
+) -> None:
     """A file that is opened later must not take the place of one of them."""
     words = " ".join(f"{stream}>&-" for stream in closed)
     said = tmp_path / "said"
@@ -209,8 +223,12 @@ def test_published_results_that_cannot_be(
     refused(done.stderr, "own.csv", "line 2", "allowed")
 
 
-@pytest.mark.parametrize("name", ["own.csv", "plan.json", "config.yaml", "machine/node1.json", f"cells/{CELL.id}.json"])
-def test_a_file_of_gigabytes_is_not_read(name: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+@pytest.mark.parametrize(
+    "name", ["own.csv", "plan.json", "config.yaml", "machine/node1.json", f"cells/{CELL.id}.json"]
+)
+def test_a_file_of_gigabytes_is_not_read(
+    name: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     folder = copied(small, tmp_path)
     path = folder / name
     path.parent.mkdir(exist_ok=True)
@@ -224,7 +242,9 @@ def test_a_file_of_gigabytes_is_not_read(name: str, small: Path, tmp_path: Path,
     assert done.returncode == {"own.csv": 2, "plan.json": 1, "config.yaml": 2}.get(name, 0)
 
 
-def test_names_with_escapes_are_shown_as_such(tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+def test_names_with_escapes_are_shown_as_such(
+    tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     path = tmp_path / "b.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../\033[2Jx", "")
@@ -247,21 +267,37 @@ def test_a_bundle_that_was_sealed_again_is_blamed_itself(
     assert peakmark("bundle", folder, "-o", tmp_path / "b.zip").returncode == 0
     for name, text in (("inputs/text/0/own.typ", "#nothing()\n"), ("plan.json", "{}")):
         with zipfile.ZipFile(tmp_path / "b.zip") as archive:
-            content = {entry: archive.read(entry) for entry in archive.namelist() if not entry.endswith("SUMS")}
+            content = {
+                entry: archive.read(entry)
+                for entry in archive.namelist()
+                if not entry.endswith("SUMS")
+            }
         content[name] = text.encode()
-        sealed = bundle.checksums({entry: data for entry, data in content.items() if not entry.startswith("ro-crate")})
+        sealed = bundle.checksums(
+            {entry: data for entry, data in content.items() if not entry.startswith("ro-crate")}
+        )
         with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
             for entry, data in {**content, "SHA256SUMS": sealed.encode()}.items():
                 archive.writestr(entry, data)
         done = peakmark("report", tmp_path / "c.zip")
         said = done.stderr.splitlines()[-1]
         assert done.returncode == 1
-        assert Path(name).name in said and "Typst could not" not in said and "peakmark-bundle" not in said
+        assert (
+            Path(name).name in said
+            and "Typst could not" not in said
+            and "peakmark-bundle" not in said
+        )
 
 
-def test_damaged_decisions_are_set_aside_by_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_decisions_are_set_aside_by_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    grid = {"workloads": ["SP"], "concurrency": [1], "repetitions": {"min": 6, "max": 9, "until": 0.02}}
+    grid = {
+        "workloads": ["SP"],
+        "concurrency": [1],
+        "repetitions": {"min": 6, "max": 9, "until": 0.02},
+    }
     made = plan.make({"campaign": "c", "cpu": [grid], "tools_on": "nodes"}, None)
     planfile.write(made.directory / "plan.json", made.to_json())
     path = made.directory / decisions.FOLDER / "0.json"
@@ -271,7 +307,9 @@ def test_damaged_decisions_are_set_aside_by_the_run(tmp_path: Path, monkeypatch:
     assert any(str(path) in sentence for sentence in results.left_out)
     resume.begin(made, resume.survey(results))
     assert not path.exists()
-    assert [kept.name for kept in (made.directory / "set-aside" / decisions.FOLDER).iterdir()] == ["0.0.json"]
+    assert [kept.name for kept in (made.directory / "set-aside" / decisions.FOLDER).iterdir()] == [
+        "0.0.json"
+    ]
 
 
 @pytest.mark.parametrize("scratch", ["/etc/passwd", "/proc", "/nowhere", "/dev/null"])
@@ -287,5 +325,7 @@ def test_doctor_takes_no_scratch_that_takes_no_file(scratch: str, tmp_path: Path
 
 def test_doctor_says_where_iozone_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    (line,) = [line for line in doctor.examine(tmp_path, tmp_path)[0].splitlines() if "iozone3" in line]
+    (line,) = [
+        line for line in doctor.examine(tmp_path, tmp_path)[0].splitlines() if "iozone3" in line
+    ]
     assert "non-free" in line

@@ -19,7 +19,11 @@ from peakmark.resources import ROOT
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-NO_INDEX = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
+NO_INDEX = {
+    "PIP_INDEX_URL": "http://127.0.0.1:9/",
+    "PIP_CONFIG_FILE": os.devnull,
+    "PIP_RETRIES": "0",
+}
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no dpkg")
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="makes namespaces and mounts as root")
 
@@ -58,7 +62,13 @@ def install(
     base = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
     argv = [*(front or []), "bash", str(checkout / "envs" / "install.sh"), *words]
     return subprocess.run(
-        argv, env=base | env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
+        argv,
+        env=base | env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
 
 
@@ -78,7 +88,9 @@ def test_a_user_without_rights_gets_a_command_to_paste_and_the_needed_in_one_lin
     done = install(checkout, "run", front=front, PATH=path, DPKG_ADMINDIR=empty_dpkg(tmp_path))
     assert done.returncode == 1
     (command,) = (
-        line.partition("to install them: ")[2] for line in done.stdout.splitlines() if "to install them" in line
+        line.partition("to install them: ")[2]
+        for line in done.stdout.splitlines()
+        if "to install them" in line
     )
     words = shlex.split(command)
     assert words[:2] == ["su", "-c"], "without a sudo here it is not named"
@@ -96,14 +108,17 @@ def test_a_user_without_rights_gets_a_command_to_paste_and_the_needed_in_one_lin
 def test_what_could_not_be_had_is_told_once(checkout: Path, tmp_path: Path) -> None:
     path, empty = path_without(tmp_path / "bin", "sudo", "gcc", "apt-get"), empty_dpkg(tmp_path)
     first, second, asked = (
-        install(checkout, *words, PATH=path, DPKG_ADMINDIR=empty) for words in (["run"], ["run"], ["run", "again"])
+        install(checkout, *words, PATH=path, DPKG_ADMINDIR=empty)
+        for words in (["run"], ["run"], ["run", "again"])
     )
     assert "fio columns" in first.stdout
     assert second.stdout == ""
     assert asked.stdout == first.stdout
 
 
-@pytest.mark.parametrize("name", ["it's", 'a "quoted" one', "$HOME", "back`tick", "back\\slash", "a:colon"])
+@pytest.mark.parametrize(
+    "name", ["it's", 'a "quoted" one', "$HOME", "back`tick", "back\\slash", "a:colon"]
+)
 def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path, name: str) -> None:
     folder = checkout_in(tmp_path / name)
     done = install(folder)
@@ -115,9 +130,12 @@ def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path,
 
 @needs_root
 @pytest.mark.parametrize(
-    ("options", "said"), [("ro", "may not write into"), ("noexec", "mounted noexec, where nothing can be run")]
+    ("options", "said"),
+    [("ro", "may not write into"), ("noexec", "mounted noexec, where nothing can be run")],
 )
-def test_a_folder_that_cannot_be_written_or_run_from_is_told(checkout: Path, options: str, said: str) -> None:
+def test_a_folder_that_cannot_be_written_or_run_from_is_told(
+    checkout: Path, options: str, said: str
+) -> None:
     mount = f'mount --bind "$0" "$0" && mount -o remount,bind,{options} "$0" && exec "$@"'
     front = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, str(checkout)]
     done = install(checkout, front=front)
@@ -128,7 +146,9 @@ def test_a_folder_that_cannot_be_written_or_run_from_is_told(checkout: Path, opt
 
 
 @needs_root
-def test_without_a_network_it_is_one_sentence_and_an_environment_from_elsewhere_is_made_anew(checkout: Path) -> None:
+def test_without_a_network_it_is_one_sentence_and_an_environment_from_elsewhere_is_made_anew(
+    checkout: Path,
+) -> None:
     old = write_old_environment(checkout)
     done = install(checkout, front=["unshare", "--net"])
     assert done.returncode == 1
@@ -157,11 +177,17 @@ def test_an_old_environment_is_moved_aside_and_named(checkout: Path) -> None:
     assert (checkout / ".venv" / "bin" / "pip").exists()
 
 
-def test_ctrl_c_while_the_environment_is_made_is_one_line_and_the_next_run_goes_on(checkout: Path) -> None:
+def test_ctrl_c_while_the_environment_is_made_is_one_line_and_the_next_run_goes_on(
+    checkout: Path,
+) -> None:
     begun = checkout / ".venv" / "pyvenv.cfg"
     argv = ["bash", str(checkout / "envs" / "install.sh"), "run"]
     with subprocess.Popen(
-        argv, env={**os.environ, **NO_INDEX}, stderr=subprocess.PIPE, text=True, start_new_session=True
+        argv,
+        env={**os.environ, **NO_INDEX},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         for _ in range(600):
             if begun.exists():
@@ -182,7 +208,9 @@ def test_a_full_temporary_folder_is_named(checkout: Path, tmp_path: Path) -> Non
     full = tmp_path / "full"
     full.mkdir()
     mount = 'mount -t tmpfs -o size=8k none "$0" && exec "$@"'
-    done = install(checkout, front=["unshare", "--mount", "sh", "-c", mount, str(full)], TMPDIR=str(full))
+    done = install(
+        checkout, front=["unshare", "--mount", "sh", "-c", mount, str(full)], TMPDIR=str(full)
+    )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert str(full) in line and "TMPDIR" in line and "libc6-dev" not in line
@@ -203,13 +231,22 @@ def test_a_locale_without_the_letters_of_the_folder(tmp_path: Path) -> None:
         subprocess.run(ask, env={"LC_ALL": locale}, cwd="/", check=True, timeout=60)
 
 
-def test_an_environment_is_whole_for_its_folder_and_python_only(checkout: Path, tmp_path: Path) -> None:
+def test_an_environment_is_whole_for_its_folder_and_python_only(
+    checkout: Path, tmp_path: Path
+) -> None:
     """The stamp of one that is whole: nothing is done; that of another folder or Python: not whole."""
 
     def stamp(folder: Path, said: str = "") -> str:
         words = f'main() {{ python=$(find_python); {said} stamp_of; }}; eval "$(sed /^main/,/^}}/d envs/install.sh)"'
-        script = ["bash", "-c", f"cd {shlex.quote(str(folder))} && set -- run && {words}", "envs/install.sh"]
-        return subprocess.run(script, cwd=folder, capture_output=True, text=True, timeout=60, check=True).stdout
+        script = [
+            "bash",
+            "-c",
+            f"cd {shlex.quote(str(folder))} && set -- run && {words}",
+            "envs/install.sh",
+        ]
+        return subprocess.run(
+            script, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+        ).stdout
 
     here = stamp(checkout)
     assert here.startswith(".venv/peakmark-")
@@ -230,7 +267,9 @@ echo "$*" >>"$SAID"
 @needs_dpkg
 @needs_root
 @pytest.mark.parametrize("there", ["nothing", "SLURM_CONF", "programs", "configuration"])
-def test_where_a_slurm_is_no_package_of_one_comes(checkout: Path, tmp_path: Path, there: str) -> None:
+def test_where_a_slurm_is_no_package_of_one_comes(
+    checkout: Path, tmp_path: Path, there: str
+) -> None:
     path, own, said = (
         path_without(tmp_path / "bin", "sinfo", "slurmd", "slurmctld"),
         tmp_path / "own",
@@ -250,21 +289,43 @@ def test_where_a_slurm_is_no_package_of_one_comes(checkout: Path, tmp_path: Path
     if there == "configuration":
         (tmp_path / "etc/slurm").mkdir(exist_ok=True)
         (tmp_path / "etc/slurm/slurm.conf").touch()
-    front = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', str(tmp_path / "etc")]
+    front = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        'mount --bind "$0" /etc && exec "$@"',
+        str(tmp_path / "etc"),
+    ]
     env = {"SLURM_CONF": "/opt/slurm.conf"} if there == "SLURM_CONF" else {}
     empty = empty_dpkg(tmp_path)
     done = install(
-        checkout, "packages", "test", front=front, PATH=f"{own}:{path}", SAID=str(said), DPKG_ADMINDIR=empty, **env
+        checkout,
+        "packages",
+        "test",
+        front=front,
+        PATH=f"{own}:{path}",
+        SAID=str(said),
+        DPKG_ADMINDIR=empty,
+        **env,
     )
     assert done.returncode == 0, done.stderr
-    asked = {word for line in said.read_text().splitlines() if " install " in line for word in line.split()}
+    asked = {
+        word
+        for line in said.read_text().splitlines()
+        if " install " in line
+        for word in line.split()
+    }
     assert {"fio", "libcmocka-dev", "shellcheck"} <= asked, "all else is installed"
     if there == "nothing":
         assert asked >= CLUSTER
         assert "a Slurm is here" not in done.stdout
     else:
         assert not asked & CLUSTER
-        assert "a Slurm is here already: slurm-wlm slurmdbd mariadb-server munge stay out" in done.stdout
+        assert (
+            "a Slurm is here already: slurm-wlm slurmdbd mariadb-server munge stay out"
+            in done.stdout
+        )
     before = set(Path(f"{said}.services").read_text().split())
     assert {"invoke-rc.d", "update-rc.d", "deb-systemd-helper", "deb-systemd-invoke"} <= before
 
@@ -291,7 +352,9 @@ def test_services_that_come_new_are_not_enabled(tmp_path: Path, known: bool) -> 
     unit.parent.mkdir(parents=True)
     (root / "usr/lib").mkdir(parents=True)
     (root / "usr/lib/systemd").symlink_to("../../lib/systemd")
-    unit.write_text("[Unit]\nDescription=x\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n")
+    unit.write_text(
+        "[Unit]\nDescription=x\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+    )
     services.mkdir()
     for name in ("deb-systemd-helper", "invoke-rc.d"):
         shutil.copy(ROOT / "envs/units-stay-off", services / name)

@@ -24,14 +24,21 @@ def layers() -> list[str]:
     table = text[text.index("| folder of `src/peakmark/`") :].partition("\n\n")[0]
     firsts = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
     return [
-        name for first in firsts for name in re.findall(r"`(\w+)(?:/|\.py)`|(itself)", first) for name in name if name
+        name
+        for first in firsts
+        for name in re.findall(r"`(\w+)(?:/|\.py)`|(itself)", first)
+        for name in name
+        if name
     ]
 
 
 def modules() -> dict[str, Path]:
     """Dotted name below ``peakmark`` -> file."""
     names = (path.relative_to(PACKAGE).with_suffix("").parts for path in PACKAGE.rglob("*.py"))
-    return {".".join(parts).removesuffix(".__init__"): PACKAGE.joinpath(*parts).with_suffix(".py") for parts in names}
+    return {
+        ".".join(parts).removesuffix(".__init__"): PACKAGE.joinpath(*parts).with_suffix(".py")
+        for parts in names
+    }
 
 
 def layer(module: str, known: dict[str, Path]) -> str:
@@ -39,7 +46,9 @@ def layer(module: str, known: dict[str, Path]) -> str:
     if module in TOP:
         return "cli"
     first, inner, _ = module.partition(".")
-    return first if inner or (known[module].name == "__init__.py" and module != "__init__") else ITSELF
+    return (
+        first if inner or (known[module].name == "__init__.py" and module != "__init__") else ITSELF
+    )
 
 
 def imports(module: str, known: dict[str, Path]) -> Iterator[tuple[str, int]]:
@@ -83,7 +92,10 @@ def test_a_module_knows_only_what_stands_above_it() -> None:
 
 def test_no_modules_know_each_other() -> None:
     known = modules()
-    graph = {module: {other for other, _ in imports(module, known) if other != module} for module in known}
+    graph = {
+        module: {other for other, _ in imports(module, known) if other != module}
+        for module in known
+    }
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -93,9 +105,13 @@ def test_no_modules_know_each_other() -> None:
 def test_tests_lie_where_their_modules_do() -> None:
     """In a folder of tests each file imports something of the package's folder of that name."""
     tests, known = ROOT / "tests" / "unit", modules()
-    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")} - {"."}
+    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")} - {
+        "."
+    }
     assert folders <= {name.partition(".")[0] for name in known}
     for folder in folders:
         for path in (tests / folder).glob("test_*.py"):
             named = rf"from peakmark(\.{folder}\b| import [^#]*\b{folder}\b)|from tests\.unit\.{folder}\b"
-            assert re.search(named, path.read_text()), f"{path.relative_to(ROOT)} is about no module of {folder}/"
+            assert re.search(named, path.read_text()), (
+                f"{path.relative_to(ROOT)} is about no module of {folder}/"
+            )

@@ -30,7 +30,9 @@ def test_messages_that_differ_in_numbers_alone_share_a_sentence() -> None:
 
 
 def test_another_program_or_another_sign_is_another_sentence() -> None:
-    messages = [message("waited", about=name, lost=0.1, often="") for name in ("cpubench", "rambench")]
+    messages = [
+        message("waited", about=name, lost=0.1, often="") for name in ("cpubench", "rambench")
+    ]
     messages += [message("drift", more=more, p=0.01, heat="") for more in (0.2, -0.3)]
     assert [form.message for form in merge(messages).values()] == messages
 
@@ -38,7 +40,10 @@ def test_another_program_or_another_sign_is_another_sentence() -> None:
 def test_one_and_several_of_what_is_counted_share_a_sentence() -> None:
     messages = [
         message(
-            "other-load", cpus=cpus, often=message("meanwhile", where=""), busy=message("busy", busy=busy, users="")
+            "other-load",
+            cpus=cpus,
+            often=message("meanwhile", where=""),
+            busy=message("busy", busy=busy, users=""),
         )
         for cpus, busy in ((1.3, 1), (2.0, 3))
     ]
@@ -52,14 +57,19 @@ def test_numbers_keep_their_units_and_several_are_a_range() -> None:
         for share, clock in ((0.049, 2.74e9), (0.06, 2.79e9))
     ]
     flushes = [
-        message("flush", flush=flush, megabytes=655.0, where=message("safe-cache")) for flush in (132e-6, 1.5e-6)
+        message("flush", flush=flush, megabytes=655.0, where=message("safe-cache"))
+        for flush in (132e-6, 1.5e-6)
     ]
     own = [form.own for form in merge([*clocks, *flushes]).values() if form.own]
-    assert [number.text for number in own] == ["4.9%", "6.0%", "132 us", "1.5 us"], "the first of what differs"
+    assert [number.text for number in own] == ["4.9%", "6.0%", "132 us", "1.5 us"], (
+        "the first of what differs"
+    )
     assert between(own[:2]).text == "4.9 – 6.0%" and between(own[:1]).text == "4.9%"
     assert (
         "1.2 us – 1.3 ms"
-        in render(message("flush", flush=Range(1.2e-6, 1.3e-3), megabytes=1.0, where="")).sentence.fact
+        in render(
+            message("flush", flush=Range(1.2e-6, 1.3e-3), megabytes=1.0, where="")
+        ).sentence.fact
     )
 
 
@@ -67,10 +77,17 @@ def test_an_error_holds_fact_and_remedy_of_its_code() -> None:
     error = Unavailable("memory", program="pmbw", need=1 << 30, may=3 << 20)
     assert (error.code, error.values["need"]) == ("memory", 1 << 30)
     assert (
-        "1GiB" in error.fact and "3MiB" in error.fact and error.remedy and str(error) == f"{error.fact}: {error.remedy}"
+        "1GiB" in error.fact
+        and "3MiB" in error.fact
+        and error.remedy
+        and str(error) == f"{error.fact}: {error.remedy}"
     )
-    assert str(Unavailable("variant", program="ping", variant="x", known=("none", "y"))).endswith("none, y")
-    assert "no interface 'a{b}'" in str(Unavailable("no-interface", host="n", interface="a{b}", known="is lo (::1)"))
+    assert str(Unavailable("variant", program="ping", variant="x", known=("none", "y"))).endswith(
+        "none, y"
+    )
+    assert "no interface 'a{b}'" in str(
+        Unavailable("no-interface", host="n", interface="a{b}", known="is lo (::1)")
+    )
 
 
 def test_an_error_of_a_sentence_alone_has_no_code() -> None:
@@ -93,14 +110,22 @@ def made() -> Iterator[tuple[str, set[str]]]:
     """(code, names of its values) of every message that names both where it is made."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in MAKERS or not node.args:
+            if (
+                not isinstance(node, ast.Call)
+                or getattr(node.func, "id", "") not in MAKERS
+                or not node.args
+            ):
                 continue
-            if not isinstance(node.args[0], ast.Constant) or any(keyword.arg is None for keyword in node.keywords):
+            if not isinstance(node.args[0], ast.Constant) or any(
+                keyword.arg is None for keyword in node.keywords
+            ):
                 continue
             keywords = {str(keyword.arg): keyword.value for keyword in node.keywords}
             case = keywords.pop("case", ast.Constant(""))
             keywords.pop("about", None)
-            if isinstance(case, ast.Constant) and (keywords or getattr(node.func, "id", "") == "message"):
+            if isinstance(case, ast.Constant) and (
+                keywords or getattr(node.func, "id", "") == "message"
+            ):
                 yield f"{node.args[0].value} {case.value}".rstrip(), set(keywords)
 
 
@@ -108,7 +133,9 @@ def test_every_code_has_a_text_for_its_values_and_every_text_is_used() -> None:
     entries = catalogue()
     for code, names in made():
         assert code in entries, code
-        fields = set(re.findall(r"(?<!{){(\w+)", entries[code]["text"] + entries[code].get("remedy", "")))
+        fields = set(
+            re.findall(r"(?<!{){(\w+)", entries[code]["text"] + entries[code].get("remedy", ""))
+        )
         assert fields <= names, code
     words = set(used())
     unused = [code for code in entries if not set(code.split(" ")) <= words]

@@ -38,7 +38,17 @@ int main(void) {
 
 def test_tests_that_were_skipped_are_counted_by_their_reason(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TEST)
-    words = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-ra",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        str(tmp_path),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert parts.skipped(done.stdout) == Counter({"no such device: sda": 2, "no such CPU": 1})
@@ -47,7 +57,14 @@ def test_tests_that_were_skipped_are_counted_by_their_reason(tmp_path: Path) -> 
 def test_a_test_in_c_says_its_reason_in_the_same_form(tmp_path: Path) -> None:
     (tmp_path / "it.c").write_text(TEST_IN_C)
     program = tmp_path / "it"
-    words = ["gcc", "-DPLAIN_CHECKS", f"-I{ROOT}/tests/kernels", "-o", str(program), str(tmp_path / "it.c")]
+    words = [
+        "gcc",
+        "-DPLAIN_CHECKS",
+        f"-I{ROOT}/tests/kernels",
+        "-o",
+        str(program),
+        str(tmp_path / "it.c"),
+    ]
     subprocess.run(words, check=True)
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -128,12 +145,19 @@ def test_many_rounds_go_on_after_a_failure(
 
 
 def test_on_one_cpu_everything_runs_in_order(
-    makefile: None, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    makefile: None,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(parts.os, "sched_getaffinity", lambda _: {0})
     (tmp_path / "going").touch()
     assert parts.main(PARTS) == 0
-    said = [line.split()[-1] for line in capfd.readouterr().out.splitlines() if line.startswith("words of ")]
+    said = [
+        line.split()[-1]
+        for line in capfd.readouterr().out.splitlines()
+        if line.startswith("words of ")
+    ]
     assert said == ["lint", "unit", "kernels", "cluster", "faults"]
 
 

@@ -10,7 +10,9 @@ import pytest
 from peakmark.resources import ROOT
 
 FOLDER = ROOT / "docs"
-SECTIONS = re.split(r"^## Figures: ", (FOLDER / "performance.md").read_text(), flags=re.MULTILINE)[1:]
+SECTIONS = re.split(r"^## Figures: ", (FOLDER / "performance.md").read_text(), flags=re.MULTILINE)[
+    1:
+]
 SHORT = 30
 
 
@@ -18,7 +20,9 @@ def lines(text: str) -> list[list[str]]:
     """The cells of the lines of all tables with a ratio to something."""
     found: list[list[str]] = []
     for table in re.findall(r"^\| row \| against .*\n\|[-|: ]+\n((?:\|.*\n)+)", text, re.MULTILINE):
-        found += [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+        found += [
+            [cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()
+        ]
     return found
 
 

@@ -43,35 +43,50 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     one = SUBSYSTEMS[subsystem]
     assert workload in REGISTRY[one.kernel].workloads[subsystem]
     named = [names.split() for title, names, _ in method_text.COUNTED if title == one.title]
-    assert any(name in (workload, workload.partition("-")[0]) for names in named for name in names), (
-        "reports/method.yaml: counted"
-    )
+    assert any(
+        name in (workload, workload.partition("-")[0]) for names in named for name in names
+    ), "reports/method.yaml: counted"
     assert any(table.subsystem == subsystem and table.takes(workload, 1 << 20) for table in TABLES)
     folder = ROOT / "src" / "kernels" / {"network": "net"}.get(subsystem, subsystem)
     said = "".join(path.read_text() for path in [*folder.glob("*.c"), *folder.glob("*.inc")])
     word = {"LAT-TCP": "latency", "LAT-UDP": "latency"}.get(workload, workload)
     runs = (ROOT / "tests" / "kernels" / "runs" / f"{one.kernel}.sh").read_text()
-    for where, text in ((f"a kernel in {folder}", said), (f"tests/kernels/runs/{one.kernel}.sh", runs)):
+    for where, text in (
+        (f"a kernel in {folder}", said),
+        (f"tests/kernels/runs/{one.kernel}.sh", runs),
+    ):
         assert re.search(rf"\b{word}\b", text), where
     grids = schema("config")["properties"][subsystem]["description"]
     assert workload in re.findall(r"[\w-]+", grids), "config/schema/config.schema.json"
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"workloads: \[.*\b{workload}\b.*\]", shipped), "config/config.yaml"
     if subsystem == "cpu":
-        assert any(line["workload"] == workload for line in data.table("operations")), "data/operations.csv"
+        assert any(line["workload"] == workload for line in data.table("operations")), (
+            "data/operations.csv"
+        )
         assert f'"{workload}"' in (ROOT / "config/schema/site.schema.json").read_text(), (
             "config/schema/site.schema.json"
         )
-        assert f'"{workload}"' in (ROOT / "tests/kernels/emulated/run.py").read_text(), "tests/kernels/emulated/run.py"
+        assert f'"{workload}"' in (ROOT / "tests/kernels/emulated/run.py").read_text(), (
+            "tests/kernels/emulated/run.py"
+        )
 
 
 @pytest.mark.parametrize("name", references())
 def test_a_reference_tool_has_its_places(name: str) -> None:
     instrument = REGISTRY[name]
     assert any((UNIT / "data" / name).iterdir()), "real output"
-    assert any(case.startswith(f"{name}/") for case in GOOD), "tests/unit/instruments/test_outputs.py"
-    assert any(series.instrument == name for table in TABLES for series in table.references), "a column"
-    packages = [line.split()[0] for line in (ROOT / "envs" / "debian.txt").read_text().splitlines() if line[:1] != "#"]
+    assert any(case.startswith(f"{name}/") for case in GOOD), (
+        "tests/unit/instruments/test_outputs.py"
+    )
+    assert any(series.instrument == name for table in TABLES for series in table.references), (
+        "a column"
+    )
+    packages = [
+        line.split()[0]
+        for line in (ROOT / "envs" / "debian.txt").read_text().splitlines()
+        if line[:1] != "#"
+    ]
     assert instrument.package in packages or name in WITHOUT_PACKAGE, "envs/debian.txt"
     config = schema("config")
     enums = (
@@ -79,21 +94,32 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
         config["properties"]["modules"]["propertyNames"]["enum"],
         config["$defs"]["grids"]["items"]["properties"]["references"]["propertyNames"]["enum"],
     )
-    assert all(sorted(enum) == sorted(references()) for enum in enums), "config/schema/config.schema.json"
-    keys = config["$defs"]["grids"]["items"]["properties"]["references"]["additionalProperties"]["properties"]
+    assert all(sorted(enum) == sorted(references()) for enum in enums), (
+        "config/schema/config.schema.json"
+    )
+    keys = config["$defs"]["grids"]["items"]["properties"]["references"]["additionalProperties"][
+        "properties"
+    ]
     assert set(references()[name].options) <= set(keys)
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
-    assert references()[name].heading in (ROOT / "docs" / "campaigns.md").read_text(), "docs/campaigns.md"
-    assert name in WITHOUT_SPACK or SPACK.get(name, name) in (ROOT / "envs" / "spack.yaml").read_text().split(), (
-        "envs/spack.yaml"
+    assert references()[name].heading in (ROOT / "docs" / "campaigns.md").read_text(), (
+        "docs/campaigns.md"
     )
+    assert (
+        name in WITHOUT_SPACK
+        or SPACK.get(name, name) in (ROOT / "envs" / "spack.yaml").read_text().split()
+    ), "envs/spack.yaml"
     quick = (ROOT / "config" / "presets" / "quick.yaml").read_text()
     assert re.search(rf"^ +{name}: ", quick, re.MULTILINE), "config/presets/quick.yaml"
-    assert f'"{name}"' in (UNIT / "planning" / "test_plan.py").read_text(), "tests/unit/planning/test_plan.py"
+    assert f'"{name}"' in (UNIT / "planning" / "test_plan.py").read_text(), (
+        "tests/unit/planning/test_plan.py"
+    )
     broken = (ROOT / "tests" / "faults" / "test_tools.py").read_text()
     assert name == "pmbw" or f'"{name}"' in broken, "tests/faults/test_tools.py"
-    assert instrument.heading and instrument.rows and instrument.columns and instrument.homes, "its own module"
+    assert instrument.heading and instrument.rows and instrument.columns and instrument.homes, (
+        "its own module"
+    )
 
 
 def test_a_check_is_called() -> None:
@@ -101,16 +127,26 @@ def test_a_check_is_called() -> None:
         f"{path.stem}.{node.name}"
         for path in (PACKAGE / "judging").glob("on_*.py")
         for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.FunctionDef) and "Iterator[Message]" in ast.unparse(node.returns or ast.Constant(None))
+        if isinstance(node, ast.FunctionDef)
+        and "Iterator[Message]" in ast.unparse(node.returns or ast.Constant(None))
     }
     called = {f"{check.__module__.rpartition('.')[2]}.{check.__name__}" for check in CHECKS}
-    assert {name for name in functions if not name.partition(".")[2].startswith("_")} <= called, "checks.CHECKS"
+    assert {name for name in functions if not name.partition(".")[2].startswith("_")} <= called, (
+        "checks.CHECKS"
+    )
 
 
 def test_a_figure_has_its_places() -> None:
-    assert set(captions.sentences()) == {*captions.FIGURES, *captions.KINDS, captions.WORKLOAD, captions.NODES}
+    assert set(captions.sentences()) == {
+        *captions.FIGURES,
+        *captions.KINDS,
+        captions.WORKLOAD,
+        captions.NODES,
+    }
     for table in TABLES:
-        assert any(name.startswith(table.name) for name in captions.FIGURES), f"tables/captions.py: {table.name}"
+        assert any(name.startswith(table.name) for name in captions.FIGURES), (
+            f"tables/captions.py: {table.name}"
+        )
 
 
 def _facts(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -124,13 +160,21 @@ def _facts(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def test_a_fact_of_a_node_has_its_places() -> None:
     parts = schema("machine")["properties"]
     makers = "".join(path.read_text() for path in (PACKAGE / "machine").glob("*.py"))
-    readers = "".join(path.read_text() for path in PACKAGE.rglob("*.py") if path.parent.name != "machine")
-    assert [one for one in _facts(parts) if f'"{one[1]}"' not in makers] == [], "a module of machine/"
+    readers = "".join(
+        path.read_text() for path in PACKAGE.rglob("*.py") if path.parent.name != "machine"
+    )
+    assert [one for one in _facts(parts) if f'"{one[1]}"' not in makers] == [], (
+        "a module of machine/"
+    )
     unread = {".".join(one) for one in _facts(parts) if f'"{one[1]}"' not in readers}
     assert unread == ONLY_IN_THE_FILE, "reporting/machine_text.py, or limits/, or judging/"
     made = json.dumps(sorted(parts))
-    shown = (PACKAGE / "reporting" / "machine_text.py").read_text() + (PACKAGE / "machine" / "__init__.py").read_text()
-    assert [part for part in parts if part not in PARTS_WITHOUT_TEXT and f'"{part}"' not in shown] == [], made
+    shown = (PACKAGE / "reporting" / "machine_text.py").read_text() + (
+        PACKAGE / "machine" / "__init__.py"
+    ).read_text()
+    assert [
+        part for part in parts if part not in PARTS_WITHOUT_TEXT and f'"{part}"' not in shown
+    ] == [], made
 
 
 def _keys(section: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
@@ -143,11 +187,20 @@ def _keys(section: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]
 def test_a_key_of_a_configuration_has_its_places() -> None:
     config = schema("config")
     grid = config["$defs"]["grids"]["items"]
-    keys = [*_keys({"properties": {**config["properties"], "tools": {}, "modules": {}}}), *_keys(grid, "grid.")]
-    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("campaigns", "cluster", "report"))
-    assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], "docs/campaigns.md"
+    keys = [
+        *_keys({"properties": {**config["properties"], "tools": {}, "modules": {}}}),
+        *_keys(grid, "grid."),
+    ]
+    told = "".join(
+        (ROOT / "docs" / f"{name}.md").read_text() for name in ("campaigns", "cluster", "report")
+    )
+    assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], (
+        "docs/campaigns.md"
+    )
     read = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
-    assert [place for place, key in keys if f'"{key}"' not in read] == [], "config/, planning/ or reporting/"
+    assert [place for place, key in keys if f'"{key}"' not in read] == [], (
+        "config/, planning/ or reporting/"
+    )
 
 
 def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
@@ -155,7 +208,8 @@ def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
     page = (ROOT / "docs" / "cluster.md").read_text()
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
     read = "".join(
-        (PACKAGE / "planning" / f"{name}.py").read_text() for name in ("jobs", "grouping", "cluster", "durations")
+        (PACKAGE / "planning" / f"{name}.py").read_text()
+        for name in ("jobs", "grouping", "cluster", "durations")
     )
     read += "".join(path.read_text() for path in (PACKAGE / "running").glob("*.py"))
     assert [key for key in keys if f'"{key}"' not in read] == [], "planning/jobs.py"
@@ -164,7 +218,11 @@ def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
 def test_a_layout_of_a_report_has_its_places() -> None:
     named = {
         folder: {path.stem for path in (ROOT / folder).glob(f"*.{kind}")}
-        for folder, kind in (("reports/layouts", "yaml"), ("reports/published", "csv"), ("config/presets", "yaml"))
+        for folder, kind in (
+            ("reports/layouts", "yaml"),
+            ("reports/published", "csv"),
+            ("config/presets", "yaml"),
+        )
     }
     reports = named["reports/layouts"] - {"paper"}  # no report's
     assert reports == named["reports/published"] and reports <= named["config/presets"]
@@ -175,14 +233,23 @@ def test_a_layout_of_a_report_has_its_places() -> None:
 def test_contributing_names_places_that_are_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     named = {
-        word for word in re.findall(r"`([\w./*<>-]+)`", text) if "/" in word or word.endswith((".py", ".c", ".inc"))
+        word
+        for word in re.findall(r"`([\w./*<>-]+)`", text)
+        if "/" in word or word.endswith((".py", ".c", ".inc"))
     }
     named -= {"build/"}  # made when it is needed
-    roots = (ROOT, PACKAGE, PACKAGE / "judging", ROOT / "tests" / "kernels", *(ROOT / "src" / "kernels").iterdir())
+    roots = (
+        ROOT,
+        PACKAGE,
+        PACKAGE / "judging",
+        ROOT / "tests" / "kernels",
+        *(ROOT / "src" / "kernels").iterdir(),
+    )
     missing = [
         word
         for word in named
-        if "<" not in word and not any(list(root.glob(word.rstrip("/"))) for root in roots if root.is_dir())
+        if "<" not in word
+        and not any(list(root.glob(word.rstrip("/"))) for root in roots if root.is_dir())
     ]
     assert missing == [], "CONTRIBUTING.md"
     changes = text[text.index("## Ten changes") :].partition("\n## ")[0]

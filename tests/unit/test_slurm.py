@@ -44,7 +44,10 @@ NodeName=n6 State=IDLE# ThreadsPerCore=1
 
 def test_nodes_are_away_by_their_state_alone(says: Path) -> None:
     (says / "scontrol.says").write_bytes(NODES)
-    assert slurm.nodes_away(["n1", "n2"]) == {"n1": "IDLE+DRAIN (disk \ufffd)", "n3": "DOWN*+NOT_RESPONDING"}
+    assert slurm.nodes_away(["n1", "n2"]) == {
+        "n1": "IDLE+DRAIN (disk \ufffd)",
+        "n3": "DOWN*+NOT_RESPONDING",
+    }
 
 
 def test_lines_that_are_no_nodes_are_passed_over(says: Path) -> None:

@@ -49,7 +49,13 @@ def test_what_is_no_measurement_is_rejected(function, values: list[float], messa
 
 def test_three_repetitions() -> None:
     summary = statistics.summarise([100.0, 103.0, 97.0])
-    assert (summary.n, summary.mean, summary.median, summary.minimum, summary.maximum) == (3, 100, 100, 97, 103)
+    assert (summary.n, summary.mean, summary.median, summary.minimum, summary.maximum) == (
+        3,
+        100,
+        100,
+        97,
+        103,
+    )
     assert summary.stdev == pytest.approx(3.0)
     assert summary.cv == pytest.approx(0.03)
     assert summary.mad == 3
@@ -68,7 +74,13 @@ def test_one_value_has_no_spread() -> None:
 def test_equal_values() -> None:
     same = [0.1] * 9
     summary = statistics.summarise(same)
-    assert (summary.stdev, summary.cv, summary.mad, summary.low, summary.high) == (0, 0, 0, 0.1, 0.1)
+    assert (summary.stdev, summary.cv, summary.mad, summary.low, summary.high) == (
+        0,
+        0,
+        0,
+        0.1,
+        0.1,
+    )
     assert statistics.outliers(same) == []
     assert list(statistics.modified_z(same)) == [0.0] * 9
     trend = statistics.drift(same)
@@ -122,7 +134,11 @@ def test_modified_z_of_a_textbook_outlier() -> None:
 def test_more_than_half_equal_uses_the_mean_deviation() -> None:
     scores = statistics.modified_z([1.0, 1.0, 1.0, 1.0, 6.0])
     assert scores[4] == pytest.approx(5 / (1.253314 * 1.0))
-    assert list(statistics.modified_z([2.0, 0.0, 1.0], [1.0, 1.0, 1.0])) == [math.inf, -math.inf, 0.0]
+    assert list(statistics.modified_z([2.0, 0.0, 1.0], [1.0, 1.0, 1.0])) == [
+        math.inf,
+        -math.inf,
+        0.0,
+    ]
 
 
 def test_first_repetition() -> None:
@@ -160,7 +176,11 @@ def test_kendall_p_is_the_share_of_all_orders() -> None:
 
 def test_noise_without_drift_is_called_drift_no_more_often_than_its_p_says() -> None:
     generator = np.random.default_rng(2)
-    ps = [found.p for row in generator.normal(100, 1, size=(1500, 10)) if (found := statistics.drift(row)) is not None]
+    ps = [
+        found.p
+        for row in generator.normal(100, 1, size=(1500, 10))
+        if (found := statistics.drift(row)) is not None
+    ]
     assert len(ps) == 1500
     assert sum(p <= 0.05 for p in ps) / len(ps) <= 0.065
 
@@ -187,18 +207,30 @@ def test_order_of_what_is_reported(values: list[float]) -> None:
 def test_agrees_with_the_standard_library(values: list[float]) -> None:
     scale = max(map(abs, values)) or 1.0
     least = 5e-324  # between the smallest numbers there is none to round to
-    assert statistics.mean(values) == pytest.approx(reference.mean(values), rel=1e-9, abs=1e-9 * scale + least)
-    assert statistics.stdev(values) == pytest.approx(reference.stdev(values), rel=1e-6, abs=1e-7 * scale + least)
-    assert statistics.median(values) == pytest.approx(reference.median(values), rel=1e-12, abs=1e-12 * scale + least)
+    assert statistics.mean(values) == pytest.approx(
+        reference.mean(values), rel=1e-9, abs=1e-9 * scale + least
+    )
+    assert statistics.stdev(values) == pytest.approx(
+        reference.stdev(values), rel=1e-6, abs=1e-7 * scale + least
+    )
+    assert statistics.median(values) == pytest.approx(
+        reference.median(values), rel=1e-12, abs=1e-12 * scale + least
+    )
 
 
 @given(st.lists(rates, min_size=1, max_size=40))
 def test_harmonic_mean_never_exceeds_the_arithmetic(values: list[float]) -> None:
-    assert min(values) * (1 - 1e-9) <= statistics.harmonic_mean(values) <= statistics.mean(values) * (1 + 1e-9)
+    assert (
+        min(values) * (1 - 1e-9)
+        <= statistics.harmonic_mean(values)
+        <= statistics.mean(values) * (1 + 1e-9)
+    )
 
 
 @given(samples, st.randoms())
-def test_order_of_repetitions_does_not_matter_to_a_summary(values: list[float], shuffler: random.Random) -> None:
+def test_order_of_repetitions_does_not_matter_to_a_summary(
+    values: list[float], shuffler: random.Random
+) -> None:
     other = list(values)
     shuffler.shuffle(other)
     one, two = statistics.summarise(values), statistics.summarise(other)
@@ -206,7 +238,11 @@ def test_order_of_repetitions_does_not_matter_to_a_summary(values: list[float], 
     assert one.mean == pytest.approx(two.mean, rel=1e-12, abs=1e-9)
 
 
-@given(st.lists(st.integers(-(10**6), 10**6), min_size=4, max_size=30), st.integers(1, 1000), st.integers(-1000, 1000))
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=4, max_size=30),
+    st.integers(1, 1000),
+    st.integers(-1000, 1000),
+)
 def test_units_do_not_change_what_is_odd(values: list[int], factor: int, shift: int) -> None:
     changed = [value * factor + shift for value in values]
     assert statistics.outliers(values) == statistics.outliers(changed)
@@ -233,20 +269,26 @@ def test_rank_test_counts_every_division_of_the_values() -> None:
     for _ in range(60):
         n, m = chance.integers(1, 6, 2)
         values = chance.integers(0, 5, n + m).astype(float)
-        ranks = np.array([(values < value).sum() + ((values == value).sum() + 1) / 2 for value in values])
+        ranks = np.array(
+            [(values < value).sum() + ((values == value).sum() + 1) / 2 for value in values]
+        )
         centre = n * (n + m + 1) / 2
         observed = abs(ranks[:n].sum() - centre)
         extreme = [
             abs(ranks[list(chosen)].sum() - centre) >= observed - 1e-9
             for chosen in itertools.combinations(range(n + m), n)
         ]
-        assert statistics.rank_test(values[:n], values[n:]) == pytest.approx(float(np.mean(extreme)), abs=1e-12)
+        assert statistics.rank_test(values[:n], values[n:]) == pytest.approx(
+            float(np.mean(extreme)), abs=1e-12
+        )
 
 
 def test_rank_test_of_many_values_goes_on_where_counting_ends() -> None:
     chance = np.random.default_rng(5)
     one, other = chance.normal(0, 1, 31), chance.normal(0.6, 1, 30)
-    assert statistics.rank_test(one, other) == pytest.approx(statistics.rank_test(one[:30], other), rel=0.5)
+    assert statistics.rank_test(one, other) == pytest.approx(
+        statistics.rank_test(one[:30], other), rel=0.5
+    )
     assert statistics.rank_test(one, one) > 0.9
     assert statistics.rank_test([1.0] * 40, [1.0] * 40) == 1.0
 

@@ -22,7 +22,9 @@ def test_sizes_are_iec(text: str | int, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["1KB", "1M", "", "MiB", "-1KiB", "0", 0, "1.5B", True, "1 KiB x", "\uff11KiB"])
+@pytest.mark.parametrize(
+    "text", ["1KB", "1M", "", "MiB", "-1KiB", "0", 0, "1.5B", True, "1 KiB x", "\uff11KiB"]
+)
 def test_ambiguous_or_wrong_sizes_are_refused(text: str | int) -> None:
     with pytest.raises(ConfigError, match="size"):
         parse_size(text)

@@ -17,7 +17,9 @@ NO_NETWORK = dict.fromkeys(
 )
 
 
-def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(checkout: Checkout) -> None:
+def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(
+    checkout: Checkout,
+) -> None:
     config = checkout.write_config("tiny.yaml", {**TINY, "memory": [], "network": []})
     run = checkout.snakemake(config)
     assert run.returncode == 0, run.stderr
@@ -42,11 +44,15 @@ def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(ch
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_checkout_that_nobody_may_write_measures_into_another_folder(
+    checkout: Checkout, tmp_path: Path
+) -> None:
     """As on a cluster where one checkout serves all: it cannot be written, and the commands said work from there."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a checkout read-only")
-    config = checkout.write_config("tiny.yaml", {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1})
+    config = checkout.write_config(
+        "tiny.yaml", {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
+    )
     home, own = tmp_path / "my measurements", {"PYTHONPATH": str(checkout.directory / "src")}
     home.mkdir()
     before = sorted(checkout.directory.rglob("*"))
@@ -58,8 +64,12 @@ def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout:
     assert done.returncode == 0, done.stderr
     assert (home / "results/tiny/report.pdf").is_file()
     assert sorted(checkout.directory.rglob("*")) == before
-    (command,) = (line for line in done.stdout.splitlines() if line.startswith("to measure what is missing"))
-    again = Checkout(home).run("sh", "-c", command.removeprefix("to measure what is missing"), env=own)
+    (command,) = (
+        line for line in done.stdout.splitlines() if line.startswith("to measure what is missing")
+    )
+    again = Checkout(home).run(
+        "sh", "-c", command.removeprefix("to measure what is missing"), env=own
+    )
     assert again.returncode == 0, again.stderr
     assert "nothing to do" in again.stderr
     # Without a configuration of one's own, the checkout's.

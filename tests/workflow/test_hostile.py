@@ -24,7 +24,9 @@ def assert_untouched(*places: Path) -> None:
 
 @needs("fio")
 @pytest.mark.parametrize("where", [pytest.param("names", marks=pytest.mark.trouble), "checkout"])
-def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: Path, where: str) -> None:
+def test_a_hostile_configuration_reaches_no_shell(
+    checkout: Checkout, tmp_path: Path, where: str
+) -> None:
     if where == "checkout":
         # make, which compiles the kernels, knows neither blanks nor dollars in a folder's name: they are compiled here.
         name = tmp_path / HOSTILE.replace("\n", "").replace("{b} {{c}} ", "")
@@ -48,7 +50,9 @@ def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: 
     records = checkout.records("tiny")
     assert {record["status"] for record in records.values()} == {"ok"}, records
     assert len(records) == 2
-    argv = next(record for record in records.values() if record["cell"]["instrument"] == "fio")["context"]["commands"]
+    argv = next(record for record in records.values() if record["cell"]["instrument"] == "fio")[
+        "context"
+    ]["commands"]
     assert argv[0]["argv"][0] == str(tool)
     assert (checkout.directory / "results/tiny/report.pdf").read_bytes().startswith(b"%PDF")
     plan = json.loads((checkout.directory / "results/tiny/plan.json").read_text())
@@ -65,7 +69,9 @@ def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: 
 def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout: Checkout) -> None:
     """A kernel that is cut off measured nothing; a full standard output and a file in the way lose nothing."""
     values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
-    config = checkout.write_config("tiny.yaml", {**values, "cpu": [{"workloads": ["DP"], "concurrency": [1]}]})
+    config = checkout.write_config(
+        "tiny.yaml", {**values, "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
+    )
     kernel = checkout.directory / "build/kernels/cpubench"
     whole = kernel.read_bytes()
     kernel.write_bytes(whole[: len(whole) // 2])
@@ -73,11 +79,19 @@ def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout: Checkout) -
     assert cut.returncode == 1
     assert "1 failed; the next run measures them again" in cut.stdout
     assert "make clean kernels" in cut.stderr
-    assert "WorkflowError" not in cut.stderr and "Snakefile" not in cut.stderr, "nothing of Snakemake's own"
+    assert "WorkflowError" not in cut.stderr and "Snakefile" not in cut.stderr, (
+        "nothing of Snakemake's own"
+    )
     assert not checkout.records("tiny")
 
     kernel.write_bytes(whole)
-    words = ["snakemake", "--cores", "1", "--configfile", str(config)]  # without a profile of its own
+    words = [
+        "snakemake",
+        "--cores",
+        "1",
+        "--configfile",
+        str(config),
+    ]  # without a profile of its own
     with Path("/dev/full").open("w") as full, checkout.start(*words, stdout=full) as process:
         said = process.communicate(timeout=LIMIT_S)[1]
     assert process.returncode == 1

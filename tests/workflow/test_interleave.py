@@ -21,12 +21,16 @@ def test_two_configurations_are_measured_in_turn_and_compared(checkout: Checkout
     second = checkout.write_config("plain.yaml", {"isa": "scalar", "campaign": "plain"})
     told = checkout.peakmark("compare", "--interleave", str(first), str(second))
     assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("not the same on both sides: instruction set: A has auto, B has scalar (2 rows)")
+    assert told.stdout.startswith(
+        "not the same on both sides: instruction set: A has auto, B has scalar (2 rows)"
+    )
     assert "measured in turn" in told.stdout
     begun = pairs(checkout)
     assert len(begun) == 12
     # In the order of time each cell of A stands beside the same one of B.
-    order = sorted((when, name) for both in begun.items() for name, when in ((both[0], one) for one in both[1]))
+    order = sorted(
+        (when, name) for both in begun.items() for name, when in ((both[0], one) for one in both[1])
+    )
     assert all(order[place][1] == order[place + 1][1] for place in range(0, len(order), 2))
     for row in {name.rpartition("/")[0] for name in begun}:
         firsts = [begun[f"{row}/{number}"][0] < begun[f"{row}/{number}"][1] for number in range(6)]
@@ -51,11 +55,15 @@ def test_what_cannot_be_measured_in_turn_is_one_sentence(checkout: Checkout) -> 
     first = checkout.write_config("tiny.yaml", TINY)
     other = checkout.write_config("other.yaml", {**TINY, "cpu": [{"workloads": ["HP"], "concurrency": [1]}],
                                                  "memory": [], "disk": [], "network": []})  # fmt: skip
-    adaptive = checkout.write_config("adaptive.yaml", {"repetitions": {"min": 6, "max": 9, "until": "2%"}})
+    adaptive = checkout.write_config(
+        "adaptive.yaml", {"repetitions": {"min": 6, "max": 9, "until": "2%"}}
+    )
     nodes = checkout.write_config("nodes.yaml", {"nodes": ["n1", "n2"]})
     every = checkout.write_config("every.yaml", {"nodes": "all"})
     elsewhere = checkout.write_config("elsewhere.yaml", {"nodes": "another-host"})
-    (checkout.directory / "cluster.yaml").write_text("schema: 1\nname: here\nslurm: {partition: main}\n")
+    (checkout.directory / "cluster.yaml").write_text(
+        "schema: 1\nname: here\nslurm: {partition: main}\n"
+    )
     cluster = checkout.write_config("cluster-a.yaml", {**TINY, "site": "cluster.yaml"})
     in_a_job = "srun --exclusive --nodes=1"
     for second, words in (

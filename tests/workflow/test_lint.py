@@ -21,5 +21,7 @@ def test_no_lint_but_the_meant_one(checkout: Checkout) -> None:
 
 
 def test_the_format_is_that_of_snakefmt(checkout: Checkout) -> None:
-    run = checkout.run(str(Path(sys.executable).parent / "snakefmt"), "--check", "Snakefile", "rules")
+    run = checkout.run(
+        str(Path(sys.executable).parent / "snakefmt"), "--check", "Snakefile", "rules"
+    )
     assert run.returncode == 0, run.stderr

@@ -48,19 +48,26 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
 
     before = checkout.started("tiny")
     order = [Cell.from_json(cell).id for cell in plan["cells"]]
-    assert sorted(before, key=lambda name: before[name]) == order, "the plan's order mixes repetitions and programs"
+    assert sorted(before, key=lambda name: before[name]) == order, (
+        "the plan's order mixes repetitions and programs"
+    )
     again = checkout.snakemake(config)
     assert again.returncode == 0, again.stderr
     assert checkout.started("tiny") == before
     assert "nothing to do" in again.stderr
-    assert "results/tiny/report.pdf" in again.stdout, "the last words are there also when nothing is to do"
+    assert "results/tiny/report.pdf" in again.stdout, (
+        "the last words are there also when nothing is to do"
+    )
 
     # Exactly the cells whose records are gone are measured again. A source newer than its kernel voids nothing, and is
     # compiled before the next cell; so is a kernel that is not there.
     gone = sorted(before)[::5]
     for name in gone:
         (results / "cells" / f"{name}.json").unlink()
-    kernel, source = checkout.directory / "build/kernels/netbench", checkout.directory / "src/kernels/net/netbench.c"
+    kernel, source = (
+        checkout.directory / "build/kernels/netbench",
+        checkout.directory / "src/kernels/net/netbench.c",
+    )
     source.touch()
     third = checkout.snakemake(config)
     assert third.returncode == 0, third.stderr
@@ -84,9 +91,12 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
 
 
 @needs("fio")
-def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(
+    checkout: Checkout, tmp_path: Path
+) -> None:
     broken = executable(
-        tmp_path / "fio", "#!/bin/sh\n[ $1 = --version ] && { echo fio-3.33; exit; }\necho no luck >&2; exit 9\n"
+        tmp_path / "fio",
+        "#!/bin/sh\n[ $1 = --version ] && { echo fio-3.33; exit; }\necho no luck >&2; exit 9\n",
     )
     values = {**TINY, "cpu": [], "memory": [], "network": [], "tools": {"fio": str(broken)}}
     values["disk"] = [{**TINY["disk"][0], "references": {"fio": {"seconds": 0.1}}}]
@@ -147,7 +157,9 @@ def test_a_wrong_value_stops_everything_in_one_sentence(checkout: Checkout) -> N
     assert planned.stderr.count("\n") == 1
 
 
-def test_missing_tools_leave_empty_columns_with_the_reason(checkout: Checkout, tmp_path: Path) -> None:
+def test_missing_tools_leave_empty_columns_with_the_reason(
+    checkout: Checkout, tmp_path: Path
+) -> None:
     """Only what the shell and the kernels need is on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -227,7 +239,9 @@ workflow._onstart = counted
 """
     )
     cells = {"workloads": ["DP"], "concurrency": [1]}
-    config = checkout.write_config("tiny.yaml", {"campaign": "tiny", "repetitions": 3, "seconds": 2.0, "cpu": [cells]})
+    config = checkout.write_config(
+        "tiny.yaml", {"campaign": "tiny", "repetitions": 3, "seconds": 2.0, "cpu": [cells]}
+    )
     run = checkout.snakemake(config, "--snakefile", "probe.smk", *TO_TABLES)
     assert run.returncode == 0, run.stderr
     # One before the first job and one after each that ended: three cells, the tables, perhaps the kernels.

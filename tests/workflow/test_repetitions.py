@@ -21,12 +21,19 @@ def adaptive(until: str, most: int = 8) -> dict[str, Any]:
 
 
 def wanted(workload: str, until: str) -> dict[str, Any]:
-    return {"workloads": [workload], "concurrency": [1], "seconds": 0.05, "repetitions": adaptive(until)}
+    return {
+        "workloads": [workload],
+        "concurrency": [1],
+        "seconds": 0.05,
+        "repetitions": adaptive(until),
+    }
 
 
 def decisions(checkout: Checkout, name: str) -> dict[str, dict[str, Any]]:
     text = (checkout.directory / "results/tiny/repetitions" / f"{name}.json").read_text()
-    return {row.split("/")[2].partition("_")[0]: one for row, one in json.loads(text)["rows"].items()}
+    return {
+        row.split("/")[2].partition("_")[0]: one for row, one in json.loads(text)["rows"].items()
+    }
 
 
 def counts(checkout: Checkout) -> dict[str, int]:
@@ -51,7 +58,9 @@ def test_rows_are_repeated_until_they_are_sure_and_no_record_changes(checkout: C
     assert (last["DP"]["decision"], last["SP"]["decision"]) == ("narrow", "cap")
     assert counts(checkout) == {"DP": 6, "HP": 1, "SP": 8}
     started = checkout.started("tiny")
-    rounds = [int(name.rpartition("/")[2]) for name in sorted(started, key=lambda name: started[name])]
+    rounds = [
+        int(name.rpartition("/")[2]) for name in sorted(started, key=lambda name: started[name])
+    ]
     assert rounds == sorted(rounds), "one repetition of all rows after the other"
     status = ok(checkout.peakmark("status", "results/tiny"))
     assert "15 of 15 cells done; 2 spared" in status
@@ -87,7 +96,9 @@ def test_rows_are_repeated_until_they_are_sure_and_no_record_changes(checkout: C
 def test_the_job_of_a_node_decides_for_itself(checkout: Checkout) -> None:
     """``fan_out: node``: what a job on the cluster runs, here without the cluster."""
     grid = [wanted("DP", SOON), wanted("SP", NEVER)]
-    config = checkout.write_config("tiny.yaml", {**TINY, "memory": [], "disk": [], "network": [], "cpu": grid})
+    config = checkout.write_config(
+        "tiny.yaml", {**TINY, "memory": [], "disk": [], "network": [], "cpu": grid}
+    )
     ok(checkout.peakmark("plan", "--configfile", str(config), "--write", "results/tiny/plan.json"))
     path = checkout.directory / "results/tiny/plan.json"
     plan = json.loads(path.read_text())

@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 from tests.checkout import TINY, TO_TABLES, Checkout
 
-CPU = {**TINY, "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}], "memory": [], "disk": [], "network": []}
+CPU = {
+    **TINY,
+    "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}],
+    "memory": [],
+    "disk": [],
+    "network": [],
+}
 LIMIT_S = 60
 
 
@@ -27,10 +33,15 @@ def in_tables(checkout: Checkout) -> dict[str, float]:
 
 
 def values(checkout: Checkout) -> dict[str, float]:
-    return {name: record["measurements"][0]["value"] for name, record in checkout.records("tiny").items()}
+    return {
+        name: record["measurements"][0]["value"]
+        for name, record in checkout.records("tiny").items()
+    }
 
 
-def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(checkout: Checkout) -> None:
+def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
+    checkout: Checkout,
+) -> None:
     three = {**CPU, "cpu": [{**CPU["cpu"][0], "workloads": ["DP", "HP", "SP"]}]}
     config = checkout.write_config("tiny.yaml", three)
     first = checkout.snakemake(config, *TO_TABLES)
@@ -49,7 +60,9 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     # As a bad disk does it: one bit of one digit.
     text = (cells / f"{flipped}.json").read_text()
     place = text.index('"value": ') + len('"value": ')
-    (cells / f"{flipped}.json").write_text(f"{text[:place]}{int(text[place]) ^ 1}{text[place + 1 :]}")
+    (cells / f"{flipped}.json").write_text(
+        f"{text[:place]}{int(text[place]) ^ 1}{text[place + 1 :]}"
+    )
     (cells / f"{emptied}.json").write_bytes(b"")
     damaged = {edited, cut, swapped, flipped, emptied}
 
@@ -75,11 +88,18 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(c
     kept = checkout.directory / "results/tiny/set-aside" / edited / "0.json"
     assert kept.read_text() == forged, "what was edited is kept aside"
 
-    changed = {**CPU, "repetitions": 1, "cpu": [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}]}
+    changed = {
+        **CPU,
+        "repetitions": 1,
+        "cpu": [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}],
+    }
     third = checkout.snakemake(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     assert third.returncode == 0, third.stderr
     assert "1 cell is measured anew because its options have changed" in third.stderr
-    assert "5 records are of cells that the configuration does not ask for: kept, but in no table" in third.stderr
+    assert (
+        "5 records are of cells that the configuration does not ask for: kept, but in no table"
+        in third.stderr
+    )
     one = "cpu/cpubench/SP_none_x1/any/0"
     assert in_tables(checkout) == {one: values(checkout)[one]}
     newest = checkout.started("tiny")
@@ -106,11 +126,22 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     values["report"] = {"tables": "mine.yaml"}
     layout = checkout.directory / "mine.yaml"
     heading = "MyCPUBench Measured Ops/Sec"
-    columns = [{"heading": "Workload", "text": "{workload}"}, {"heading": heading, "value": "measured"}]
+    columns = [
+        {"heading": "Workload", "text": "{workload}"},
+        {"heading": heading, "value": "measured"},
+    ]
     sheet = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": columns}
-    layout.write_text(json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [sheet]}))
-    config, own = checkout.write_config("tiny.yaml", values), {"PYTHONPATH": str(checkout.directory / "src")}
-    results, page = checkout.directory / "results/tiny", checkout.directory / "results/tiny/report.html"
+    layout.write_text(
+        json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [sheet]})
+    )
+    config, own = (
+        checkout.write_config("tiny.yaml", values),
+        {"PYTHONPATH": str(checkout.directory / "src")},
+    )
+    results, page = (
+        checkout.directory / "results/tiny",
+        checkout.directory / "results/tiny/report.html",
+    )
 
     def run() -> str:
         done = checkout.snakemake(config, env=own)
@@ -128,7 +159,9 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     style.write_text(style.read_text() + "\n.of-the-next-version { color: inherit }\n")
     run()
     assert "of-the-next-version" in page.read_text()
-    assert (results / "tables/cpu.csv").stat().st_mtime_ns == made, "tables are not made by a style sheet"
+    assert (results / "tables/cpu.csv").stat().st_mtime_ns == made, (
+        "tables are not made by a style sheet"
+    )
     assert checkout.started("tiny") == before
     assert "nothing to do" in run()
 
@@ -168,7 +201,9 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     checkout.write_config("tiny.yaml", {**long, "cpu": CPU["cpu"]})
     mark = f"PEAKMARK_TEST_MARK={tmp_path}"
     env = {"PEAKMARK_TEST_MARK": str(tmp_path)}
-    process = checkout.start("snakemake", "--profile", "local", "--configfile", str(config), env=env)
+    process = checkout.start(
+        "snakemake", "--profile", "local", "--configfile", str(config), env=env
+    )
     try:
         wait_for(lambda: list(scratch.rglob("peakmark-0")), "a disk cell is being measured")
         assert len(processes_with(mark)) > 2
@@ -179,7 +214,9 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     assert not list(scratch.iterdir()), "nothing is left on the scratch disk"
     assert checkout.started("tiny") == finished
 
-    checkout.write_config("tiny.yaml", {**long, "cpu": CPU["cpu"], "disk": [{**long["disk"][0], "seconds": 0.05}]})
+    checkout.write_config(
+        "tiny.yaml", {**long, "cpu": CPU["cpu"], "disk": [{**long["disk"][0], "seconds": 0.05}]}
+    )
     again = checkout.snakemake(config, *TO_TABLES)
     assert again.returncode == 0, again.stderr
     after = checkout.started("tiny")
@@ -188,7 +225,9 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
 
 
 @pytest.mark.trouble
-def test_of_two_runs_at_once_one_measures_and_the_other_says_who(checkout: Checkout, tmp_path: Path) -> None:
+def test_of_two_runs_at_once_one_measures_and_the_other_says_who(
+    checkout: Checkout, tmp_path: Path
+) -> None:
     config = checkout.write_config("tiny.yaml", {**CPU, "seconds": 0.5, "repetitions": 1})
     words = ["snakemake", "--profile", "local", "--configfile", str(config)]
     both: list[subprocess.Popen[str]] = [checkout.start(*words), checkout.start(*words)]
@@ -204,11 +243,19 @@ def test_of_two_runs_at_once_one_measures_and_the_other_says_who(checkout: Check
 
 def test_ctrl_c_twice_ends_in_words(checkout: Checkout) -> None:
     """In a terminal it reaches every process at once; the second one, the last words of the first."""
-    values = {**TINY, "memory": [], "disk": [], "network": [], "cpu": [{**TINY["cpu"][0], "seconds": 60}]}
+    values = {
+        **TINY,
+        "memory": [],
+        "disk": [],
+        "network": [],
+        "cpu": [{**TINY["cpu"][0], "seconds": 60}],
+    }
     config = checkout.write_config("tiny.yaml", values)
     words = ["snakemake", "--profile", "local", "--configfile", str(config)]
     with checkout.start(*words, own_session=True) as process:
-        while not list((checkout.directory / "results/tiny/machine").glob("*.json")):  # the first cell measures
+        while not list(
+            (checkout.directory / "results/tiny/machine").glob("*.json")
+        ):  # the first cell measures
             assert process.poll() is None
             time.sleep(0.05)
         for _ in range(2):

@@ -31,7 +31,21 @@ _DOCUMENTATION = {4: ("192.0.2.{}", 254), 6: ("2001:db8::{:x}", 65535)}
 _HOST_KEYS = ("host", "server_host")
 # Words that a host or a user may be called by and that mean something else in every record.
 _COMMON = frozenset(
-    ["any", "all", "unknown", "localhost", "lo", "root", "node", "none", "ok", "failed", "tmp", "home", "peakmark"]
+    [
+        "any",
+        "all",
+        "unknown",
+        "localhost",
+        "lo",
+        "root",
+        "node",
+        "none",
+        "ok",
+        "failed",
+        "tmp",
+        "home",
+        "peakmark",
+    ]
     + [*REGISTRY, *KERNELS, *KERNELS.values()]
     + [word for names in WORKLOADS.values() for word in names]
 )

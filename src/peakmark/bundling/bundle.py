@@ -47,7 +47,9 @@ def write(
     the file cannot be written; RecordError for a damaged record or raw output; ConfigError for the licence.
     """
     if licence is not None and not _LICENCE.match(licence):
-        raise ConfigError(f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address")
+        raise ConfigError(
+            f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address"
+        )
     results = Analysis.of(campaign).results
     report.must_be_complete(results, partial, "bundle")
     whole = results.directory.resolve()
@@ -66,12 +68,17 @@ def write(
                 or PurePosixPath(entry.path).is_absolute()
                 or ".." in PurePosixPath(entry.path).parts
             ):
-                raise PeakmarkError(f"the bundle cannot take an extra file at {entry.path!r}: choose another path")
+                raise PeakmarkError(
+                    f"the bundle cannot take an extra file at {entry.path!r}: choose another path"
+                )
             files[entry.path] = entry.content
         files = dict(sorted(files.items()))
         files[SUMS] = checksums(files).encode()
         described = (
-            json.dumps(crate.describe(copied.results, files, extra, licence), indent=1, ensure_ascii=False) + "\n"
+            json.dumps(
+                crate.describe(copied.results, files, extra, licence), indent=1, ensure_ascii=False
+            )
+            + "\n"
         )
         packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied.results))
     documents.write(target, packed, results.directory)
@@ -99,7 +106,9 @@ def build_all(campaign: Path | Analysis, partial: bool) -> Path:
 
 def checksums(files: Mapping[str, bytes]) -> str:
     """Lines as ``sha256sum --check`` reads them."""
-    return "".join(f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in files.items())
+    return "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in files.items()
+    )
 
 
 def _zip(files: Mapping[str, bytes], when: datetime) -> bytes:

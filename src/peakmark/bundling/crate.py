@@ -55,7 +55,10 @@ class Extra:
 
 
 def describe(
-    results: Results, files: Mapping[str, bytes], extra: Sequence[Extra] = (), licence: str | None = None
+    results: Results,
+    files: Mapping[str, bytes],
+    extra: Sequence[Extra] = (),
+    licence: str | None = None,
 ) -> dict[str, Any]:
     """The JSON-LD of a bundle of ``files`` (POSIX path -> content); ``licence``: an SPDX identifier or an address."""
     added = {entity.path: entity for entity in extra}
@@ -86,7 +89,9 @@ def describe(
         publisher=_ref(_organisation(publisher)["@id"]) if publisher else None,
     )
     graph = [
-        _entity(NAME, "CreativeWork", about=_ref("./"), conformsTo=_ref("https://w3id.org/ro/crate/1.1")),
+        _entity(
+            NAME, "CreativeWork", about=_ref("./"), conformsTo=_ref("https://w3id.org/ro/crate/1.1")
+        ),
         root,
         _licence(licence),
         _entity(PROFILE, "CreativeWork", "Process Run Crate", version="0.5"),
@@ -112,7 +117,9 @@ def _persons(results: Results) -> list[Entity]:
     """The authors, by ORCID where they have one, then the organisations they and the publisher are."""
     report = results.report_config
     persons: dict[str, Entity] = {}
-    names = [author.affiliation for author in people.authors(report)] + [str(report.get("publisher") or "")]
+    names = [author.affiliation for author in people.authors(report)] + [
+        str(report.get("publisher") or "")
+    ]
     for number, author in enumerate(people.authors(report), 1):
         identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
         home = _ref(_organisation(author.affiliation)["@id"]) if author.affiliation else None
@@ -158,15 +165,27 @@ def _file(path: str, content: bytes, extra: Extra | None) -> Entity:
         name, text, kind = extra.name, extra.description, extra.kind
     digest = hashlib.sha256(content).hexdigest()
     size = str(len(content))
-    return _entity(quote(path), "File", name, encodingFormat=kind, contentSize=size, sha256=digest, description=text)
+    return _entity(
+        quote(path),
+        "File",
+        name,
+        encodingFormat=kind,
+        contentSize=size,
+        sha256=digest,
+        description=text,
+    )
 
 
 def _programs(results: Results) -> Iterable[Entity]:
     """peakmark, and every version of each program that measured."""
     purpose = "Tells how close a machine comes to its physical limits."
-    yield _entity(HOME, "SoftwareApplication", "peakmark", description=purpose, softwareVersion=version())
+    yield _entity(
+        HOME, "SoftwareApplication", "peakmark", description=purpose, softwareVersion=version()
+    )
     for identifier, (name, number) in _measured_with(results).items():
-        yield _entity(identifier, "SoftwareApplication", name, softwareVersion=number, url=HOMES.get(name))
+        yield _entity(
+            identifier, "SoftwareApplication", name, softwareVersion=number, url=HOMES.get(name)
+        )
 
 
 def _measured_with(results: Results) -> dict[str, tuple[str, str]]:
@@ -176,14 +195,19 @@ def _measured_with(results: Results) -> dict[str, tuple[str, str]]:
 
 
 def _actions(
-    results: Results, files: Mapping[str, bytes], folders: Collection[str], authors: list[dict[str, str]]
+    results: Results,
+    files: Mapping[str, bytes],
+    folders: Collection[str],
+    authors: list[dict[str, str]],
 ) -> Iterable[Entity]:
     contexts = [record.data["context"] for record in results.records]
     starts = [datetime.fromisoformat(str(context["started"])) for context in contexts]
     lengths = [timedelta(seconds=float(context["seconds"] or 0)) for context in contexts]
     known = [name for name in ("plan.json", "config.json") if name in files]
     measured = [f"{folder}/" for folder in ("cells", "attempts", "machine") if folder in folders]
-    outputs = [name for name in ("report.pdf", "report.html") if name in files] + ["tables/"] * ("tables" in folders)
+    outputs = [name for name in ("report.pdf", "report.html") if name in files] + ["tables/"] * (
+        "tables" in folders
+    )
     yield _entity(
         "#measuring",
         "CreateAction",

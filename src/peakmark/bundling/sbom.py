@@ -25,7 +25,11 @@ MIT = [{"license": {"id": "MIT"}}]
 Component = dict[str, Any]
 
 
-def make(kernels: Path = build.BUILD, when: datetime | None = None, tools: Mapping[str, Any] | None = None) -> str:
+def make(
+    kernels: Path = build.BUILD,
+    when: datetime | None = None,
+    tools: Mapping[str, Any] | None = None,
+) -> str:
     """The bill of materials of this installation as JSON text.
 
     kernels  folder of the compiled kernels
@@ -34,7 +38,9 @@ def make(kernels: Path = build.BUILD, when: datetime | None = None, tools: Mappi
     The same installation and time give the same text.
     """
     components = [*_packages(), *_kernels(kernels), *_tools(tools or {}), *_system()]
-    components = [component for component in components if component["bom-ref"] != "pkg:pypi/peakmark"]
+    components = [
+        component for component in components if component["bom-ref"] != "pkg:pypi/peakmark"
+    ]
     components.sort(key=lambda component: str(component["bom-ref"]))
     unique = {component["bom-ref"]: component for component in components}
     own = _program("peakmark", "peakmark", version(), licenses=MIT)
@@ -46,10 +52,15 @@ def make(kernels: Path = build.BUILD, when: datetime | None = None, tools: Mappi
         "version": 1,
         "metadata": {"timestamp": stamp, "component": own},
         "components": list(unique.values()),
-        "dependencies": [{"ref": "peakmark", "dependsOn": sorted(unique)}, *({"ref": name} for name in sorted(unique))],
+        "dependencies": [
+            {"ref": "peakmark", "dependsOn": sorted(unique)},
+            *({"ref": name} for name in sorted(unique)),
+        ],
     }
     number = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(body, sort_keys=True))
-    return json.dumps({**body, "serialNumber": f"urn:uuid:{number}"}, indent=1, sort_keys=True) + "\n"
+    return (
+        json.dumps({**body, "serialNumber": f"urn:uuid:{number}"}, indent=1, sort_keys=True) + "\n"
+    )
 
 
 def _program(reference: str, name: str, number: str, **more: Any) -> Component:
@@ -66,7 +77,9 @@ def _packages() -> Iterator[Component]:
         licence = (distribution.metadata.get_all("License-Expression") or [None])[0]
         purl = f"pkg:pypi/{normal}@{quote(distribution.version)}"
         licensed = {"licenses": [{"expression": licence}]} if licence else {}
-        yield _program(purl, name, distribution.version, purl=purl, **licensed) | {"type": "library"}
+        yield _program(purl, name, distribution.version, purl=purl, **licensed) | {
+            "type": "library"
+        }
 
 
 def _kernels(folder: Path) -> Iterator[Component]:
@@ -74,7 +87,9 @@ def _kernels(folder: Path) -> Iterator[Component]:
         path = Path(program)
         if path.is_file():
             digest = {"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}
-            yield _program(f"kernel:{path.name}", path.name, version(), hashes=[digest], licenses=MIT)
+            yield _program(
+                f"kernel:{path.name}", path.name, version(), hashes=[digest], licenses=MIT
+            )
 
 
 def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
@@ -130,7 +145,12 @@ def _debian(path: str) -> _Package:
 def _printed(argv: list[str]) -> str | None:
     try:
         done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=ASK_S, check=False, stdin=subprocess.DEVNULL
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=ASK_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -68,7 +68,9 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
         for name, original in raw_outputs(results, record):
             content = original
             if replace is not None:
-                content = replace(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+                content = replace(content.decode("utf-8", "surrogateescape")).encode(
+                    "utf-8", "surrogateescape"
+                )
             digests[text(name)] = hashlib.sha256(content).hexdigest()
             put(f"{record.path.rpartition('/')[0]}/{name}", content)
         put_known(record.path, record.data, raw=digests)

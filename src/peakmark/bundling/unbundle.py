@@ -100,18 +100,25 @@ def unpacked(bundle: Path) -> Iterator[Path]:
             raise
         except OSError as error:
             raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
-        except Exception as error:  # of zipfile, and of what it unpacks with: damage within the compressed data
+        except (
+            Exception
+        ) as error:  # of zipfile, and of what it unpacks with: damage within the compressed data
             raise _damaged(bundle, str(error).rstrip(".")) from error
         try:
             yield folder
-        except (RecordError, ConfigError) as error:  # what the next run does says nothing to whoever has the bundle
+        except (
+            RecordError,
+            ConfigError,
+        ) as error:  # what the next run does says nothing to whoever has the bundle
             raise _damaged(bundle, error.fact.replace(f"{folder}/", "")) from error
         except PeakmarkError as error:
             raise PeakmarkError(str(error).replace(f"{folder}/", f"{bundle}: ")) from error
 
 
 def _damaged(bundle: Path, why: str) -> PeakmarkError:
-    return PeakmarkError(f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came from")
+    return PeakmarkError(
+        f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came from"
+    )
 
 
 def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
@@ -123,7 +130,12 @@ def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipIn
     for entry in entries:
         parts = PurePosixPath(entry.filename).parts
         kind = entry.external_attr >> 16 & 0o170000
-        if not parts or entry.filename.startswith("/") or ".." in parts or {"\\", "\0"} & set(entry.filename):
+        if (
+            not parts
+            or entry.filename.startswith("/")
+            or ".." in parts
+            or {"\\", "\0"} & set(entry.filename)
+        ):
             raise _damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}")
         if kind not in (0, 0o100000):
             raise _damaged(bundle, f"{entry.filename!r} is a link or a special file")
@@ -182,7 +194,9 @@ def verify(folder: Path, bundle: Path | None = None) -> None:
     for path, digest in filter(lambda line: counts(line[0]), sums.items()):
         file = folder / path
         if not file.is_file():
-            raise PeakmarkError(f"{shown} is not whole: {path} is missing; get it again from where it came from")
+            raise PeakmarkError(
+                f"{shown} is not whole: {path} is missing; get it again from where it came from"
+            )
         if hashlib.sha256(files.read_bytes(file)).hexdigest() != digest:
             raise PeakmarkError(
                 f"{path} in {shown} is not what {SUMS} says: it was changed or damaged after the bundle was made; get the "
@@ -205,7 +219,12 @@ def _read_sums(folder: Path, shown: Path) -> dict[str, str]:
     sums = {}
     for number, line in enumerate(lines, 1):
         digest, separator, path = line.partition("  ")
-        if not separator or len(digest) != 64 or path.startswith("/") or ".." in PurePosixPath(path).parts:
+        if (
+            not separator
+            or len(digest) != 64
+            or path.startswith("/")
+            or ".." in PurePosixPath(path).parts
+        ):
             raise _damaged(shown, f"line {number} of {SUMS} is not a checksum and a path")
         sums[path] = digest
     return sums

@@ -86,7 +86,10 @@ SUBSYSTEMS = {
             units={"throughput": "B/s", "iops": "1/s", "latency": "s"},
             variants=("psync", ""),
             default="psync",
-            allowed=("psync|io_uring-qd[1-9][0-9]{0,3}", "psync and io_uring-qdN with N from 1 to 9999"),
+            allowed=(
+                "psync|io_uring-qd[1-9][0-9]{0,3}",
+                "psync and io_uring-qdN with N from 1 to 9999",
+            ),
             differs="buffers, files",
         ),
         Subsystem(

@@ -20,7 +20,9 @@ def add(commands: Any) -> None:
     )
     for side in ("A", "B"):
         compare.add_argument(
-            side.lower(), metavar=side, help="folder of a campaign, or name or CSV file of published results"
+            side.lower(),
+            metavar=side,
+            help="folder of a campaign, or name or CSV file of published results",
         )
     compare.add_argument(
         "--interleave",
@@ -28,8 +30,12 @@ def add(commands: Any) -> None:
         help="A and B are configuration files: measure both on this machine in turn, then compare them round by round; "
         "of B one without a grid says what it does otherwise than A",
     )
-    compare.add_argument("--kernels", type=Path, default=BUILD, help="folder of the compiled kernels")
-    compare.add_argument("--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95")
+    compare.add_argument(
+        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+    )
+    compare.add_argument(
+        "--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95"
+    )
     compare.add_argument(
         "--tolerance",
         type=_share,
@@ -40,7 +46,9 @@ def add(commands: Any) -> None:
         metavar="A2",
         help="a second campaign of what A measured: its difference from A is how much rows drift",
     )
-    compare.add_argument("--fail-on", choices=["worse"], help="exit with 1 when a row became worse (for CI)")
+    compare.add_argument(
+        "--fail-on", choices=["worse"], help="exit with 1 when a row became worse (for CI)"
+    )
     compare.set_defaults(run=_compare)
 
 
@@ -70,5 +78,7 @@ def _compare(options: argparse.Namespace) -> int:
 def _share(text: str) -> float:
     value = float(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed: give a share from 0 to below 1, such as 0.95")
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give a share from 0 to below 1, such as 0.95"
+        )
     return value

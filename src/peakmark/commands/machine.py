@@ -16,29 +16,53 @@ from peakmark.measuring.build import BUILD
 
 def add(commands: Any) -> None:
     """Declare the commands."""
-    machine = commands.add_parser("machine", help="facts of this machine, as any user can read them (JSON)")
-    machine.add_argument("--scratch", type=Path, default=None, help="directory whose disk is described")
-    machine.add_argument("--kernels", type=Path, default=BUILD, help="folder of the compiled kernels, for the clock")
+    machine = commands.add_parser(
+        "machine", help="facts of this machine, as any user can read them (JSON)"
+    )
+    machine.add_argument(
+        "--scratch", type=Path, default=None, help="directory whose disk is described"
+    )
+    machine.add_argument(
+        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels, for the clock"
+    )
     machine.set_defaults(run=_machine)
 
-    doctor = commands.add_parser("doctor", help="what is here, what is missing, and the command that would mend it")
+    doctor = commands.add_parser(
+        "doctor", help="what is here, what is missing, and the command that would mend it"
+    )
     doctor.add_argument("--scratch", type=Path, default=None, help="directory for the disk cells")
-    doctor.add_argument("--slurm", action="store_true", help="the same by a job on one node of each kind")
-    doctor.add_argument("--site", type=Path, help="site file with partition, account and the like, for --slurm")
     doctor.add_argument(
-        "--wait", type=_seconds, default=300.0, metavar="SECONDS", help="how long a job may wait, for --slurm"
+        "--slurm", action="store_true", help="the same by a job on one node of each kind"
+    )
+    doctor.add_argument(
+        "--site", type=Path, help="site file with partition, account and the like, for --slurm"
+    )
+    doctor.add_argument(
+        "--wait",
+        type=_seconds,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long a job may wait, for --slurm",
     )
     doctor.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     doctor.set_defaults(run=_doctor)
 
-    clean = commands.add_parser("clean", help="remove what dead runs left on scratch disks, and nothing else")
+    clean = commands.add_parser(
+        "clean", help="remove what dead runs left on scratch disks, and nothing else"
+    )
     clean.add_argument(
-        "places", type=Path, nargs="*", metavar="PLACE", help="scratch directories or campaigns; default: $TMPDIR, /tmp"
+        "places",
+        type=Path,
+        nargs="*",
+        metavar="PLACE",
+        help="scratch directories or campaigns; default: $TMPDIR, /tmp",
     )
     clean.add_argument("--dry-run", action="store_true", help="only say what would go")
     clean.set_defaults(run=_clean)
 
-    sbom = commands.add_parser("sbom", help="what this installation consists of: a CycloneDX bill of materials (JSON)")
+    sbom = commands.add_parser(
+        "sbom", help="what this installation consists of: a CycloneDX bill of materials (JSON)"
+    )
     sbom.add_argument("--kernels", type=Path, default=BUILD, help="folder of the compiled kernels")
     sbom.set_defaults(run=_sbom)
 
@@ -47,7 +71,9 @@ def _machine(options: argparse.Namespace) -> int:
     from peakmark import machine
     from peakmark.instruments import present
 
-    facts = machine.collect(options.scratch, tools=present(options.kernels), cpubench=options.kernels / "cpubench")
+    facts = machine.collect(
+        options.scratch, tools=present(options.kernels), cpubench=options.kernels / "cpubench"
+    )
     output.say(json.dumps(facts, indent=1, sort_keys=True))
     return 0
 
@@ -55,7 +81,9 @@ def _machine(options: argparse.Namespace) -> int:
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed: give seconds up to a million, such as 300")
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give seconds up to a million, such as 300"
+        )
     return value
 
 

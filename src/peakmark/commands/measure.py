@@ -15,15 +15,23 @@ from peakmark.measuring.build import BUILD
 
 def add(commands: Any) -> None:
     """Declare the commands."""
-    measure = commands.add_parser("measure", help="measure one cell of a plan, or the cells of one job")
+    measure = commands.add_parser(
+        "measure", help="measure one cell of a plan, or the cells of one job"
+    )
     measure.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
     what = measure.add_mutually_exclusive_group(required=True)
     what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
-    what.add_argument("--job", metavar="NAME", help="a job of several cells: measure those without a record")
-    measure.add_argument("--kernels", type=Path, default=BUILD, help="folder of the compiled kernels")
+    what.add_argument(
+        "--job", metavar="NAME", help="a job of several cells: measure those without a record"
+    )
+    measure.add_argument(
+        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+    )
     measure.set_defaults(run=_measure)
 
-    serve = commands.add_parser("serve", help="run the server of a two-node cell (started by measure)")
+    serve = commands.add_parser(
+        "serve", help="run the server of a two-node cell (started by measure)"
+    )
     serve.set_defaults(run=_serve)
 
 

@@ -11,24 +11,48 @@ from peakmark import output
 
 def add(commands: Any) -> None:
     """Declare the commands."""
-    plan = commands.add_parser("plan", help="what would be measured, with what, how long, how much disk")
+    plan = commands.add_parser(
+        "plan", help="what would be measured, with what, how long, how much disk"
+    )
     plan.add_argument(
         "--configfile", "--configfiles", type=Path, nargs="+", default=[], metavar="FILE",
         help="as for snakemake, e.g. config/presets/quick.yaml",
     )  # fmt: skip
     plan.add_argument(
-        "--config", "-C", nargs="*", default=[], metavar="KEY=VALUE", help="as for snakemake, e.g. scale=0.1"
+        "--config",
+        "-C",
+        nargs="*",
+        default=[],
+        metavar="KEY=VALUE",
+        help="as for snakemake, e.g. scale=0.1",
     )
-    plan.add_argument("--write", type=Path, metavar="results/NAME/plan.json", help="write it, to measure cells by hand")
-    plan.add_argument("--slurm", action="store_true", help="for a cluster: also its nodes, node-hours and wall time")
-    plan.add_argument("--partition", help="of the cluster; default: the site file's, else Slurm's default")
+    plan.add_argument(
+        "--write",
+        type=Path,
+        metavar="results/NAME/plan.json",
+        help="write it, to measure cells by hand",
+    )
+    plan.add_argument(
+        "--slurm",
+        action="store_true",
+        help="for a cluster: also its nodes, node-hours and wall time",
+    )
+    plan.add_argument(
+        "--partition", help="of the cluster; default: the site file's, else Slurm's default"
+    )
     plan.add_argument("--cells", action="store_true", help="list every cell, not only the points")
     plan.set_defaults(run=_plan)
 
-    decide = commands.add_parser("decide", help="which rows need more repetitions (what a rule calls)")
+    decide = commands.add_parser(
+        "decide", help="which rows need more repetitions (what a rule calls)"
+    )
     decide.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
-    decide.add_argument("--round", required=True, type=int, help="number of the round that has ended, from 0")
-    decide.add_argument("--output", required=True, type=Path, help="results/<campaign>/repetitions/<round>.json")
+    decide.add_argument(
+        "--round", required=True, type=int, help="number of the round that has ended, from 0"
+    )
+    decide.add_argument(
+        "--output", required=True, type=Path, help="results/<campaign>/repetitions/<round>.json"
+    )
     decide.set_defaults(run=_decide)
 
 
@@ -64,7 +88,9 @@ def _decide(options: argparse.Namespace) -> int:
     folder = options.plan.parent / decisions.FOLDER
     output_path = folder / f"{options.round}.json"
     if options.round < 0 or options.output.absolute() != output_path.absolute():
-        raise ConfigError(f"--output is {str(options.output)!r}: allowed is {output_path}, with --round from 0")
+        raise ConfigError(
+            f"--output is {str(options.output)!r}: allowed is {output_path}, with --round from 0"
+        )
     campaign = Results.read(options.plan.parent)
     earlier = decisions.read(folder / f"{options.round - 1}.json") if options.round else {}
     stored = adaptive.read_records(campaign.directory, campaign.planned, campaign.criteria)

@@ -25,11 +25,15 @@ def add(commands: Any) -> None:
     ):
         command = commands.add_parser(name, help=text)
         also = ", or a bundle" if name == "report" else ""
-        command.add_argument("campaign", type=Path, help=f"folder of the campaign, e.g. results/quick{also}")
+        command.add_argument(
+            "campaign", type=Path, help=f"folder of the campaign, e.g. results/quick{also}"
+        )
         command.set_defaults(run=run)
         if name in ("report", "html"):
             command.add_argument(
-                "--partial", action="store_true", help="also when cells are missing, with the holes marked"
+                "--partial",
+                action="store_true",
+                help="also when cells are missing, with the holes marked",
             )
             command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
             command.add_argument(
@@ -47,12 +51,22 @@ def add(commands: Any) -> None:
         "description. `peakmark report FILE.zip` builds the same PDF from it.",
     )
     bundle.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
-    bundle.add_argument("-o", "--output", type=Path, metavar="FILE.zip", help="default: beside the campaign's folder")
+    bundle.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE.zip",
+        help="default: beside the campaign's folder",
+    )
     bundle.add_argument("--partial", action="store_true", help="also when cells are missing")
     bundle.add_argument(
-        "--license", metavar="NAME", help="of the data: an SPDX identifier such as CC-BY-4.0, or an address"
+        "--license",
+        metavar="NAME",
+        help="of the data: an SPDX identifier such as CC-BY-4.0, or an address",
     )
-    bundle.add_argument("--anonymise", action="store_true", help="without names of hosts and users, and addresses")
+    bundle.add_argument(
+        "--anonymise", action="store_true", help="without names of hosts and users, and addresses"
+    )
     bundle.set_defaults(run=_bundle)
 
 
@@ -100,7 +114,11 @@ def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
         if pdf:
             _print_path(report.build(judged, options.partial, options.output, options.campaign))
         if page:
-            _print_path(webpage.build(judged, options.partial, None if pdf else options.output, options.campaign))
+            _print_path(
+                webpage.build(
+                    judged, options.partial, None if pdf else options.output, options.campaign
+                )
+            )
     return 0
 
 
@@ -127,7 +145,15 @@ def _bundle(options: argparse.Namespace) -> int:
         options.output,
         partial=options.partial,
         licence=options.license,
-        extra=[Extra("sbom.cdx.json", "Software bill of materials", description, bill.encode(), sbom.MEDIA_TYPE)],
+        extra=[
+            Extra(
+                "sbom.cdx.json",
+                "Software bill of materials",
+                description,
+                bill.encode(),
+                sbom.MEDIA_TYPE,
+            )
+        ],
         replace=anonymise.replacer(results) if options.anonymise else None,
     )
     _print_path(path)

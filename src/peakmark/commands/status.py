@@ -29,7 +29,9 @@ def add(commands: Any) -> None:
 def _seconds(text: str) -> float:
     value = float(text)
     if not 1 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed: give seconds from 1 to 86400, such as 10")
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give seconds from 1 to 86400, such as 10"
+        )
     return value
 
 

@@ -33,7 +33,9 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     if error is not None:
         raise ConfigError(schemas.sentence(error))
     completed = _with_defaults(plain, config_schema)
-    completed["tools"] = {name: False if path in NO_TOOL else path for name, path in completed["tools"].items()}
+    completed["tools"] = {
+        name: False if path in NO_TOOL else path for name, path in completed["tools"].items()
+    }
     for key in ("repetitions", "reference_repetitions"):
         repetitions.parse(key, completed[key])
     parse_duration("give_up_after", completed["give_up_after"])
@@ -107,25 +109,35 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     if subsystem != "cpu" and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
     if subsystem == "cpu" and "blocks" in grid:
-        raise ConfigError(f"{where} has blocks: the cpu workloads have no block size, remove the key")
+        raise ConfigError(
+            f"{where} has blocks: the cpu workloads have no block size, remove the key"
+        )
     if "total" in grid:
         parse_total(f"{where}.total", grid["total"])
 
 
-def _check_part(subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> None:
+def _check_part(
+    subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]
+) -> None:
     """The same of a grid, or of a reference beside it, which stands in ``part``."""
     for workload in part.get("workloads", []):
         if workload not in WORKLOADS[subsystem]:
             allowed = ", ".join(WORKLOADS[subsystem])
-            raise ConfigError(f"{place}.workloads has {workload!r}: allowed for {subsystem} are {allowed}")
+            raise ConfigError(
+                f"{place}.workloads has {workload!r}: allowed for {subsystem} are {allowed}"
+            )
     pattern, allowed = SUBSYSTEMS[subsystem].allowed
     for variant in part.get("variants", []):
         if not re.fullmatch(pattern, variant):
-            raise ConfigError(f"{place}.variants has {variant!r}: allowed for {subsystem} are {allowed}")
+            raise ConfigError(
+                f"{place}.variants has {variant!r}: allowed for {subsystem} are {allowed}"
+            )
     for key in ("blocks", "pool", "size"):
         values = part.get(key, [])
         for value in values if isinstance(values, list) else [values]:
-            if value == AUTO and (key == "pool" or (key == "blocks" and _may_choose(subsystem, grid, part))):
+            if value == AUTO and (
+                key == "pool" or (key == "blocks" and _may_choose(subsystem, grid, part))
+            ):
                 continue
             if value == AUTO and key == "blocks":
                 raise ConfigError(
@@ -139,7 +151,9 @@ def _check_part(subsystem: str, place: str, grid: Mapping[str, Any], part: Mappi
     repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
     word = next((asked for asked in part.get("concurrency", []) if isinstance(asked, str)), None)
     if word and not SUBSYSTEMS[subsystem].pinned:
-        raise ConfigError(f"{place}.concurrency has {word!r}: words are for cpu and memory, give a number here")
+        raise ConfigError(
+            f"{place}.concurrency has {word!r}: words are for cpu and memory, give a number here"
+        )
 
 
 def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
@@ -163,15 +177,21 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     """Errors: ConfigError for a key or a tool that would be without effect."""
     for key, subsystems in ONLY_OF.items():
         if key in grid and subsystem not in subsystems:
-            raise ConfigError(f"{where}.{key} is of no use: {key} belongs to {listed(subsystems)}, remove it")
+            raise ConfigError(
+                f"{where}.{key} is of no use: {key} belongs to {listed(subsystems)}, remove it"
+            )
     tools_of = references()
     fitting = [
-        name for name, tool in tools_of.items() if any(coverage.subsystem == subsystem for coverage in tool.rows)
+        name
+        for name, tool in tools_of.items()
+        if any(coverage.subsystem == subsystem for coverage in tool.rows)
     ]
     heeded = dict.fromkeys(key for tool in tools_of.values() for key in tool.options)
     for name, narrow in grid.get("references", {}).items():
         if name not in fitting:
-            raise ConfigError(f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}")
+            raise ConfigError(
+                f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}"
+            )
         for key in heeded:
             if key in narrow and key not in tools_of[name].options:
                 tools = [other for other, tool in tools_of.items() if key in tool.options]

@@ -34,7 +34,9 @@ class Drawing:
 
     def takes(self, workload: str, variant: str) -> bool:
         """Whether rows of this workload and variant are drawn."""
-        return (not self.workloads or workload in self.workloads) and (not self.variants or variant in self.variants)
+        return (not self.workloads or workload in self.workloads) and (
+            not self.variants or variant in self.variants
+        )
 
 
 def _usual(named: Table) -> set[str]:
@@ -66,6 +68,8 @@ def read(where: str, entries: Sequence[Mapping[str, Any]]) -> tuple[Drawing, ...
                 "kind together and bars show the others too"
             )
         if figure.name in (*RESERVED, *(other.name for other in figures), *_usual(figure.table)):
-            raise ConfigError(f"{where}: two figures are called {figure.name!r}: give this one a name of its own")
+            raise ConfigError(
+                f"{where}: two figures are called {figure.name!r}: give this one a name of its own"
+            )
         figures.append(figure)
     return tuple(figures)

@@ -19,7 +19,15 @@ from peakmark.formatting import listed
 FOLDER = "inputs"
 INDEX = f"{FOLDER}/inputs.json"
 KEYS = ("logo", "tables", "published", "text", "bibliography")
-TEXTS = ("introduction", "design", "discussion", "improvements", "conclusion", "contributions", "acknowledgements")
+TEXTS = (
+    "introduction",
+    "design",
+    "discussion",
+    "improvements",
+    "conclusion",
+    "contributions",
+    "acknowledgements",
+)
 """Chapters of ``report.text``, in their order."""
 KINDS = {"text": (".md", ".typ"), "bibliography": (".bib", ".yml", ".yaml")}
 
@@ -36,9 +44,9 @@ def check_logo(name: str | None) -> Path | None:
     path = Path(name)
     try:
         kind = LOGOS[path.suffix.lower()]
-        whole = path.is_file() and files.read_bytes(path, LARGEST)[:1024].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(
-            kind
-        )
+        whole = path.is_file() and files.read_bytes(path, LARGEST)[:1024].lstrip(
+            b"\xef\xbb\xbf \r\n\t"
+        ).startswith(kind)
     except (KeyError, OSError, ValueError):
         whole = False
     if not whole:
@@ -51,7 +59,11 @@ def check_logo(name: str | None) -> Path | None:
 def check_text(key: str, name: Any) -> Path:
     """The file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError when it is none that can be read."""
     path, kinds = Path(str(name)), KINDS[key.partition(".")[0]]
-    why = "of no kind that a report takes" if path.suffix.lower() not in kinds else "not a file that exists here"
+    why = (
+        "of no kind that a report takes"
+        if path.suffix.lower() not in kinds
+        else "not a file that exists here"
+    )
     if path.suffix.lower() in kinds and path.is_file():
         try:
             files.read_bytes(path, LARGEST).decode()
@@ -72,7 +84,13 @@ def check_texts(section: Mapping[str, Any]) -> None:
 
 def _values(value: Any) -> list[Any]:
     """What a key names: one file, a list of them, or some by name."""
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return (
+        list(value.values())
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list)
+        else [value]
+    )
 
 
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -87,7 +105,9 @@ def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         suffix = {"tables": ".yaml", "published": ".csv"}.get(key, Path(value).suffix.lower())
         copies = places.setdefault(key, {})
         # The stem stays, as it is the name of published results; a folder keeps two of one name apart.
-        copies[value] = f"{FOLDER}/{key}/{len(copies)}/{Path(value).name.removesuffix(suffix)}{suffix}"
+        copies[value] = (
+            f"{FOLDER}/{key}/{len(copies)}/{Path(value).name.removesuffix(suffix)}{suffix}"
+        )
     return places
 
 
@@ -100,16 +120,22 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
     for key, copies in index(section).items():
         for value, name in copies.items():
             source = sources[key, value][1]
-            path = {"tables": layouts.path_of, "published": published.path_of}.get(key, Path)(source)
+            path = {"tables": layouts.path_of, "published": published.path_of}.get(key, Path)(
+                source
+            )
             if not path.is_file():
-                raise ConfigError(f"report.{key} names {value!r}, which is not here: put it back, or change the key")
+                raise ConfigError(
+                    f"report.{key} names {value!r}, which is not here: put it back, or change the key"
+                )
             copied.append((name, path))
     return copied
 
 
 def _is_inside(directory: Path, name: str) -> bool:
     """Whether a copy lies below ``inputs/``, also behind links. Errors: ValueError for a null byte."""
-    return Path(os.path.realpath(directory / name)).is_relative_to(os.path.realpath(directory / FOLDER))
+    return Path(os.path.realpath(directory / name)).is_relative_to(
+        os.path.realpath(directory / FOLDER)
+    )
 
 
 def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,13 +148,20 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
         return dict(section)
     try:
         known: dict[str, dict[str, str]] = files.read_json(path)
-        places = {key: {value: str(name) for value, name in copies.items()} for key, copies in known.items()}
+        places = {
+            key: {value: str(name) for value, name in copies.items()}
+            for key, copies in known.items()
+        }
         names_of = [name for copies in places.values() for name in copies.values()]
         outside = [name for name in names_of if not _is_inside(directory, name)]
     except (OSError, ValueError, AttributeError) as error:
-        raise RecordError(f"{path} is damaged ({error}): get the bundle again from where it came from") from error
+        raise RecordError(
+            f"{path} is damaged ({error}): get the bundle again from where it came from"
+        ) from error
     if outside:
-        raise RecordError(f"{path} names {outside[0]!r}, which is not below {FOLDER}/: this is no bundle of peakmark")
+        raise RecordError(
+            f"{path} names {outside[0]!r}, which is not below {FOLDER}/: this is no bundle of peakmark"
+        )
 
     def copy(key: str, value: Any) -> Any:
         name = places.get(key, {}).get(str(value))
@@ -140,5 +173,7 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, dict):
             changed[key] = {name: copy(key, item) for name, item in value.items()}
         else:
-            changed[key] = [copy(key, item) for item in value] if isinstance(value, list) else copy(key, value)
+            changed[key] = (
+                [copy(key, item) for item in value] if isinstance(value, list) else copy(key, value)
+            )
     return changed

@@ -77,7 +77,9 @@ class LayoutTable:
 
     def takes(self, workload: str, variant: str) -> bool:
         """Whether rows of this workload and variant are shown."""
-        return (not self.workloads or workload in self.workloads) and (not self.variants or variant in self.variants)
+        return (not self.workloads or workload in self.workloads) and (
+            not self.variants or variant in self.variants
+        )
 
     def names(self, workload: str, concurrency: int, block: int | None) -> dict[str, str]:
         """What {workload}, {concurrency} and {block} stand for in one row."""
@@ -103,7 +105,11 @@ class Layout:
 
     def called(self, table: Table) -> Table:
         """The table with programs and unit as this layout prints them, so that notes and figures say the same names."""
-        mine = [layout_table for layout_table in self.layout_tables if layout_table.table.name == table.name]
+        mine = [
+            layout_table
+            for layout_table in self.layout_tables
+            if layout_table.table.name == table.name
+        ]
         factors = {layout_table.factor for layout_table in mine}
         factor = factors.pop() if len(factors) == 1 else table.factor
         return replace(
@@ -111,13 +117,21 @@ class Layout:
             own=_called(table.own, mine),
             references=tuple(_called(series, mine) for series in table.references),
             factor=factor,
-            shown=table.shown if factor == table.factor else _SHOWN.get((table.unit, factor), table.shown),
+            shown=table.shown
+            if factor == table.factor
+            else _SHOWN.get((table.unit, factor), table.shown),
         )
 
     def layout_table_of(self, table: Table, workload: str, variant: str) -> LayoutTable | None:
         """The first printed table that shows rows of this workload and variant."""
-        mine = (layout_table for layout_table in self.layout_tables if layout_table.table.name == table.name)
-        return next((layout_table for layout_table in mine if layout_table.takes(workload, variant)), None)
+        mine = (
+            layout_table
+            for layout_table in self.layout_tables
+            if layout_table.table.name == table.name
+        )
+        return next(
+            (layout_table for layout_table in mine if layout_table.takes(workload, variant)), None
+        )
 
     def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
         """Where rows of this workload and variant stand in the layout's order; those it does not show come last."""
@@ -139,7 +153,11 @@ def name_in(layout_table: LayoutTable, instrument: str) -> str:
     """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``, or a heading that is the program's name; empty without either."""
     for column in layout_table.columns:
         name, measured, _ = column.heading.partition(" Measured ")
-        if column.instrument == instrument and column.value == "measured" and (measured or name == instrument):
+        if (
+            column.instrument == instrument
+            and column.value == "measured"
+            and (measured or name == instrument)
+        ):
             return name
     return ""
 
@@ -170,7 +188,9 @@ def load(name: str) -> Layout:
     """
     path = path_of(name)
     if not path.is_file():
-        raise ConfigError(f"report.tables is {name!r}: allowed are {', '.join(names())}, or the path of a YAML file")
+        raise ConfigError(
+            f"report.tables is {name!r}: allowed are {', '.join(names())}, or the path of a YAML file"
+        )
     return _load(path)
 
 
@@ -180,21 +200,30 @@ def _load(path: Path) -> Layout:
     wrong = problem(data, "layout")
     if wrong is not None:
         raise ConfigError(f"layout {path}: {sentence(wrong)}")
-    pairs = {subsystem: _pairs(path, subsystem, named) for subsystem, named in data.get("compare", {}).items()}
+    pairs = {
+        subsystem: _pairs(path, subsystem, named)
+        for subsystem, named in data.get("compare", {}).items()
+    }
     layout_tables = tuple(_layout_table(path, entry, pairs) for entry in data["tables"])
     called = [layout_table.name for layout_table in layout_tables]
     twice = next((label for label in called if called.count(label) > 1), None)
     if twice is not None:
-        raise ConfigError(f"layout {path}: two tables are called {twice!r}: give each a name of its own")
+        raise ConfigError(
+            f"layout {path}: two tables are called {twice!r}: give each a name of its own"
+        )
     figures = drawings.read(f"layout {path}", data.get("figures", ()))
     return Layout(str(data["name"]), layout_tables, figures, narrow=data.get("fits") == "column")
 
 
-def _pairs(path: Path, subsystem: str, named: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(
+    path: Path, subsystem: str, named: Sequence[Sequence[str]]
+) -> tuple[tuple[str, str], ...]:
     for workload in (workload for pair in named for workload in pair):
         if workload not in WORKLOADS[subsystem]:
             allowed = ", ".join(WORKLOADS[subsystem])
-            raise ConfigError(f"layout {path}: compare.{subsystem} names {workload!r}: allowed are {allowed}")
+            raise ConfigError(
+                f"layout {path}: compare.{subsystem} names {workload!r}: allowed are {allowed}"
+            )
     return tuple((first, second) for first, second in named)
 
 
@@ -203,7 +232,10 @@ def _layout_table(
 ) -> LayoutTable:
     table = BY_NAME[entry["of"]]
     labels = {
-        (label["workload"], parse_size(label["block"])): (label.get("as_workload"), label.get("as_block"))
+        (label["workload"], parse_size(label["block"])): (
+            label.get("as_workload"),
+            label.get("as_block"),
+        )
         for label in entry.get("labels", ())
     }
     order: Sequence[str] = entry.get("order", ORDER)
@@ -229,13 +261,21 @@ def _column(path: Path, layout_table: str, table: Table, entry: Mapping[str, Any
     instrument = entry.get("of", KERNELS[table.subsystem])
     known = [series.instrument for series in table.series]
     if instrument not in known:
-        raise ConfigError(f"{where} is of {instrument!r}: allowed for {table.name} are {', '.join(known)}")
+        raise ConfigError(
+            f"{where} is of {instrument!r}: allowed for {table.name} are {', '.join(known)}"
+        )
     try:
         if "text" in entry:
             entry["text"].format(workload="", concurrency="", block="")
         if "formula" in entry:
             evaluate(entry["formula"], {"measured": 1.0, "theoretical": 1.0})
-    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:  # {block.size}, {block[a]}
+    except (
+        KeyError,
+        IndexError,
+        ValueError,
+        AttributeError,
+        TypeError,
+    ) as error:  # {block.size}, {block[a]}
         raise ConfigError(
             f"{where} has the text {entry['text']!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
         ) from error

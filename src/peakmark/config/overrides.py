@@ -57,7 +57,9 @@ def pairs(settings: Iterable[str]) -> dict[str, Any]:
     for word in settings:
         key, equals, text = word.partition("=")
         if not equals or not re.fullmatch(r"[a-zA-Z_][\w-]*\w", key):
-            raise ConfigError(f"--config has {word!r}: allowed is KEY=VALUE, such as scale=0.1 or disk=[]")
+            raise ConfigError(
+                f"--config has {word!r}: allowed is KEY=VALUE, such as scale=0.1 or disk=[]"
+            )
         mappings.append({key: _value(text.strip("'\""), f"--config {key}")})
     return merged(mappings)
 
@@ -70,7 +72,9 @@ def _value(text: str, where: str) -> Any:
         except ValueError:
             continue
     value = yamlfile.parse(text, where) if text.lstrip().startswith(("[", "{")) else text
-    return {"": None, "null": None, "True": True, "true": True, "False": False, "false": False}.get(text, value)
+    return {"": None, "null": None, "True": True, "true": True, "False": False, "false": False}.get(
+        text, value
+    )
 
 
 def check_command_line(argv: Sequence[str]) -> None:

@@ -20,7 +20,9 @@ class Author:
 def authors(report: Mapping[str, Any]) -> list[Author]:
     """Those of ``report.authors``, else the one that ``report.author`` names."""
     listed = [
-        Author(str(entry["name"]), str(entry.get("affiliation") or ""), str(entry.get("orcid") or ""))
+        Author(
+            str(entry["name"]), str(entry.get("affiliation") or ""), str(entry.get("orcid") or "")
+        )
         for entry in report.get("authors") or ()
     ]
     alone = str(report.get("author") or "")
@@ -30,5 +32,10 @@ def authors(report: Mapping[str, Any]) -> list[Author]:
 def line(report: Mapping[str, Any]) -> str:
     """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of those who share it."""
     groups = groupby(authors(report), key=lambda person: person.affiliation)
-    parts = [(", ".join(person.name for person in persons), affiliation) for affiliation, persons in groups]
-    return ", ".join(names + (f" ({affiliation})" if affiliation else "") for names, affiliation in parts)
+    parts = [
+        (", ".join(person.name for person in persons), affiliation)
+        for affiliation, persons in groups
+    ]
+    return ", ".join(
+        names + (f" ({affiliation})" if affiliation else "") for names, affiliation in parts
+    )

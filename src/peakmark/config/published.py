@@ -46,10 +46,22 @@ PublishedKey = tuple[str, str, int | None, int, str]
 """(table, workload, block in bytes, concurrency, instrument) of a published value."""
 
 UNITS = {
-    **{f"{prefix}B/s": (factor, "B/s") for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))},
-    **{f"{prefix}bit/s": (factor, "bit/s") for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
-    **{f"{prefix}op/s": (factor, "op/s") for prefix, factor in (("M", 1e6), ("G", 1e9), ("T", 1e12))},
-    **{name: (factor, "s") for name, factor in (("ms", 1e-3), ("us", 1e-6), ("\u00b5s", 1e-6), ("ns", 1e-9))},
+    **{
+        f"{prefix}B/s": (factor, "B/s")
+        for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+    },
+    **{
+        f"{prefix}bit/s": (factor, "bit/s")
+        for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))
+    },
+    **{
+        f"{prefix}op/s": (factor, "op/s")
+        for prefix, factor in (("M", 1e6), ("G", 1e9), ("T", 1e12))
+    },
+    **{
+        name: (factor, "s")
+        for name, factor in (("ms", 1e-3), ("us", 1e-6), ("\u00b5s", 1e-6), ("ns", 1e-9))
+    },
 }
 """Units in which values may be written -> (factor, SI unit); decimal prefixes."""
 
@@ -88,7 +100,11 @@ class Entry:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader must know of it: its note, and that it was converted."""
-        doubled = "copied bytes are counted once there: doubled here" if self.like_here != self.value else ""
+        doubled = (
+            "copied bytes are counted once there: doubled here"
+            if self.like_here != self.value
+            else ""
+        )
         return tuple(filter(None, (self.note, doubled)))
 
     @property
@@ -123,7 +139,8 @@ class Published:
             kind = "run" if entry.run.isdecimal() else entry.run
             by_key.setdefault(entry.key, {}).setdefault(kind, []).append(entry.like_here)
         return {
-            key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds) for key, kinds in by_key.items()
+            key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds)
+            for key, kinds in by_key.items()
         }
 
     @cached_property
@@ -145,7 +162,9 @@ class Published:
         return median(self.runs[key]) if key in self.runs else None
 
 
-def beside(table: str, workload: str, block: int | None, concurrency: int, instrument: str) -> PublishedKey:
+def beside(
+    table: str, workload: str, block: int | None, concurrency: int, instrument: str
+) -> PublishedKey:
     """The key of the values that stand beside a row."""
     workload, block = stands_for(workload.removeprefix("LAT-"), block)
     return table, workload, rounded(block), concurrency, instrument
@@ -177,7 +196,9 @@ def load(name: str) -> Published:
     path = path_of(name)
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.csv")))
-        raise ConfigError(f"there are no published results {name!r}: allowed are {known}, or the path of a CSV file")
+        raise ConfigError(
+            f"there are no published results {name!r}: allowed are {known}, or the path of a CSV file"
+        )
     return _load(path)
 
 
@@ -199,7 +220,9 @@ def _load(path: Path) -> Published:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read: byte {error.start + 1} is no UTF-8") from error
     except (OSError, csv.Error) as error:
-        raise ConfigError(f"{path} cannot be read as CSV: {getattr(error, 'strerror', None) or error}") from error
+        raise ConfigError(
+            f"{path} cannot be read as CSV: {getattr(error, 'strerror', None) or error}"
+        ) from error
     return Published(path.stem, entries)
 
 
@@ -215,7 +238,9 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
     if None in line.values() or None in line:
         raise ConfigError(f"{where} does not have {len(line.keys() - {None})} fields")
     if line["table"] not in BY_NAME:
-        raise ConfigError(f"{where}, column table is {line['table']!r}: allowed are {', '.join(BY_NAME)}")
+        raise ConfigError(
+            f"{where}, column table is {line['table']!r}: allowed are {', '.join(BY_NAME)}"
+        )
     table = BY_NAME[line["table"]]
     workloads = WORKLOADS[table.subsystem]
     if line["workload"] not in workloads:
@@ -227,18 +252,27 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
     value = _number(where, "value", text, float) * factor
     too_far = value != 0 and not files.SMALLEST_NUMBER <= abs(value) <= files.LARGEST_NUMBER
     if too_far or math.isnan(value) or (line["metric"] == table.metric and value <= 0):
-        raise ConfigError(f"{where}, column value is {line['value']!r}: allowed are numbers above 0")
+        raise ConfigError(
+            f"{where}, column value is {line['value']!r}: allowed are numbers above 0"
+        )
     if line["metric"] == table.metric and unit != table.unit:
         others = ", ".join(name for name, (_, unit) in UNITS.items() if unit == table.unit)
         raise ConfigError(
             f"{where}, column unit is {line['unit']!r}: allowed for {table.name} is {table.unit}"
             + (f", or {others}" if others else "")
         )
-    if line["metric"] == table.metric and line["run"] not in _SUMMARIES and not line["run"].isdecimal():
+    if (
+        line["metric"] == table.metric
+        and line["run"] not in _SUMMARIES
+        and not line["run"].isdecimal()
+    ):
         raise ConfigError(
             f"{where}, column run is {line['run']!r}: allowed is the number of a run, mean, final, or nothing"
         )
-    plain = {key: line[key] for key in ("source", "hardware", "table", "workload", "metric", "run", "note")}
+    plain = {
+        key: line[key]
+        for key in ("source", "hardware", "table", "workload", "metric", "run", "note")
+    }
     return Entry(
         **plain,
         concurrency=_number(where, "concurrency", line["concurrency"], _count),
@@ -256,7 +290,9 @@ def _definition(where: str, text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, _, word = (piece.strip() for piece in part.partition("="))
         if word not in DEFINITIONS.get(name, ()):
-            allowed = ", ".join(f"{name}={'|'.join(values)}" for name, values in DEFINITIONS.items())
+            allowed = ", ".join(
+                f"{name}={'|'.join(values)}" for name, values in DEFINITIONS.items()
+            )
             raise ConfigError(f"{where}, column {DEFINITION} has {part!r}: allowed are {allowed}")
         definition[name] = word
     return definition

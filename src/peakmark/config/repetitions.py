@@ -44,7 +44,9 @@ def parse(where: str, value: Any) -> Criterion | None:
     if not isinstance(value, Mapping):
         return None
     if value["max"] <= value["min"]:
-        raise ConfigError(f"{where}.max is {value['max']}: allowed is more than {where}.min, which is {value['min']}")
+        raise ConfigError(
+            f"{where}.max is {value['max']}: allowed is more than {where}.min, which is {value['min']}"
+        )
     within = value.get("within")
     return Criterion(
         value["min"],

@@ -17,7 +17,9 @@ from peakmark.schemas import validate
 MANAGED = {
     **{"mem": "memory_factor", "mem-per-cpu": "memory_factor", "time": "runtime_factor"},
     **{name: name for name in ("partition", "account", "qos", "constraint")},
-    **dict.fromkeys(("job-name", "output", "comment", "parsable", "nodes", "nodelist", "dependency"), ""),
+    **dict.fromkeys(
+        ("job-name", "output", "comment", "parsable", "nodes", "nodelist", "dependency"), ""
+    ),
     **dict.fromkeys(("ntasks", "ntasks-per-node", "cpus-per-task"), ""),
 }
 """Options of sbatch that peakmark sets for each job -> the key of the section slurm instead."""
@@ -25,8 +27,22 @@ MANAGED = {
 _DECIDED = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further ones that would change which cell runs, where, or how many at a time."""
 _LETTERS = {
-    **{"A": "account", "C": "constraint", "D": "chdir", "F": "nodefile", "J": "job-name", "M": "clusters"},
-    **{"N": "nodes", "a": "array", "c": "cpus-per-task", "d": "dependency", "n": "ntasks", "o": "output"},
+    **{
+        "A": "account",
+        "C": "constraint",
+        "D": "chdir",
+        "F": "nodefile",
+        "J": "job-name",
+        "M": "clusters",
+    },
+    **{
+        "N": "nodes",
+        "a": "array",
+        "c": "cpus-per-task",
+        "d": "dependency",
+        "n": "ntasks",
+        "o": "output",
+    },
     **{"p": "partition", "q": "qos", "t": "time", "w": "nodelist"},
 }
 """One letter -> the same option in full."""
@@ -44,7 +60,10 @@ def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
     for part in map(_read, _paths(files)):
         if result:
             part = {**part, "name": f"{result['name']} and {part['name']}"}  # noqa: PLW2901
-            part["nodes"] = [*(part.get("nodes") or ()), *(result.get("nodes") or ())]  # the first match counts
+            part["nodes"] = [
+                *(part.get("nodes") or ()),
+                *(result.get("nodes") or ()),
+            ]  # the first match counts
         _lay_over(result, part)
     if formula_set is not None:
         result["formula_set"] = formula_set
@@ -68,7 +87,11 @@ def conflicts(files: Files) -> list[str]:
     sentences: list[str] = []
     result: dict[str, Any] = {}
     for path in _paths(files):
-        part = {key: value for key, value in _read(path).items() if key not in ("name", "description", "nodes")}
+        part = {
+            key: value
+            for key, value in _read(path).items()
+            if key not in ("name", "description", "nodes")
+        }
         sentences += [
             f"site file {path} says {later}, an earlier one {earlier}: the later counts"
             for later, earlier in _lay_over(result, part)
@@ -87,7 +110,9 @@ def _read(path: str) -> dict[str, Any]:
     return site
 
 
-def _lay_over(base: dict[str, Any], extra: Mapping[str, Any], place: str = "") -> list[tuple[str, str]]:
+def _lay_over(
+    base: dict[str, Any], extra: Mapping[str, Any], place: str = ""
+) -> list[tuple[str, str]]:
     """``extra`` over ``base``, mappings key by key; where both say where values are from, both are named. Returns what is
     said otherwise in ``extra``, and what was said before.
     """
@@ -110,7 +135,11 @@ def _lay_over(base: dict[str, Any], extra: Mapping[str, Any], place: str = "") -
 def _of_both(*lists: Sequence[Mapping[str, Any]]) -> list[str]:
     """``disk throughput RS``: what lists of formulas have in common."""
     rows = (
-        {f"{entry['subsystem']} {entry['metric']} {workload}" for entry in entries for workload in entry["workloads"]}
+        {
+            f"{entry['subsystem']} {entry['metric']} {workload}"
+            for entry in entries
+            for workload in entry["workloads"]
+        }
         for entries in lists
     )
     return sorted(set.intersection(*rows))
@@ -122,7 +151,9 @@ def _check_extra(path: str | Path, extra: str) -> None:
         if name := _option(word):
             instead = MANAGED.get(name)
             how = f"set slurm.{instead} instead" if instead else "peakmark chooses it for each job"
-            raise ConfigError(f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}")
+            raise ConfigError(
+                f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}"
+            )
 
 
 def _option(word: str) -> str | None:
@@ -131,18 +162,30 @@ def _option(word: str) -> str | None:
         return _LETTERS.get(word[1:2])
     short = word[2:].partition("=")[0]
     options = (*MANAGED, *_DECIDED)
-    return short if short in options else next((name for name in options if short and name.startswith(short)), None)
+    return (
+        short
+        if short in options
+        else next((name for name in options if short and name.startswith(short)), None)
+    )
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
     """The site's values for one host: the first entry of ``nodes`` whose pattern matches lies over the rest."""
     merged = {key: value for key, value in site.items() if key != "nodes"}
     entries = site.get("nodes") or () if host is not None else ()
-    its_own: Mapping[str, Any] = next((entry for entry in entries if fnmatchcase(str(host), entry["match"])), {})
-    return merged | {part: {**(merged.get(part) or {}), **its_own[part]} for part in SUBSYSTEMS if part in its_own}
+    its_own: Mapping[str, Any] = next(
+        (entry for entry in entries if fnmatchcase(str(host), entry["match"])), {}
+    )
+    return merged | {
+        part: {**(merged.get(part) or {}), **its_own[part]}
+        for part in SUBSYSTEMS
+        if part in its_own
+    }
 
 
-def formula_names(entry: Mapping[str, Any], concurrency: int, block: int | None) -> dict[str, float]:
+def formula_names(
+    entry: Mapping[str, Any], concurrency: int, block: int | None
+) -> dict[str, float]:
     """The names a formula may use: those of its ``where`` and the row's concurrency and block (bytes)."""
     names = {str(name): float(value) for name, value in (entry.get("where") or {}).items()}
     names["concurrency"] = float(concurrency)

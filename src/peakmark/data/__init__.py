@@ -26,7 +26,11 @@ def text(name: str) -> str:
 @cache
 def table(name: str) -> tuple[dict[str, str], ...]:
     """Lines of ``<name>.csv`` as dictionaries; lines that begin with # are comments."""
-    lines = [line for line in text(f"{name}.csv").splitlines() if line.strip() and not line.startswith("#")]
+    lines = [
+        line
+        for line in text(f"{name}.csv").splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
     return tuple(csv.DictReader(lines))
 
 
@@ -41,7 +45,11 @@ def _within(number: int | None, bounds: str) -> bool:
 
 
 def microarchitecture(
-    vendor: str | None, family: int | None, model: int | None, stepping: int | None, model_name: str | None
+    vendor: str | None,
+    family: int | None,
+    model: int | None,
+    stepping: int | None,
+    model_name: str | None,
 ) -> str | None:
     """Name of the core's design, as in operations.csv, or None for a processor that is not in the table.
 
@@ -55,7 +63,10 @@ def microarchitecture(
             and _within(family, line["family"])
             and _within(model, line["model"])
             and _within(stepping, line["stepping"])
-            and (not line["model_name"] or re.search(line["model_name"], model_name or "", re.IGNORECASE))
+            and (
+                not line["model_name"]
+                or re.search(line["model_name"], model_name or "", re.IGNORECASE)
+            )
         ):
             return line["microarchitecture"]
     return None

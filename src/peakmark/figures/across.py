@@ -19,7 +19,9 @@ from peakmark.judging.row import Row
 MAX_TICKS = 6  # labels beside each other below one panel
 SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic
 
-_SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")  # the end of a size, with or without a space before its unit
+_SIZE = re.compile(
+    r"(\d) ?([A-Za-z]+)$"
+)  # the end of a size, with or without a space before its unit
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class Across:
         margin = 2 ** max(0.35, octaves(places) / 10)
         axis.set_xscale("log", base=2)
         axis.set_xlim(places[0] / margin, places[-1] * margin * 2**room)
-        names = {self.place(row): LabelFormatter.of(row).block(row) if self.block else "" for row in rows}
+        names = {
+            self.place(row): LabelFormatter.of(row).block(row) if self.block else "" for row in rows
+        }
         axis.set_xticks(places, tick_labels(places, names))
         axis.xaxis.set_minor_locator(NullLocator())
 
@@ -94,9 +98,16 @@ def octaves(places: Sequence[int]) -> float:
 
 def heights(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
     """All values of rows that points stand for, and their limits, in the table's unit."""
-    values = [value * row.table.factor for row in rows for series in row.series.values() for value in series.values]
+    values = [
+        value * row.table.factor
+        for row in rows
+        for series in row.series.values()
+        for value in series.values
+    ]
     values += [value * row.table.factor for row in rows for value in row.published.values()]
-    return values, [row.limit.value * row.table.factor for row in rows if row.limit.value is not None]
+    return values, [
+        row.limit.value * row.table.factor for row in rows if row.limit.value is not None
+    ]
 
 
 def scale_values(axis: Axes, logarithmic: bool, mark: str) -> None:

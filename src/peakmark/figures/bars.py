@@ -58,7 +58,13 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
     for rank, series in enumerate(table.references, 1):
         if any(_reference(drawing, row, series.instrument) is not None for row in rows):
             handles.append(style.entry(style.look(rank), series.heading, linestyle="none"))
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, handlelength=1.4)
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=len(handles),
+        frameon=False,
+        handlelength=1.4,
+    )
     return figure
 
 
@@ -80,7 +86,9 @@ def _panels(rows: Sequence[Row]) -> list[tuple[str, list[_Group]]]:
 def _top(drawing: Drawing, rows: Sequence[Row]) -> float:
     """The upper end of the vertical axis, the same in all panels; what lies beyond is drawn at it."""
     own = [value_of(drawing, row, row.measured) or 0.0 for row in rows]
-    every = [value_of(drawing, row, series) or 0.0 for row in rows for series in row.series.values()]
+    every = [
+        value_of(drawing, row, series) or 0.0 for row in rows for series in row.series.values()
+    ]
     if drawing.value == "efficiency":
         return max(105.0, 1.08 * max(own), min(FARTHEST, 1.08 * max(every)))
     return 1.12 * (max(own) if drawing.value == "deviation" else max(every))
@@ -91,7 +99,11 @@ def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
     if drawing.kind != "bars" or drawing.value == "deviation" or not rows:
         return False
     top = _top(drawing, rows)
-    return any((value_of(drawing, row, series) or 0.0) > top for row in rows for series in row.series.values())
+    return any(
+        (value_of(drawing, row, series) or 0.0) > top
+        for row in rows
+        for series in row.series.values()
+    )
 
 
 def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, mark: str) -> None:

@@ -44,7 +44,13 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
         across.scale_values(axis, logarithmic, mark)
     if len(names) > 1:
         handles = [style.entry(style.line(place), name) for place, name in enumerate(names)]
-        figure.legend(handles=handles, loc="outside upper left", ncols=len(names), frameon=False, handlelength=2.2)
+        figure.legend(
+            handles=handles,
+            loc="outside upper left",
+            ncols=len(names),
+            frameon=False,
+            handlelength=2.2,
+        )
     return figure
 
 
@@ -52,7 +58,11 @@ def workload(row: Row) -> str:
     """Its name, with the variant and the node where there are several of them."""
     variant = row.key.variant if row.table.subsystem == "memory" else ""
     node = row.key.node if row.key.node != "any" else ""
-    return ", ".join(filter(None, (LabelFormatter.of(row).workload(row), "" if variant == "pool" else variant, node)))
+    return ", ".join(
+        filter(
+            None, (LabelFormatter.of(row).workload(row), "" if variant == "pool" else variant, node)
+        )
+    )
 
 
 def _panels(rows: Sequence[Row], horizontal: Across) -> Mapping[str, list[Row]]:
@@ -81,7 +91,9 @@ def _is_wide(drawing: Drawing, rows: Sequence[Row]) -> bool:
     return bool(values) and max(values) > across.SPAN * min(values)
 
 
-def _panel(axis: Axes, drawing: Drawing, rows: Sequence[Row], names: Sequence[str], horizontal: Across) -> None:
+def _panel(
+    axis: Axes, drawing: Drawing, rows: Sequence[Row], names: Sequence[str], horizontal: Across
+) -> None:
     for rank, name in enumerate(names):
         mine = horizontal.ordered(row for row in rows if workload(row) == name)
         if mine:
@@ -97,7 +109,15 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
     look = style.line(rank)
     places = [horizontal.place(row) * 2 ** (APART * (rank - 1)) for row in rows]
     values = [value_of(drawing, row, row.measured) or 0.0 for row in rows]
-    axis.plot(places, values, color=look.colour, linewidth=1.1, zorder=3, marker=look.marker, markersize=3.2)
+    axis.plot(
+        places,
+        values,
+        color=look.colour,
+        linewidth=1.1,
+        zorder=3,
+        marker=look.marker,
+        markersize=3.2,
+    )
     if drawing.value != "measured":
         return
     points = [
@@ -111,11 +131,15 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
 
 def _limits(axis: Axes, rows: Sequence[Row], names: Sequence[str], horizontal: Across) -> None:
     """The limits dashed: one line where all rows have the same, else each in the colour of its workload."""
-    known = [(row, row.limit.value * row.table.factor) for row in rows if row.limit.value is not None]
+    known = [
+        (row, row.limit.value * row.table.factor) for row in rows if row.limit.value is not None
+    ]
     if len({round(value, 9) for _, value in known}) == 1:
         style.limit_line(axis, known[0][1])
         return
     for rank, name in enumerate(names):
-        line = sorted((horizontal.place(row), value) for row, value in known if workload(row) == name)
+        line = sorted(
+            (horizontal.place(row), value) for row, value in known if workload(row) == name
+        )
         axis.plot([x for x, _ in line], [y for _, y in line], color=style.line(rank).colour, linewidth=0.8,
                   dashes=(5, 2), marker="_", markersize=6, zorder=1)  # fmt: skip

@@ -32,14 +32,19 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     """Every node in the row that speaks for each resource; None where nothing was measured."""
     groups = {name: verdict.headline_group(rows, name) for name in verdict.planned(rows)}
     lines = [
-        (f"{SUBSYSTEMS[name].title}\n{LabelFormatter.of(group.middle).point_on_all(group.middle)}", group)
+        (
+            f"{SUBSYSTEMS[name].title}\n{LabelFormatter.of(group.middle).point_on_all(group.middle)}",
+            group,
+        )
         for name, group in groups.items()
         if group is not None
     ]
     return _figure(lines, WIDTH, True, mark, slow(rows))
 
 
-def plot(table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozenset()) -> Figure | None:
+def plot(
+    table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozenset()
+) -> Figure | None:
     """Every node in every point of a table; None where nothing was measured. ``slow``: see there."""
     lines = [(_name(table, group), group) for group in fleet.groups(rows)]
     return _figure(lines, 0.54 * WIDE, False, mark, slow)
@@ -47,16 +52,22 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozen
 
 def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
     """The nodes that are slow in a resource, by most rows or by all together: they are marked in each of its rows."""
-    return frozenset((entry.subsystem, entry.node) for entry in fleet.slow_nodes(rows) if entry.mostly)
+    return frozenset(
+        (entry.subsystem, entry.node) for entry in fleet.slow_nodes(rows) if entry.mostly
+    )
 
 
 def _name(table: Table, group: NodeGroup) -> str:
     row = group.middle
-    variant = f" {row.key.variant}" if table.variant and row.key.variant not in ("", "psync") else ""
+    variant = (
+        f" {row.key.variant}" if table.variant and row.key.variant not in ("", "psync") else ""
+    )
     return LabelFormatter.of(row).point_on_all(row, variant)
 
 
-def _figure(lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool, mark: str, slow: Slow) -> Figure | None:
+def _figure(
+    lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool, mark: str, slow: Slow
+) -> Figure | None:
     if not lines:
         return None
     figure = style.figure(width, (BIG if large else LINE) * len(lines) + 0.6)
@@ -71,8 +82,14 @@ def _figure(lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool, m
     axis.set_ylim(len(lines) - 0.5, -0.6)
     low, high = _extent(lines, slow)
     axis.set_xlim(low, high)
-    ticks = [tick for tick in (round(float(tick), 6) for tick in axis.get_xticks()) if low <= tick <= high]
-    axis.set_xticks(ticks, [f"{100 * tick:+g}".replace(".", mark) if tick else "0" for tick in ticks])
+    ticks = [
+        tick
+        for tick in (round(float(tick), 6) for tick in axis.get_xticks())
+        if low <= tick <= high
+    ]
+    axis.set_xticks(
+        ticks, [f"{100 * tick:+g}".replace(".", mark) if tick else "0" for tick in ticks]
+    )
     axis.set_xlim(low, high)
     axis.set_xlabel("% from the median of the nodes")
     axis.grid(axis="y")
@@ -94,12 +111,18 @@ def _slow_in(group: NodeGroup, slow: Slow) -> list[Row]:
     return [row for row in group.rows if row.key.node in nodes]
 
 
-def _dots(axis: Axes, position: int, group: NodeGroup, mark: str, slow: Sequence[Row], large: bool) -> None:
+def _dots(
+    axis: Axes, position: int, group: NodeGroup, mark: str, slow: Sequence[Row], large: bool
+) -> None:
     apart = [*group.slow, *group.fast]
     marked = {row.key.node for row in (*apart, *slow)}
     usual = [row for row in group.rows if row.key.node not in marked]
     plain = style.look(0).colour
-    looks = ((usual, plain, plain, "o", 0.55), (apart, APART, "white", "o", 1), (slow, APART, "white", "v", 1))
+    looks = (
+        (usual, plain, plain, "o", 0.55),
+        (apart, APART, "white", "o", 1),
+        (slow, APART, "white", "v", 1),
+    )
 
     def height(row: Row) -> float:
         return position + (0.3 if large else 0.16) * _aside(row.key.node)
@@ -118,13 +141,17 @@ def _dots(axis: Axes, position: int, group: NodeGroup, mark: str, slow: Sequence
 
 def _named(group: NodeGroup, slow: Sequence[Row]) -> list[Row]:
     """The nodes whose names stand beside their dots."""
-    return sorted((*group.slow, *group.fast, *slow), key=lambda row: -abs(_share(group, row)))[:NAMED]
+    return sorted((*group.slow, *group.fast, *slow), key=lambda row: -abs(_share(group, row)))[
+        :NAMED
+    ]
 
 
 def _extent(lines: Sequence[tuple[str, NodeGroup]], slow: Slow) -> tuple[float, float]:
     """The ends of the axis, with room for names where there are some."""
     shares = [_share(group, row) for _, group in lines for row in group.rows]
-    named = [_share(group, row) for _, group in lines for row in _named(group, _slow_in(group, slow))]
+    named = [
+        _share(group, row) for _, group in lines for row in _named(group, _slow_in(group, slow))
+    ]
     low, high = min(-1.6 * fleet.BEYOND, *shares), max(1.6 * fleet.BEYOND, *shares)
     room, margin = 0.22 * (high - low), 0.04 * (high - low)
     left = room if any(share < 0 for share in named) else margin

@@ -68,12 +68,17 @@ def _draw(drawn: Drawn, slow: dots.Slow | None, mark: str) -> Figure | None:
         return dots.plot(drawn.rows[0].table, drawn.rows, mark, slow)
     if drawn.drawing is None or drawn.drawing.kind == "panels":
         return panels.plot(drawn.rows[0].table, drawn.rows, mark)
-    return (combined.plot if drawn.drawing.kind == "together" else bars.plot)(drawn.drawing, drawn.rows, mark)
+    return (combined.plot if drawn.drawing.kind == "together" else bars.plot)(
+        drawn.drawing, drawn.rows, mark
+    )
 
 
 def _known() -> set[str]:
     """The names of the usual figures and of those of all layouts that come with peakmark."""
-    return {*captions.texts(), *(drawing.name for name in layouts.names() for drawing in layouts.load(name).drawings)}
+    return {
+        *captions.texts(),
+        *(drawing.name for name in layouts.names() for drawing in layouts.load(name).drawings),
+    }
 
 
 def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:
@@ -108,13 +113,17 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
     if limit is None:
         raise ValueError(f"{describe(row)} has no limit to be a share of")
     share = own.centre / limit
-    axis.barh(position + 0.14, share, height=0.34, facecolor=style.look(0).colour, linewidth=0.8, zorder=2)
+    axis.barh(
+        position + 0.14, share, height=0.34, facecolor=style.look(0).colour, linewidth=0.8, zorder=2
+    )
     axis.scatter(
-        [value / limit for value in own.values], [position + 0.14] * own.summary.n, s=7, color=style.INK, zorder=4
+        [value / limit for value in own.values],
+        [position + 0.14] * own.summary.n,
+        s=7,
+        color=style.INK,
+        zorder=4,
     )
-    caption = (
-        f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)} ({percent(share, mark)} %)"
-    )
+    caption = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)} ({percent(share, mark)} %)"
     ends = [position - 0.1, position + 0.38]
     axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
     axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
@@ -132,7 +141,9 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
             [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
             linewidth=1.4, zorder=3,
         )  # fmt: skip
-        caption += f", {heading} {quantity(row.table, series.centre, mark)} ({percent(theirs, mark)} %)"
+        caption += (
+            f", {heading} {quantity(row.table, series.centre, mark)} ({percent(theirs, mark)} %)"
+        )
     caption += f", limit {quantity(row.table, limit, mark)}"
     axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip

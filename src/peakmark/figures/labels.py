@@ -22,14 +22,20 @@ Label = tuple[float, float, str]  # where a line ends, and its name
 
 def at_lines(axis: Axes, labels: Sequence[Label], right: float, extent: float) -> None:
     """Names of the own kernel's lines inside a panel of ``extent`` pixels, right of all points at ``right``."""
-    for (_, _, name), share in zip(labels, _spread(axis, [y for _, y, _ in labels], extent), strict=True):
+    for (_, _, name), share in zip(
+        labels, _spread(axis, [y for _, y, _ in labels], extent), strict=True
+    ):
         axis.annotate(name, (right, share), xycoords=("data", "axes fraction"), xytext=(7, 0), textcoords="offset points",
                       fontsize=6.5, va="center", color=style.look(0).ink)  # fmt: skip
 
 
 def beside(axis: Axes, table: Table, ends: Mapping[str, float], extent: float) -> None:
     """The programs' names right of the last panel, each at the height where its line ends (``ends`` by instrument)."""
-    named = [(position, series) for position, series in enumerate(table.series) if series.instrument in ends]
+    named = [
+        (position, series)
+        for position, series in enumerate(table.series)
+        if series.instrument in ends
+    ]
     shares = _spread(axis, [ends[series.instrument] for _, series in named], extent)
     for (position, series), share in zip(named, shares, strict=True):
         axis.annotate(
@@ -42,7 +48,10 @@ def _spread(axis: Axes, heights: Sequence[float], extent: float) -> list[float]:
     """Heights in units of the data as shares of the panel, moved apart where two labels would overlap."""
     low, high = axis.get_ylim()
     logarithmic = axis.get_yscale() == "log"
-    shares = [math.log(y / low) / math.log(high / low) if logarithmic else (y - low) / (high - low) for y in heights]
+    shares = [
+        math.log(y / low) / math.log(high / low) if logarithmic else (y - low) / (high - low)
+        for y in heights
+    ]
     gap = axis.figure.dpi / 72 * LINE
     return [top / extent for top in style.spread([share * extent for share in shares], gap)]
 
@@ -66,4 +75,10 @@ def legend(figure: Figure, table: Table, rows: Sequence[Row], programs: bool) ->
     longest = max(len(str(handle.get_label())) for handle in handles)
     width = max(LEGEND_WIDTH, 0.6 + 0.075 * longest)
     side_by_side = max(1, min(len(handles), int(figure.get_figwidth() / width)))
-    figure.legend(handles=handles, loc="outside upper left", ncols=side_by_side, frameon=False, handlelength=2.6)
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=side_by_side,
+        frameon=False,
+        handlelength=2.6,
+    )

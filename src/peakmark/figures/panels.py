@@ -24,7 +24,11 @@ PANEL_HEIGHT = 1.22
 MAX_COLUMNS = 4
 SLIM = 6  # panels side by side where each has but one or two places
 
-_VARIANTS = {"pool": "pool (DRAM)", "pool-temporal": "pool (DRAM, ordinary stores)", "block": "one block (cache)"}
+_VARIANTS = {
+    "pool": "pool (DRAM)",
+    "pool-temporal": "pool (DRAM, ordinary stores)",
+    "block": "one block (cache)",
+}
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,9 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
         axis = halves[1].subplots()
         single.draw(axis, dots)
         axis.set_xlabel(across.vertical_label(table))
-    ends = _draw(halves[0], table, panels, horizontal, columns, mark, named=not dots) if panels else {}
+    ends = (
+        _draw(halves[0], table, panels, horizontal, columns, mark, named=not dots) if panels else {}
+    )
     labels.legend(figure, table, measured, programs=not ends)
     return figure
 
@@ -76,17 +82,29 @@ def _dot_rows(panels: Sequence[Panel], horizontal: Across) -> list[tuple[str, li
     for panel in panels:
         several = len(horizontal.other.places(panel.rows)) > 1
         for row in horizontal.other.ordered(panel.rows):
-            point = (panel.title, horizontal.name(row), horizontal.other.name(row) if several else "")
+            point = (
+                panel.title,
+                horizontal.name(row),
+                horizontal.other.name(row) if several else "",
+            )
             grouped.setdefault(", ".join(filter(None, point)), []).append(row)
     return list(grouped.items())
 
 
 def _draw(
-    figure: FigureBase, table: Table, panels: Sequence[Panel], horizontal: Across, columns: int, mark: str, named: bool
+    figure: FigureBase,
+    table: Table,
+    panels: Sequence[Panel],
+    horizontal: Across,
+    columns: int,
+    mark: str,
+    named: bool,
 ) -> dict[str, float]:
     """The panels in so many columns. Returns where each program is ``named`` at its line, see ``_ends``."""
     shared = table.subsystem != "cpu"
-    axes = style.panels(figure, len(panels), columns, sharex=True, sharey="row" if shared else False)
+    axes = style.panels(
+        figure, len(panels), columns, sharex=True, sharey="row" if shared else False
+    )
     for place, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         line = place // columns * columns
         scale = _scale(table, panels[line : line + columns] if shared else [panel])
@@ -109,7 +127,9 @@ def _ends(panels: Sequence[Panel], horizontal: Across, table: Table) -> dict[str
     if any(len(horizontal.other.places(panel.rows)) > 1 for panel in panels):
         return {}
     ordered = horizontal.ordered(panels[-1].rows)
-    ends = {name: series.centre * table.factor for row in ordered for name, series in row.series.items()}
+    ends = {
+        name: series.centre * table.factor for row in ordered for name, series in row.series.items()
+    }
     everywhere = {name for panel in panels for row in panel.rows for name in row.series}
     return ends if set(ends) == everywhere else {}
 
@@ -141,7 +161,9 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     logarithmic = highest > across.SPAN * lowest or max(limits, default=0.0) > across.SPAN * highest
     highest = max([highest, *limits])
     if table.lower_is_better and logarithmic:
-        lowest = min([lowest / 1.4, *(limit / 3 for limit in limits)])  # room for the word below the limit
+        lowest = min(
+            [lowest / 1.4, *(limit / 3 for limit in limits)]
+        )  # room for the word below the limit
     return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
 
 
@@ -167,7 +189,12 @@ def _panels(table: Table, rows: Sequence[Row], horizontal: Across) -> list[Panel
 
 
 def _panel(
-    axis: Axes, table: Table, panel: Panel, horizontal: Across, scale: tuple[bool, float, float], mark: str
+    axis: Axes,
+    table: Table,
+    panel: Panel,
+    horizontal: Across,
+    scale: tuple[bool, float, float],
+    mark: str,
 ) -> None:
     logarithmic, lowest, highest = scale
     axis.set_title(panel.title)
@@ -175,13 +202,19 @@ def _panel(
     across.scale_values(axis, logarithmic, mark)
     axis.set_ylim(lowest, highest)
     wide = across.octaves(horizontal.places(panel.rows))
-    step = wide / 40  # octaves between instruments; a tenth of it between repetitions would hide them
+    step = (
+        wide / 40
+    )  # octaves between instruments; a tenth of it between repetitions would hide them
     others = horizontal.other.places(panel.rows)
     named = []
     for position, series in enumerate(table.series):
         shift = 2 ** (step * (position - (len(table.series) - 1) / 2))
         for rank, other in enumerate(others):
-            rows = [row for row in horizontal.ordered(panel.rows) if horizontal.other.place(row) == other]
+            rows = [
+                row
+                for row in horizontal.ordered(panel.rows)
+                if horizontal.other.place(row) == other
+            ]
             rows = [row for row in rows if series.instrument in row.series]
             if not rows:
                 continue
@@ -189,7 +222,9 @@ def _panel(
             entries = [row.series[series.instrument] for row in rows]
             _line(axis, table, position, rank, places, entries, step)
             if position == 0 and len(others) > 1:
-                named.append((places[-1], entries[-1].centre * table.factor, horizontal.other.name(rows[-1])))
+                named.append(
+                    (places[-1], entries[-1].centre * table.factor, horizontal.other.name(rows[-1]))
+                )
     _published(axis, table, panel.rows, horizontal)
     _limits(axis, table, panel.rows, horizontal, mark)
     horizontal.scale(axis, panel.rows, room=wide / 3.2 if named else 0.0)
@@ -201,7 +236,13 @@ def _panel(
 
 
 def _line(
-    axis: Axes, table: Table, position: int, rank: int, places: Sequence[float], entries: Sequence[Series], step: float
+    axis: Axes,
+    table: Table,
+    position: int,
+    rank: int,
+    places: Sequence[float],
+    entries: Sequence[Series],
+    step: float,
 ) -> None:
     """One instrument at one concurrency or block: a line through the summarised values, every repetition beside it."""
     appearance = style.look(position)
@@ -212,7 +253,10 @@ def _line(
     )  # fmt: skip
     axis.lines[-1].set_dashes(style.DASHES[rank % len(style.DASHES)] or (None, None))
     points = [
-        (place * 2 ** (step * 0.7 * ((number + 0.5) / len(entry.values) - 0.5)), value * table.factor)
+        (
+            place * 2 ** (step * 0.7 * ((number + 0.5) / len(entry.values) - 0.5)),
+            value * table.factor,
+        )
         for place, entry in zip(places, entries, strict=True)
         for number, value in enumerate(entry.values)
     ]
@@ -228,7 +272,12 @@ def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across
         shown = [row for row in rows if name in row.published]
         values = [row.published[name] * table.factor for row in shown]
         axis.scatter(
-            list(map(horizontal.place, shown)), values, s=20, linewidth=0.9, zorder=5, **style.published(number)
+            list(map(horizontal.place, shown)),
+            values,
+            s=20,
+            linewidth=0.9,
+            zorder=5,
+            **style.published(number),
         )
 
 
@@ -244,10 +293,21 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across, m
     else:
         for other in horizontal.other.places(row for row, _ in known):
             line = sorted(
-                (horizontal.place(row), value) for row, value in known if horizontal.other.place(row) == other
+                (horizontal.place(row), value)
+                for row, value in known
+                if horizontal.other.place(row) == other
             )
-            axis.plot(*zip(*line, strict=True), color=style.LIMIT, linewidth=0.9, dashes=(5, 2), marker="_", zorder=1)
-    rising = last[1] > first[1]  # the word stands at the higher end, where the line does not run through it
+            axis.plot(
+                *zip(*line, strict=True),
+                color=style.LIMIT,
+                linewidth=0.9,
+                dashes=(5, 2),
+                marker="_",
+                zorder=1,
+            )
+    rising = (
+        last[1] > first[1]
+    )  # the word stands at the higher end, where the line does not run through it
     # Where lower is better the points lie above the limit: the word goes below it, unless there is no room above zero.
     below = table.lower_is_better and axis.get_yscale() == "log"
     axis.annotate(

@@ -26,7 +26,9 @@ def draw(axis: Axes, lines: Sequence[tuple[str, Sequence[Row]]]) -> None:
         for place, name in enumerate(published_names(everything)):
             if name in row.published:
                 value = row.published[name] * factor
-                axis.scatter([value], [number], s=20, linewidth=0.9, zorder=5, **style.published(place))
+                axis.scatter(
+                    [value], [number], s=20, linewidth=0.9, zorder=5, **style.published(place)
+                )
         if row.limit.value is not None:
             axis.plot([row.limit.value * factor] * 2, [number - 0.45, number + 0.45], color=style.LIMIT, linewidth=0.9,
                       dashes=(3, 1.5), zorder=1)  # fmt: skip
@@ -42,14 +44,24 @@ def draw(axis: Axes, lines: Sequence[tuple[str, Sequence[Row]]]) -> None:
 
 
 def _dots(axis: Axes, row: Row, line: int, factor: float) -> None:
-    present = [place for place, series in enumerate(row.table.series) if series.instrument in row.series]
+    present = [
+        place for place, series in enumerate(row.table.series) if series.instrument in row.series
+    ]
     for rank, place in enumerate(present):
         series = row.series[row.table.series[place].instrument]
         look = style.look(place)
         height = line + APART * (rank - (len(present) - 1) / 2)
         axis.scatter([value * factor for value in series.values], [height] * len(series.values), s=11, zorder=4,
                      marker=look.marker, facecolor=look.face, edgecolor=look.colour, linewidth=0.7, alpha=0.9)  # fmt: skip
-        axis.scatter([series.centre * factor], [height], s=60, marker="|", color=look.colour, linewidth=1.4, zorder=3)
+        axis.scatter(
+            [series.centre * factor],
+            [height],
+            s=60,
+            marker="|",
+            color=look.colour,
+            linewidth=1.4,
+            zorder=3,
+        )
 
 
 def inches(lines: int) -> float:

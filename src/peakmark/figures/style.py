@@ -116,7 +116,11 @@ class Ticks(ScalarFormatter):
 
 def begin() -> None:
     """Set the style for all figures that follow; texts become outlines and identifiers are stable: SVGs do not change."""
-    sns.set_theme(context="paper", style="ticks", rc=mpl.rc_params_from_file(STYLE, use_default_template=False))
+    sns.set_theme(
+        context="paper",
+        style="ticks",
+        rc=mpl.rc_params_from_file(STYLE, use_default_template=False),
+    )
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
@@ -137,7 +141,10 @@ def spread(positions: Sequence[float], gap: float) -> list[float]:
     groups: list[list[int]] = []
     for index in order:
         groups.append([index])
-        while len(groups) > 1 and _bottom(groups[-1], positions, gap) < _top(groups[-2], positions, gap) + gap:
+        while (
+            len(groups) > 1
+            and _bottom(groups[-1], positions, gap) < _top(groups[-2], positions, gap) + gap
+        ):
             groups[-2:] = [groups[-2] + groups[-1]]
     result = list(positions)
     for group in groups:

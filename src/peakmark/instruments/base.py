@@ -132,7 +132,13 @@ class Measurement:
 
     @classmethod
     def of(
-        cls, cell: Cell, metric: str, value: float, unit: str, details: Mapping[str, Any], workload: str = ""
+        cls,
+        cell: Cell,
+        metric: str,
+        value: float,
+        unit: str,
+        details: Mapping[str, Any],
+        workload: str = "",
     ) -> Measurement:
         """A value for the cell's own row, or for the one that differs in ``workload``."""
         place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)

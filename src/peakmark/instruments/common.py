@@ -13,7 +13,16 @@ from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.instruments.base import Command, Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Command,
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.units import parse_size
 
@@ -35,9 +44,14 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
     but the Slurm job was granted too little, which the next run can mend."""
     if fits_memory(size, workspace.memory_bytes):
         return
-    limits, total = workspace.facts.get("limits") or {}, (workspace.facts.get("memory") or {}).get("total") or 0
+    limits, total = (
+        workspace.facts.get("limits") or {},
+        (workspace.facts.get("memory") or {}).get("total") or 0,
+    )
     if limits.get("slurm") and limits.get("memory_limited_by") and fits_memory(size, total):
-        raise MeasurementError("memory-granted", program=name, need=size, may=workspace.memory_bytes)
+        raise MeasurementError(
+            "memory-granted", program=name, need=size, may=workspace.memory_bytes
+        )
     raise Unavailable("memory", program=name, need=size, may=workspace.memory_bytes)
 
 
@@ -51,7 +65,9 @@ def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
 def need_sectors(record: int, workspace: Workspace) -> None:
     """Errors: Unavailable when direct I/O on the scratch disk cannot move such a record."""
     storage = workspace.facts.get("storage") or {}
-    refused = sectors_refuse(record, storage.get("logical_block_size"), f"the disk of {storage.get('scratch')}")
+    refused = sectors_refuse(
+        record, storage.get("logical_block_size"), f"the disk of {storage.get('scratch')}"
+    )
     if refused is not None:
         raise refused
 
@@ -67,7 +83,11 @@ def need_variant(cell: Cell, has_one: bool) -> None:
     """Errors: Unavailable for a memory cell of a block or pool without one, or another cell with such a variant."""
     if has_one == (cell.variant == ""):
         wanted = "the variant block or pool" if has_one else "no variant"
-        asked = {"program": cell.instrument, "workload": cell.workload, "variant": cell.variant or "none"}
+        asked = {
+            "program": cell.instrument,
+            "workload": cell.workload,
+            "variant": cell.variant or "none",
+        }
         raise Unavailable("variant-of", wanted=wanted, **asked)
 
 
@@ -77,7 +97,9 @@ def need_one_stream(cell: Cell) -> None:
         raise Unavailable("one-stream", program=cell.instrument, streams=cell.concurrency)
 
 
-def need_between(cell: Cell, what: str, value: int, least: int, most: int, *, size: bool = False) -> None:
+def need_between(
+    cell: Cell, what: str, value: int, least: int, most: int, *, size: bool = False
+) -> None:
     """Errors: Unavailable when the program takes no such ``value`` of ``what``; ``size``: they are bytes."""
     if not least <= value <= most:
         values = {"what": what, "value": value, "least": least, "most": most}
@@ -91,7 +113,9 @@ def needed_block(cell: Cell) -> int:
     return cell.block
 
 
-def option_number(cell: Cell, key: str, default: float | None, *, zero: bool = False) -> float | None:
+def option_number(
+    cell: Cell, key: str, default: float | None, *, zero: bool = False
+) -> float | None:
     """A number among the cell's options; ``default`` when it is absent or null.
 
     Errors: ConfigError when it is not a finite number above 0 (or at 0, with ``zero``).
@@ -104,7 +128,9 @@ def option_number(cell: Cell, key: str, default: float | None, *, zero: bool = F
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise ConfigError(f"cell {cell.id}: option {key}={value!r} is not allowed, give a number above 0")
+        raise ConfigError(
+            f"cell {cell.id}: option {key}={value!r} is not allowed, give a number above 0"
+        )
     return number
 
 
@@ -116,7 +142,9 @@ def option_size(cell: Cell, key: str, default: int | None) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int | str):
-        raise ConfigError(f"cell {cell.id}: option {key}={value!r} is not a size, write for example 1GiB")
+        raise ConfigError(
+            f"cell {cell.id}: option {key}={value!r} is not a size, write for example 1GiB"
+        )
     return parse_size(value)
 
 
@@ -154,7 +182,9 @@ def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
 def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
     """A warning when a command that began with ``pinned`` had fewer CPUs than threads."""
     cpus = len(argv[2].split(",")) if len(argv) > 2 and argv[0] == "taskset" else threads
-    return (f"{threads} threads shared {cpus} CPU{'s' if cpus > 1 else ''}",) if cpus < threads else ()
+    return (
+        (f"{threads} threads shared {cpus} CPU{'s' if cpus > 1 else ''}",) if cpus < threads else ()
+    )
 
 
 def timeout(seconds: float) -> float:
@@ -190,14 +220,22 @@ def ask(path: str, *arguments: str) -> str:
             check=False,
         )
     except (OSError, ValueError) as error:
-        raise Unavailable("not-run", path=path, why=getattr(error, "strerror", None) or str(error)) from error
+        raise Unavailable(
+            "not-run", path=path, why=getattr(error, "strerror", None) or str(error)
+        ) from error
     except subprocess.TimeoutExpired as error:
-        raise Unavailable("no-answer", path=path, arguments=" ".join(arguments), seconds=_VERSION_TIMEOUT_S) from error
+        raise Unavailable(
+            "no-answer", path=path, arguments=" ".join(arguments), seconds=_VERSION_TIMEOUT_S
+        ) from error
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
     if answer.returncode < 0:
-        raise Unavailable("not-run", path=path, why=f"it was ended by {signal_name(-answer.returncode)}")
+        raise Unavailable(
+            "not-run", path=path, why=f"it was ended by {signal_name(-answer.returncode)}"
+        )
     if answer.returncode in (126, 127):
-        raise Unavailable("not-run", path=path, why=first_line(text) or f"exit code {answer.returncode}")
+        raise Unavailable(
+            "not-run", path=path, why=first_line(text) or f"exit code {answer.returncode}"
+        )
     return text
 
 
@@ -251,7 +289,9 @@ def whole(text: str, what: str) -> int:
 def agree(value: float, other: float, tolerance: float, what: str) -> None:
     """Errors: ParseError when two readings of the same thing differ by more than ``tolerance``, relatively."""
     if abs(value - other) > tolerance * abs(other):
-        raise ParseError(f"{what}: the output contradicts itself, {value:.6g} and {other:.6g} should be equal")
+        raise ParseError(
+            f"{what}: the output contradicts itself, {value:.6g} and {other:.6g} should be equal"
+        )
 
 
 class Instrument:
@@ -302,7 +342,10 @@ class Instrument:
         """Path of the program: as ``choice`` (a path or a name) says, else the first of its names on PATH; None without any."""
         import shutil  # late: the cells of own kernels look for nothing
 
-        return next((path for path in map(shutil.which, [choice] if choice else self.executables) if path), None)
+        return next(
+            (path for path in map(shutil.which, [choice] if choice else self.executables) if path),
+            None,
+        )
 
     def locate(self, kernels: Path, choice: str | None = None) -> str:
         """Path of the program on this machine; own kernels are in the folder ``kernels``.
@@ -312,7 +355,9 @@ class Instrument:
         path = self.on_path(choice)
         if path is None:
             names = " or ".join([choice] if choice else self.executables)
-            remedy = f"install the package {self.package}" if self.package else "give its path in tools:"
+            remedy = (
+                f"install the package {self.package}" if self.package else "give its path in tools:"
+            )
             raise Unavailable("no-program", names=names, host=gethostname(), remedy=remedy)
         return path
 
@@ -335,17 +380,25 @@ class Instrument:
         Errors: Unavailable when the program cannot do this cell anywhere; ConfigError for an option that it cannot have.
         """
         if cell.instrument != self.name:
-            raise ConfigError(f"cell {cell.id} belongs to instrument {cell.instrument}, not to {self.name}")
+            raise ConfigError(
+                f"cell {cell.id} belongs to instrument {cell.instrument}, not to {self.name}"
+            )
         allowed = self.workloads.get(cell.subsystem)
         if allowed is None:
-            raise ConfigError(f"{self.name} does not measure {cell.subsystem}: it measures {', '.join(self.workloads)}")
+            raise ConfigError(
+                f"{self.name} does not measure {cell.subsystem}: it measures {', '.join(self.workloads)}"
+            )
         if cell.concurrency < 1:
-            raise ConfigError(f"cell {cell.id}: concurrency {cell.concurrency} is not allowed, use 1 or more")
+            raise ConfigError(
+                f"cell {cell.id}: concurrency {cell.concurrency} is not allowed, use 1 or more"
+            )
         if cell.workload not in allowed:
             raise Unavailable("workload", program=self.name, workload=cell.workload, known=allowed)
         if not self.has_variant(cell.variant):
             known = [variant or "none" for variant in self.variants]
-            raise Unavailable("variant", program=self.name, variant=cell.variant or "none", known=known)
+            raise Unavailable(
+                "variant", program=self.name, variant=cell.variant or "none", known=known
+            )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with the reason."""
@@ -359,11 +412,15 @@ class Instrument:
         """Expected cost, from the cell alone."""
         raise NotImplementedError
 
-    def command(self, cell: Cell, argv: Iterable[str], seconds: float = 0.0, **more: Any) -> Command:
+    def command(
+        self, cell: Cell, argv: Iterable[str], seconds: float = 0.0, **more: Any
+    ) -> Command:
         """What runs ``argv`` for a cell that takes ``seconds``, by default those of its estimate; ``more`` as of Command."""
         limit = timeout(seconds or self.estimate(cell).seconds)
         return Command(tuple(argv), limit, env={**C_LOCALE, **more.pop("env", {})}, **more)
 
     def server(self, client: Command, argv: Iterable[str], **more: Any) -> Command:
         """What runs ``argv`` as the far end of ``client``, a little longer than that may."""
-        return Command(tuple(argv), client.timeout_s + 40.0, env={**C_LOCALE, **more.pop("env", {})}, **more)
+        return Command(
+            tuple(argv), client.timeout_s + 40.0, env={**C_LOCALE, **more.pop("env", {})}, **more
+        )

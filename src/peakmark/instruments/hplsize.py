@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 # flop per cycle of one core in double precision, by what the CPU can do. A guess for N, not a limit: see limits/.
-_FLOPS_PER_CYCLE = (({"avx512f"}, 24.0), ({"avx2", "fma"}, 16.0), ({"avx"}, 8.0), ({"sse2"}, 4.0), ({"neon"}, 8.0))
+_FLOPS_PER_CYCLE = (
+    ({"avx512f"}, 24.0),
+    ({"avx2", "fma"}, 16.0),
+    ({"avx"}, 8.0),
+    ({"sse2"}, 4.0),
+    ({"neon"}, 8.0),
+)
 _EFFICIENCY = 0.65
 _CLOCK_HZ = 2.5e9
 _START_S = 0.5
@@ -23,8 +29,14 @@ _MPI_UPDATE_S, _MPI_LIMIT_S, _LOCAL_UPDATE_S, _OTHER_TESTS = 1.4e-7, 60.0, 3.5e-
 def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> float:
     """flop/s that HPL may reach with that many cores, from the machine facts' clock and instruction sets."""
     clock = cpu.get("clock_hz")
-    known = [clock.get(key) for key in ("nominal", "observed", "maximum")] if isinstance(clock, Mapping) else [clock]
-    hz = next((float(value) for value in known if isinstance(value, int | float) and value > 0), _CLOCK_HZ)
+    known = (
+        [clock.get(key) for key in ("nominal", "observed", "maximum")]
+        if isinstance(clock, Mapping)
+        else [clock]
+    )
+    hz = next(
+        (float(value) for value in known if isinstance(value, int | float) and value > 0), _CLOCK_HZ
+    )
     per_cycle = next((flops for needs, flops in _FLOPS_PER_CYCLE if needs <= flags), 2.0)
     return threads * hz * per_cycle * _EFFICIENCY
 
@@ -41,7 +53,9 @@ def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
     if not hpcc:
         return _START_S + solve + generate
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
-    random_access = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S) + 4 * updates * _LOCAL_UPDATE_S
+    random_access = (
+        2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S) + 4 * updates * _LOCAL_UPDATE_S
+    )
     return _START_S + solve * (1 + _OTHER_TESTS) + 3 * generate + random_access
 
 

@@ -18,10 +18,27 @@ from peakmark.reasons import MeasurementError, Unavailable
 ISAS = ("auto", "scalar", "sse2", "avx2", "avx512", "neon")
 HEAD_BYTES = 20  # of an ELF file, as far as e_machine
 # e_machine of <elf.h>, by what uname calls the machine.
-_ELF = {"x86_64": 62, "aarch64": 183, "ppc64le": 21, "riscv64": 243, "s390x": 22, "loongarch64": 258}
+_ELF = {
+    "x86_64": 62,
+    "aarch64": 183,
+    "ppc64le": 21,
+    "riscv64": 243,
+    "s390x": 22,
+    "loongarch64": 258,
+}
 
 # Keys of the shared part that are not details of one measurement.
-_SHARED = {"instrument", "version", "workload", "threads", "value", "unit", "work_unit", "per_thread", "warnings"}
+_SHARED = {
+    "instrument",
+    "version",
+    "workload",
+    "threads",
+    "value",
+    "unit",
+    "work_unit",
+    "per_thread",
+    "warnings",
+}
 
 
 def program(folder: Path, name: str, machine: str | None = None) -> Path:
@@ -42,7 +59,9 @@ def program(folder: Path, name: str, machine: str | None = None) -> Path:
     if head[:4] == b"\x7fELF" and machine in _ELF:
         order = "<" if head[5] == 1 else ">"
         if struct.unpack_from(f"{order}H", head, 18)[0] != _ELF[machine]:
-            raise MeasurementError("other-kernel", path=path, machine=machine, build=(folder / machine).resolve())
+            raise MeasurementError(
+                "other-kernel", path=path, machine=machine, build=(folder / machine).resolve()
+            )
     return path.resolve()
 
 
@@ -80,8 +99,13 @@ class Kernel(common.Instrument):
         }
         for key, value in expected.items():
             if document.at(key) != value:
-                raise ParseError(f"{self.name}: {key} is {document.at(key)!r}, but the cell is for {value!r}")
-        if not isinstance(document.at("per_thread"), list) or len(document.at("per_thread")) != cell.concurrency:
+                raise ParseError(
+                    f"{self.name}: {key} is {document.at(key)!r}, but the cell is for {value!r}"
+                )
+        if (
+            not isinstance(document.at("per_thread"), list)
+            or len(document.at("per_thread")) != cell.concurrency
+        ):
             raise ParseError(f"{self.name}: per_thread does not hold {cell.concurrency} entries")
         if not isinstance(document.at("warnings"), list):
             raise ParseError(f"{self.name}: warnings is not a list")
@@ -94,12 +118,21 @@ class Kernel(common.Instrument):
         rate = bits * document.number("work") / document.number("seconds")
         common.agree(document.number("value"), rate, 1e-3, f"{self.name}: value")
 
-    def common_options(self, cell: Cell, workspace: Workspace, cpus: int | None = None) -> tuple[str, ...]:
+    def common_options(
+        self, cell: Cell, workspace: Workspace, cpus: int | None = None
+    ) -> tuple[str, ...]:
         """--threads --cpus --warmup --seed; ``cpus`` is the number of CPUs named, default one for each thread."""
         named = common.cpu_list(workspace, cell.concurrency if cpus is None else cpus)
         seed = common.option_number(cell, "seed", None, zero=True)
         seeded = () if seed is None else ("--seed", str(int(seed)))
-        return ("--threads", str(cell.concurrency), "--cpus", named, *self.warmup_option(cell), *seeded)
+        return (
+            "--threads",
+            str(cell.concurrency),
+            "--cpus",
+            named,
+            *self.warmup_option(cell),
+            *seeded,
+        )
 
     def warmup_option(self, cell: Cell) -> tuple[str, ...]:
         """--warmup when the cell's options name one."""
@@ -120,7 +153,9 @@ def isa_option(cell: Cell) -> tuple[str, ...]:
     if isa is None:
         return ()
     if isa not in ISAS:
-        raise ConfigError(f"cell {cell.id}: option isa={isa!r} is not allowed, choose one of {', '.join(ISAS)}")
+        raise ConfigError(
+            f"cell {cell.id}: option isa={isa!r} is not allowed, choose one of {', '.join(ISAS)}"
+        )
     return ("--isa", str(isa))
 
 
@@ -133,12 +168,18 @@ def asked_s(cell: Cell, key: str, warmup: float) -> float:
 def details(document: Document) -> dict[str, Any]:
     """What is worth keeping beside the value: every plain value that is not shared by all measurements."""
     plain = {
-        key: value for key, value in document.values.items() if value is None or isinstance(value, str | int | float)
+        key: value
+        for key, value in document.values.items()
+        if value is None or isinstance(value, str | int | float)
     }
     return {key: value for key, value in plain.items() if key not in _SHARED}
 
 
-def parsed(cell: Cell, document: Document, *rows: tuple[str, float, str, Mapping[str, Any]]) -> Parsed:
+def parsed(
+    cell: Cell, document: Document, *rows: tuple[str, float, str, Mapping[str, Any]]
+) -> Parsed:
     """One measurement of the cell's own row per (metric, value, unit, details)."""
     measurements = tuple(Measurement.of(cell, *row) for row in rows)
-    return Parsed(measurements, str(document.at("version")), warnings=tuple(map(str, document.at("warnings"))))
+    return Parsed(
+        measurements, str(document.at("version")), warnings=tuple(map(str, document.at("warnings")))
+    )

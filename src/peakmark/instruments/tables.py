@@ -108,7 +108,9 @@ class Table:
         """The variant in words; ``plain`` where the network has none."""
         return variant or ("plain" if self.subsystem == "network" else "")
 
-    def order(self, workload: str, variant: str, concurrency: int, block: int | None) -> tuple[int | str, ...]:
+    def order(
+        self, workload: str, variant: str, concurrency: int, block: int | None
+    ) -> tuple[int | str, ...]:
         """Sort key of a row: workload, variant, concurrency, block; in memory tables the working set comes first."""
         names = SUBSYSTEMS[self.subsystem].workloads
         variants = SUBSYSTEMS[self.subsystem].variants
@@ -127,7 +129,9 @@ class Table:
 def _table(name: str, title: str, factor: float, shown: str, remark: str, **more: Any) -> Table:
     """A table of what its name says: ``disk_latency``, of the disk and its metric latency."""
     subsystem, _, metric = name.partition("_")
-    tools = sorted((tool.columns[name], tool) for tool in references().values() if name in tool.columns)
+    tools = sorted(
+        (tool.columns[name], tool) for tool in references().values() if name in tool.columns
+    )
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
     return Table(
         name=name,

@@ -46,5 +46,8 @@ def medians(values: Iterable[tuple[str, float]], factor: float) -> dict[str, flo
 def _widest(labels: LabelFormatter, figures: Sequence[tuple[Row, float]]) -> tuple[float, str]:
     """The largest factor between two rows of one workload, and the workload."""
     at = {row.key: value for row, value in figures}
-    named = [(name, [at[row.key] for row in group]) for name, group in groups([row for row, _ in figures], labels)]
+    named = [
+        (name, [at[row.key] for row in group])
+        for name, group in groups([row for row, _ in figures], labels)
+    ]
     return max((max(values) / min(values), name) for name, values in named)

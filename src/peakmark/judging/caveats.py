@@ -60,12 +60,18 @@ def _why_not_more(rows: Rows, chosen: Row) -> str:
     reasons = {
         "slower": bool(slower),
         "in doubt": any(row.level is not None for row in more),
-        "without a limit or a reference": any(row.level is None and row not in slower for row in more),
+        "without a limit or a reference": any(
+            row.level is None and row not in slower for row in more
+        ),
     }
     which = [reason for reason, holds in reasons.items() if holds]
     if not which and any(_asked_for_more(row, chosen) for row in rows[chosen.table.name]):
         which = ["not measured"]
-    return f"its rows of more threads are {listed(which, 'or')}" if which else "concurrency: [cores] loads them all"
+    return (
+        f"its rows of more threads are {listed(which, 'or')}"
+        if which
+        else "concurrency: [cores] loads them all"
+    )
 
 
 def _asked_for_more(row: Row, chosen: Row) -> bool:
@@ -90,7 +96,9 @@ def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
 def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
     """That none of the figures above is to be quoted, where that is so."""
     judged = [entry for entry in verdicts if entry.row is not None]
-    if len(judged) > 1 and all(entry.row is not None and entry.row.level is not None for entry in judged):
+    if len(judged) > 1 and all(
+        entry.row is not None and entry.row.level is not None for entry in judged
+    ):
         yield (
             f"None of the {len(judged)} figures above is sure: another run may well give others. Measure again on a node that "
             "does nothing else before you quote one."
@@ -98,9 +106,14 @@ def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
 
 
 def _doubtful(measured: list[Row]) -> Iterator[str]:
-    means = {"wrong": "a wrong row speaks for nothing", "unsure": "another run of an unsure one may well differ"}
+    means = {
+        "wrong": "a wrong row speaks for nothing",
+        "unsure": "another run of an unsure one may well differ",
+    }
     counts = {word: sum(row.level == word for row in measured) for word in means}
-    parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count]
+    parts = [
+        f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count
+    ]
     if parts:
         what = "; ".join(means[word] for word, count in counts.items() if count)
         yield f"Of {len(measured)} measured rows {listed(parts)}: {what}; the notes say why."
@@ -110,12 +123,18 @@ def _whole(measured: list[Row]) -> Iterator[str]:
     """What most rows share, once, with the range of its numbers: the most frequent fact, then others of its kind."""
     kinds: dict[str, list[Message]] = {}
     for row in measured:
-        for code, note in {note.code: replace(note, about="") for note in row.warnings if note.is_shared}.items():
+        for code, note in {
+            note.code: replace(note, about="") for note in row.warnings if note.is_shared
+        }.items():
             kinds.setdefault(shared_warnings.kind(code), []).append(note)
     for shared in kinds.values():
         merged = merge(shared)
-        (sentence, count), *others = Counter(merged[note].message.sentence for note in shared).most_common()
-        where = f"all {count} rows" if count == len(measured) else f"{count} of {len(measured)} rows"
+        (sentence, count), *others = Counter(
+            merged[note].message.sentence for note in shared
+        ).most_common()
+        where = (
+            f"all {count} rows" if count == len(measured) else f"{count} of {len(measured)} rows"
+        )
         more = "".join(f"; in {number}, {other.fact}" for other, number in others)
         yield f"In {where}, {sentence._replace(fact=sentence.fact + more)}."
 
@@ -130,11 +149,17 @@ def _scaled(config: Mapping[str, object]) -> Iterator[str]:
 
 
 def _limits(verdicts: list[Verdict]) -> Iterator[str]:
-    unknown = [entry for entry in verdicts if entry.row and entry.row.limit.value is None and not entry.row.loopback]
+    unknown = [
+        entry
+        for entry in verdicts
+        if entry.row and entry.row.limit.value is None and not entry.row.loopback
+    ]
     if unknown:
         names = [SUBSYSTEMS[entry.subsystem].named for entry in unknown]
         which = listed(names)
-        lines = ", ".join(entry.subsystem for entry in unknown)  # as the sections of a site file are called
+        lines = ", ".join(
+            entry.subsystem for entry in unknown
+        )  # as the sections of a site file are called
         plural = len(unknown) > 1
         yield (
             f"{which[:1].upper()}{which[1:]} {'have' if plural else 'has'} no known limit, so no share of one: this machine "

@@ -43,7 +43,9 @@ def settings(series: Series, workload: str) -> dict[str, str]:
     known |= how(point.record.cell.subsystem, workload, {**point.options, **point.details})
     network = point.context.get("network") or {}
     if "loopback" in network:
-        known["link"] = "loopback" if network["loopback"] else f"interface {network.get('interface')}"
+        known["link"] = (
+            "loopback" if network["loopback"] else f"interface {network.get('interface')}"
+        )
     return known
 
 
@@ -57,7 +59,10 @@ def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, 
     if subsystem == "disk":
         ways["O_DIRECT"] = "no" if details.get("direct") is False else "yes"
         if writes:
-            ways |= {"sync": str(details.get("sync", "end")), "fill": str(details.get("fill", "overwrite"))}
+            ways |= {
+                "sync": str(details.get("sync", "end")),
+                "fill": str(details.get("fill", "overwrite")),
+            }
     return ways
 
 
@@ -112,7 +117,9 @@ class Mixed:
     differ: str
 
     def __str__(self) -> str:
-        return f"{self.side} mixes nodes that are not equal ({self.differ}): name equal ones (nodes:)"
+        return (
+            f"{self.side} mixes nodes that are not equal ({self.differ}): name equal ones (nodes:)"
+        )
 
 
 Mismatch = Difference | Mixed

@@ -16,7 +16,13 @@ from peakmark.judging.comparability import Mismatch
 from peakmark.judging.datasets import ComparedPoint, Dataset, DatasetRow
 
 Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
-VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no difference shown", "cannot tell", "not alike")
+VERDICTS: tuple[Verdict, ...] = (
+    "better",
+    "worse",
+    "no difference shown",
+    "cannot tell",
+    "not alike",
+)
 CLAIMS: tuple[Verdict, ...] = ("better", "worse")
 TOLERANCE = 0.03
 """By so much a row may differ without a verdict: campaigns of one machine at two times seldom differ by less."""
@@ -90,7 +96,10 @@ def judge(
 
 
 def judge_pairs(
-    pairs: Sequence[tuple[float, float]], lower_is_better: bool, confidence: float = 0.95, tolerance: float = 0.0
+    pairs: Sequence[tuple[float, float]],
+    lower_is_better: bool,
+    confidence: float = 0.95,
+    tolerance: float = 0.0,
 ) -> Judgement:
     """Of what was measured in turn: the interval is of the median of the pairs' own ratios, by order statistics."""
     if len(pairs) < 2:
@@ -101,7 +110,9 @@ def judge_pairs(
     return _beyond(ratio, low, high, lower_is_better, tolerance)
 
 
-def _beyond(ratio: float, low: float, high: float, lower_is_better: bool, tolerance: float) -> Judgement:
+def _beyond(
+    ratio: float, low: float, high: float, lower_is_better: bool, tolerance: float
+) -> Judgement:
     verdict: Verdict = "no difference shown"
     if low > 1 + tolerance or high < 1 - tolerance:
         verdict = "worse" if (low > 1) == lower_is_better else "better"
@@ -150,12 +161,19 @@ def compare(
         moves = dict.fromkeys(shared, IN_TURN if tolerance is None else tolerance)
     else:
         drift = {} if repeat is None else _between(before, repeat)
-        moved = max(TOLERANCE if tolerance is None else tolerance, drifts(before, after, 1 - confidence))
+        moved = max(
+            TOLERANCE if tolerance is None else tolerance, drifts(before, after, 1 - confidence)
+        )
         moves = {point: max(moved, drift.get(point.table, 0.0)) for point in shared}
     comparisons = [
-        _compared(before, after, point, old[point], new[point], confidence, moves[point]) for point in shared
+        _compared(before, after, point, old[point], new[point], confidence, moves[point])
+        for point in shared
     ]
-    return _standing(comparisons, confidence), len(old.keys() - new.keys()), len(new.keys() - old.keys())
+    return (
+        _standing(comparisons, confidence),
+        len(old.keys() - new.keys()),
+        len(new.keys() - old.keys()),
+    )
 
 
 def _compared(
@@ -182,7 +200,15 @@ def _compared(
         judged = judge(values, others, lower, confidence, allowed)
         judged = replace(judged, verdict="not alike") if differ else judged
     return Comparison(
-        point, values, others, judged, (old.warning, new.warning), allowed, pairs, left_out, tuple(differ)
+        point,
+        values,
+        others,
+        judged,
+        (old.warning, new.warning),
+        allowed,
+        pairs,
+        left_out,
+        tuple(differ),
     )
 
 
@@ -200,15 +226,27 @@ def _between(before: Dataset, repeat: Dataset) -> dict[str, float]:
     shares: dict[str, list[float]] = {}
     for point, entry in before.entries.items():
         if point in repeat.entries:
-            ratio = statistics.median(repeat.entries[point].values) / statistics.median(entry.values)
+            ratio = statistics.median(repeat.entries[point].values) / statistics.median(
+                entry.values
+            )
             shares.setdefault(point.table, []).append(abs(math.log(ratio)))
-    return {table: sorted(of_table)[math.ceil(0.95 * len(of_table)) - 1] for table, of_table in shares.items()}
+    return {
+        table: sorted(of_table)[math.ceil(0.95 * len(of_table)) - 1]
+        for table, of_table in shares.items()
+    }
 
 
 def _standing(comparisons: Sequence[Comparison], confidence: float) -> list[Comparison]:
     """The comparisons, without the claims that chance would bring among so many rows."""
-    judged = [place for place, row in enumerate(comparisons) if row.verdict not in ("cannot tell", "not alike")]
-    chances = [_chance(comparisons[place]) if comparisons[place].verdict in CLAIMS else 1.0 for place in judged]
+    judged = [
+        place
+        for place, row in enumerate(comparisons)
+        if row.verdict not in ("cannot tell", "not alike")
+    ]
+    chances = [
+        _chance(comparisons[place]) if comparisons[place].verdict in CLAIMS else 1.0
+        for place in judged
+    ]
     stands = dict(zip(judged, significance.discoveries(chances, 1 - confidence), strict=True))
     return [
         replace(row, judged=replace(row.judged, verdict="no difference shown"))

@@ -36,27 +36,40 @@ def report(
     turned = in_turn(before, after)
     what = "measured in turn, median of the rounds' ratios" if turned else "ratio of medians"
     how = "order statistics" if turned else "bootstrap"
-    lines += [f"A {before.name}   B {after.name}   {what} B / A, {confidence:.0%} interval ({how})", ""]
+    lines += [
+        f"A {before.name}   B {after.name}   {what} B / A, {confidence:.0%} interval ({how})",
+        "",
+    ]
     remarked = _remarked(before, after, comparisons)
     for row, comparison in enumerate(comparisons):
         marks = [str(number) for number, rows in enumerate(remarked.values(), 1) if row in rows]
         lines.append(_line(comparison, width) + (f" [{', '.join(marks)}]" if marks else ""))
-    given = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict] or verdict != "not alike"]
+    given = [
+        f"{counts[verdict]} {verdict}"
+        for verdict in VERDICTS
+        if counts[verdict] or verdict != "not alike"
+    ]
     lines += ["", "; ".join(given)]
     lines += _chance(comparisons, confidence, turned)
     doubtful = sum(any(comparison.warnings) for comparison in comparisons)
     if doubtful:
         which = "row is" if doubtful == 1 else "rows are"
-        lines.append(f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict")
+        lines.append(
+            f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict"
+        )
     lines += [
         f"[{number}] {side} notes on {plural(len(rows), 'row')}: {text}"
         for number, ((side, text), rows) in enumerate(remarked.items(), 1)
     ]
     if counts["cannot tell"]:
-        lines.append(f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough")
+        lines.append(
+            f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough"
+        )
     left_out = sum(comparison.left_out for comparison in comparisons)
     if left_out:
-        lines.append(f"{plural(left_out, 'repetition')} left out: measured without the other side right beside")
+        lines.append(
+            f"{plural(left_out, 'repetition')} left out: measured without the other side right beside"
+        )
     if only_before or only_after:
         lines.append(
             f"not compared: {plural(only_before, 'row')} that only A has, {plural(only_after, 'row')} that only B has"
@@ -67,13 +80,19 @@ def report(
 def _first(before: Dataset, after: Dataset, comparisons: Sequence[Comparison]) -> list[str]:
     """What the two sides did not have alike: said before anything else."""
     asked = comparability.summary([comparison.differ for comparison in comparisons])
-    if len(before.nodes) == len(after.nodes) == 1 and before.nodes != after.nodes and not (before.bare or after.bare):
+    if (
+        len(before.nodes) == len(after.nodes) == 1
+        and before.nodes != after.nodes
+        and not (before.bare or after.bare)
+    ):
         asked.append(str(comparability.Difference("node", before.nodes[0], after.nodes[0])))
     differ = [*asked, *map(str, comparability.differences(before.machine, after.machine))]
     return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
 
 
-def _remarked(before: Dataset, after: Dataset, comparisons: Sequence[Comparison]) -> dict[tuple[str, str], list[int]]:
+def _remarked(
+    before: Dataset, after: Dataset, comparisons: Sequence[Comparison]
+) -> dict[tuple[str, str], list[int]]:
     """(A or B, what published results note on values) -> the places of the rows that have it: footnotes, in the order of the
     rows; notes that differ in their numbers alone are one.
     """
@@ -91,7 +110,9 @@ def _remarked(before: Dataset, after: Dataset, comparisons: Sequence[Comparison]
 
 
 def _chance(comparisons: Sequence[Comparison], confidence: float, turned: bool) -> list[str]:
-    judged = sum(comparison.verdict not in ("cannot tell", "not alike") for comparison in comparisons)
+    judged = sum(
+        comparison.verdict not in ("cannot tell", "not alike") for comparison in comparisons
+    )
     if not judged:
         return []
     lines = [
@@ -103,12 +124,19 @@ def _chance(comparisons: Sequence[Comparison], confidence: float, turned: bool) 
             "both were measured in turn, round by round: what the machine did meanwhile is in both and cancels out"
         )
     allowed = sorted({comparison.tolerance for comparison in comparisons})
-    more = f" to {allowed[-1]:.1%}, by table, as far as rows drift meanwhile" if len(allowed) > 1 else ""
+    more = (
+        f" to {allowed[-1]:.1%}, by table, as far as rows drift meanwhile"
+        if len(allowed) > 1
+        else ""
+    )
     return [*lines, f"differences below {allowed[0]:.1%}{more} get no verdict (--tolerance)"]
 
 
 def _line(comparison: Comparison, width: int) -> str:
-    old, new = (statistics.median(values) * comparison.table.factor for values in (comparison.before, comparison.after))
+    old, new = (
+        statistics.median(values) * comparison.table.factor
+        for values in (comparison.before, comparison.after)
+    )
     unit = comparison.table.shown or comparison.table.quantity
     judged = comparison.judged
     interval = (
@@ -125,6 +153,9 @@ def _line(comparison: Comparison, width: int) -> str:
 def _doubtful(warnings: tuple[str, str]) -> str:
     """``unsure: A and B``, ``wrong: A; unsure: B``."""
     by_level = {
-        level: [side for side, warning in zip("AB", warnings, strict=True) if warning == level] for level in ORDER
+        level: [side for side, warning in zip("AB", warnings, strict=True) if warning == level]
+        for level in ORDER
     }
-    return "; ".join(f"{level}: {listed(datasets)}" for level, datasets in by_level.items() if datasets)
+    return "; ".join(
+        f"{level}: {listed(datasets)}" for level, datasets in by_level.items() if datasets
+    )

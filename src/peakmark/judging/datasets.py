@@ -42,7 +42,9 @@ class ComparedPoint:
 def point_of(table: str, instrument: str, key: Key) -> ComparedPoint:
     """The point of a program's values in a campaign's row."""
     count = 0 if key.word else key.concurrency
-    return ComparedPoint(table, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word)
+    return ComparedPoint(
+        table, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word
+    )
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,9 @@ def read(name: str) -> Dataset:
         remarks, definitions = source.remarks, source.definitions
         entries = {
             _published_point(key): DatasetRow(
-                tuple(numbers), settings=comparability.defined(definitions.get(key, {})), remarks=remarks.get(key, ())
+                tuple(numbers),
+                settings=comparability.defined(definitions.get(key, {})),
+                remarks=remarks.get(key, ()),
             )
             for key, numbers in source.runs.items()
         }
@@ -138,7 +142,9 @@ def _campaign(path: Path) -> Dataset:
                     unequal_nodes=row.unequal_nodes.get(instrument, ""),
                     turns=paired.turns(series.points) if beside else {},
                 )
-    return Dataset(path.name, entries, False, comparability.machine(results), drift_of(changes), beside)
+    return Dataset(
+        path.name, entries, False, comparability.machine(results), drift_of(changes), beside
+    )
 
 
 def _settings(key: Key, series: Series) -> Mapping[str, str]:
@@ -158,7 +164,11 @@ def halves(in_time: Sequence[float]) -> list[float]:
 
 def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """By table, what its rows have in common of what ``halves`` says of each: how the machine moved meanwhile."""
-    return {table: statistics.median(factors) for table, factors in changes.items() if len(factors) >= LEAST_ROWS}
+    return {
+        table: statistics.median(factors)
+        for table, factors in changes.items()
+        if len(factors) >= LEAST_ROWS
+    }
 
 
 def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
@@ -170,7 +180,9 @@ def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
     workload, block = published.stands_for(point.workload, point.block or None)
     meant = side.entries[point].threads
     count = point.concurrency if meant is None else meant
-    return ComparedPoint(point.table, point.instrument, workload, "", published.rounded(block) or 0, count, "")
+    return ComparedPoint(
+        point.table, point.instrument, workload, "", published.rounded(block) or 0, count, ""
+    )
 
 
 def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
@@ -184,7 +196,11 @@ def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
         if bare is None:
             continue
         twin = without_word.get(bare)
-        if point.word and twin is not None and (twin.node, twin.variant) == (point.node, point.variant):
+        if (
+            point.word
+            and twin is not None
+            and (twin.node, twin.variant) == (point.node, point.variant)
+        ):
             continue
         # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
         if twin is not None and replace(twin, block=point.block) == point:
@@ -202,6 +218,12 @@ def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
 
 def describe(point: ComparedPoint) -> str:
     """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
-    parts = [point.table, point.instrument, point.workload, point.variant, size(point.block or None)]
+    parts = [
+        point.table,
+        point.instrument,
+        point.workload,
+        point.variant,
+        size(point.block or None),
+    ]
     node = point.node if point.node not in ("", "any") else ""
     return " ".join(part for part in (*parts, f"x{point.word or point.concurrency}", node) if part)

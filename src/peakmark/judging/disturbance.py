@@ -12,7 +12,9 @@ MATTERS = 0.05
 """Share of the CPUs' time that, taken from the measurement, changes a figure by more than a quiet machine's spread."""
 
 
-def find(noises: Sequence[Mapping[str, Any]], server: str = "", spare: float = 0.0) -> Iterator[Message]:
+def find(
+    noises: Sequence[Mapping[str, Any]], server: str = "", spare: float = 0.0
+) -> Iterator[Message]:
     """Remarks on the noise of a row's repetitions, as records hold it.
 
     server  the host of the server, where it is that one's noise
@@ -43,7 +45,9 @@ def _meanwhile(count: int, n: int, where: Value) -> Value:
     return often(count, n, where) or message("meanwhile", where=where)
 
 
-def _others(during: Sequence[Mapping[str, Any]], n: int, where: Value, spare: float) -> Iterator[Message]:
+def _others(
+    during: Sequence[Mapping[str, Any]], n: int, where: Value, spare: float
+) -> Iterator[Message]:
     disturbed = [noise for noise in during if noise["others"] > DEFAULT.others]
     if not disturbed:
         return
@@ -54,21 +58,31 @@ def _others(during: Sequence[Mapping[str, Any]], n: int, where: Value, spare: fl
         weight(sum(float(noise["others"]) - spare > MATTERS for noise in disturbed), n),
         cpus=worst["others"],
         often=_meanwhile(len(disturbed), n, where),
-        busy=message("busy", busy=worst["busy"], users=users) if worst["busy"] else message("hidden"),
+        busy=message("busy", busy=worst["busy"], users=users)
+        if worst["busy"]
+        else message("hidden"),
     )
 
 
 def _steal(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Message]:
-    disturbed = [noise["steal"] for noise in during if noise["steal"] is not None and noise["steal"] > DEFAULT.steal]
+    disturbed = [
+        noise["steal"]
+        for noise in during
+        if noise["steal"] is not None and noise["steal"] > DEFAULT.steal
+    ]
     if disturbed:
         level = weight(sum(share > MATTERS for share in disturbed), n)
-        yield message("steal", level, share=max(disturbed), often=_meanwhile(len(disturbed), n, where))
+        yield message(
+            "steal", level, share=max(disturbed), often=_meanwhile(len(disturbed), n, where)
+        )
 
 
 def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Message]:
     held = [noise["throttled_s"] / noise["seconds"] for noise in during if noise.get("throttled_s")]
     if held and max(held) > 0.01:
-        yield message("throttled", Severity.UNSURE, share=max(held), often=_meanwhile(len(held), n, where))
+        yield message(
+            "throttled", Severity.UNSURE, share=max(held), often=_meanwhile(len(held), n, where)
+        )
     hot = sum(bool(noise.get("hot")) for noise in during)
     if hot:
         yield message("hot", Severity.UNSURE, often=_meanwhile(hot, n, where))
@@ -83,7 +97,13 @@ def _limit(noises: Sequence[Mapping[str, Any]], where: Value) -> Iterator[Messag
         if (noise.get(when) or {}).get("clock_limit_hz")
     ]
     if limits and max(limits) / min(limits) > 1.01:
-        yield message("clock-limit", Severity.UNSURE, where=where, low=min(limits) / 1e9, high=max(limits) / 1e9)
+        yield message(
+            "clock-limit",
+            Severity.UNSURE,
+            where=where,
+            low=min(limits) / 1e9,
+            high=max(limits) / 1e9,
+        )
 
 
 def heat(noises: Sequence[Mapping[str, Any]]) -> Value:

@@ -25,21 +25,33 @@ def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) 
     their own; a layout that names figures of the table has those and no others. One without rows is there and empty.
     """
     measured = [row for row in rows if row.series]
-    asked = [drawing for drawing in layout.drawings if drawing.table.name == table.name] if layout else []
+    asked = (
+        [drawing for drawing in layout.drawings if drawing.table.name == table.name]
+        if layout
+        else []
+    )
     if asked:
         return [
-            Drawn(drawing.name, tuple(row for row in measured if _fits(drawing, row)), drawing) for drawing in asked
+            Drawn(drawing.name, tuple(row for row in measured if _fits(drawing, row)), drawing)
+            for drawing in asked
         ]
     if table.name == "memory_throughput":
         return [
-            Drawn(f"{table.name}_pool", tuple(row for row in measured if row.key.variant != "block")),
-            Drawn(f"{table.name}_block", tuple(row for row in measured if row.key.variant == "block")),
+            Drawn(
+                f"{table.name}_pool", tuple(row for row in measured if row.key.variant != "block")
+            ),
+            Drawn(
+                f"{table.name}_block", tuple(row for row in measured if row.key.variant == "block")
+            ),
         ]
     alone = [row.layout_table.workloads if row.layout_table else () for row in measured]
     if len(set(alone)) > 1 and all(len(workloads) == 1 for workloads in alone):
         names = dict.fromkeys(row.key.workload for row in measured)
         return [
-            Drawn(f"{table.name}_{name}", tuple(row for row in measured if row.key.workload == name)) for name in names
+            Drawn(
+                f"{table.name}_{name}", tuple(row for row in measured if row.key.workload == name)
+            )
+            for name in names
         ]
     return [Drawn(table.name, tuple(measured))]
 

@@ -31,7 +31,9 @@ class Conclusion:
     text: str
 
 
-def of(rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None) -> list[Conclusion]:
+def of(
+    rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
+) -> list[Conclusion]:
     """The findings of rows of one table, in a fixed order of topics; none where nothing was measured.
 
     They use the headings of the table, or those of ``sheet`` where a layout prints the rows in it.
@@ -50,22 +52,35 @@ def of(rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = 
         (Topic.REFERENCE, _references(labels, right, over_all)),
         (Topic.DISAGREEMENT, _disagreements(labels, measured)),
         (Topic.LIMIT, to_limit.sentences(labels, measured)),
-        (Topic.MACHINE, dict.fromkeys(f"{row.limit.finding.text}." for row in rows if row.limit.finding)),
+        (
+            Topic.MACHINE,
+            dict.fromkeys(f"{row.limit.finding.text}." for row in rows if row.limit.finding),
+        ),
         (Topic.DOUBT, _doubtful(labels, measured)),
         (Topic.FEW, _few(measured)),
     )
-    return [Conclusion(topic, topic.heading(labels.table), text) for topic, texts in by_topic for text in texts]
+    return [
+        Conclusion(topic, topic.heading(labels.table), text)
+        for topic, texts in by_topic
+        for text in texts
+    ]
 
 
 def _few(measured: Sequence[Row]) -> Iterator[str]:
     few = [row for row in measured if not row.measured.summary.enough]
     if few and len(measured) > 1:
         number = repeated(row.measured.summary.n for row in few)
-        which = "All rows have" if len(few) == len(measured) else f"{len(few)} of {len(measured)} rows have"
+        which = (
+            "All rows have"
+            if len(few) == len(measured)
+            else f"{len(few)} of {len(measured)} rows have"
+        )
         yield f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
 
 
-def together(rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None) -> list[str]:
+def together(
+    rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
+) -> list[str]:
     """What rows say that are printed in several tables: each workload's own says nothing of another workload."""
     right = _claimable([row for row in rows if row.own is not None])
     if not right:
@@ -84,14 +99,18 @@ def _extremes(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
     """Best and worst of each workload whose rows have enough repetitions to tell; the table has the others' values."""
 
     def value(row: Row) -> str:
-        return f"{labels.quantity(row.measured.centre)}{'; unsure' if row.specific_warnings else ''}"
+        return (
+            f"{labels.quantity(row.measured.centre)}{'; unsure' if row.specific_warnings else ''}"
+        )
 
     for name, group in groups(rows, labels):
         if len(group) < 2:
             continue
         if not all(row.measured.summary.enough for row in group):
             continue
-        ordered = sorted(group, key=lambda row: row.measured.centre, reverse=not labels.table.lower_is_better)
+        ordered = sorted(
+            group, key=lambda row: row.measured.centre, reverse=not labels.table.lower_is_better
+        )
         best, worst = ordered[0], ordered[-1]
         if not (differ(group) and better(best, worst)):
             yield f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
@@ -99,9 +118,7 @@ def _extremes(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
         text = f"{name}: best with {labels.place(best, group)} ({value(best)})"
         near = [row for row in ordered[1:] if not better(best, row)]
         if near:
-            text += (
-                f", from which {_names(labels, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
-            )
+            text += f", from which {_names(labels, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
         text += f"; worst with {labels.place(worst, group)} ({value(worst)}), a factor of {labels.times(ratio(best, worst))}."
         yield f"{text} {_reason(labels, best, worst, group)}".rstrip()
 
@@ -135,7 +152,9 @@ def _reason(labels: LabelFormatter, best: Row, worst: Row, group: Sequence[Row])
     )
 
 
-def _references(labels: LabelFormatter, rows: Sequence[Row], over_all: Mapping[str, str]) -> Iterator[str]:
+def _references(
+    labels: LabelFormatter, rows: Sequence[Row], over_all: Mapping[str, str]
+) -> Iterator[str]:
     """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``over_all``:
     what their rows say together.
     """
@@ -148,18 +167,32 @@ def _references(labels: LabelFormatter, rows: Sequence[Row], over_all: Mapping[s
         text = f"{labels.program(labels.table.own)} measured {middle} times what {labels.program(entry)} did"
         parts = [repeated(quotient.runs for *_, quotient in pairs)]
         if len(pairs) > 1:
-            parts.insert(0, f"median of {len(pairs)} rows; from {labels.times(min(each))} to {labels.times(max(each))}")
-        parts += dict.fromkeys(known for row, *_ in pairs for known in ratios.differences(row, entry.instrument))
+            parts.insert(
+                0,
+                f"median of {len(pairs)} rows; from {labels.times(min(each))} to {labels.times(max(each))}",
+            )
+        parts += dict.fromkeys(
+            known for row, *_ in pairs for known in ratios.differences(row, entry.instrument)
+        )
         parts += _sign_conflicts(labels, pairs)
         text += f" ({'; '.join(parts)})"
-        judged = [(row, theirs) for row, theirs, _ in pairs if row.measured.summary.enough and theirs.summary.enough]
+        judged = [
+            (row, theirs)
+            for row, theirs, _ in pairs
+            if row.measured.summary.enough and theirs.summary.enough
+        ]
         if judged:
             distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
             ahead = sum(
-                (row.measured.summary.median < theirs.summary.median) == labels.table.lower_is_better
+                (row.measured.summary.median < theirs.summary.median)
+                == labels.table.lower_is_better
                 for row, theirs in distinct
             )
-            counts = {"better": ahead, "worse": len(distinct) - ahead, "neither": len(judged) - len(distinct)}
+            counts = {
+                "better": ahead,
+                "worse": len(distinct) - ahead,
+                "neither": len(judged) - len(distinct),
+            }
             shown = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
             text += f"; shown to be {shown} of {len(judged)} rows"
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
@@ -170,9 +203,17 @@ def _references(labels: LabelFormatter, rows: Sequence[Row], over_all: Mapping[s
 
 def _sign_conflicts(labels: LabelFormatter, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
     """The rows whose printed figures say otherwise than their rounds who is ahead."""
-    turned = [row for row, theirs, ratio in pairs if ratios.sign_conflicts(ratio, row.measured.centre / theirs.centre)]
+    turned = [
+        row
+        for row, theirs, ratio in pairs
+        if ratios.sign_conflicts(ratio, row.measured.centre / theirs.centre)
+    ]
     if turned:
-        where = ", ".join(map(labels.row, turned)) if len(turned) <= MANY else plural(len(turned), "row")
+        where = (
+            ", ".join(map(labels.row, turned))
+            if len(turned) <= MANY
+            else plural(len(turned), "row")
+        )
         yield f"printed figures the other way round: {where}"
 
 
@@ -197,7 +238,11 @@ def _doubtful(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
         doubtful = [row for row in rows if row.level is level]
         # Where all rows have the same word, their column says it.
         if doubtful and (level is Severity.WRONG or len(doubtful) < len(rows) or len(rows) == 1):
-            names = f" ({'; '.join(labels.row(row) for row in doubtful)})" if len(doubtful) <= MANY else ""
+            names = (
+                f" ({'; '.join(labels.row(row) for row in doubtful)})"
+                if len(doubtful) <= MANY
+                else ""
+            )
             what = "used for no claim" if level is Severity.WRONG else "another run may well differ"
             is_are = "is" if len(doubtful) == 1 else "are"
             yield f"{len(doubtful)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."

@@ -61,7 +61,9 @@ class NodeGroup:
     @cached_property
     def worst(self) -> Row:
         """The slowest node."""
-        return (max if self.table.lower_is_better else min)(self.rows, key=lambda row: row.measured.centre)
+        return (max if self.table.lower_is_better else min)(
+            self.rows, key=lambda row: row.measured.centre
+        )
 
     @cached_property
     def low(self) -> float:
@@ -140,7 +142,9 @@ def groups(rows: Iterable[Row]) -> list[NodeGroup]:
     grouped: dict[PointOf, list[Row]] = {}
     for row in rows:
         grouped.setdefault(place(row), []).append(row)
-    measured = [NodeGroup(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()]
+    measured = [
+        NodeGroup(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()
+    ]
     return [group for group in measured if group.rows]
 
 
@@ -165,7 +169,8 @@ def typical(rows: Sequence[Row]) -> list[Row]:
         return list(rows)
     most = max(map(len, off.values()))
     node = min(
-        (name for name, shares in off.items() if len(shares) == most), key=lambda name: statistics.median(off[name])
+        (name for name, shares in off.items() if len(shares) == most),
+        key=lambda name: statistics.median(off[name]),
     )
     return [row for row in rows if row.key.node == node]
 
@@ -177,15 +182,22 @@ def slow_nodes(rows: Rows) -> list[Slow]:
         for group in groups(table):
             for row in group.rows if len(group.rows) > 1 else ():
                 by_node = shown.setdefault(group.table.subsystem, {})
-                by_node.setdefault(row.key.node, []).append((group.behind(row), group.apart(row) == "slow"))
+                by_node.setdefault(row.key.node, []).append(
+                    (group.behind(row), group.apart(row) == "slow")
+                )
     all_slow = []
     for subsystem, by_node in shown.items():
-        middle = {node: statistics.median([behind for behind, _ in each]) for node, each in by_node.items()}
+        middle = {
+            node: statistics.median([behind for behind, _ in each])
+            for node, each in by_node.items()
+        }
         apart = _apart(middle)
         for node, each in by_node.items():
             count = sum(is_slow for _, is_slow in each)
             if count or node in apart:
-                all_slow.append(Slow(node, subsystem, count, len(each), middle[node], node in apart))
+                all_slow.append(
+                    Slow(node, subsystem, count, len(each), middle[node], node in apart)
+                )
     return sorted(all_slow, key=lambda slow: (not slow.mostly, -slow.behind, natural(slow.node)))
 
 

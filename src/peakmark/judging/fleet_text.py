@@ -27,7 +27,12 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
     mostly = [entry for entry in nodes if entry.mostly]
     sentences = [_sentence(entry, mark) for entry in mostly[:NAMED]]
     if len(mostly) > NAMED:
-        rest = listed([f"{entry.node} ({SUBSYSTEMS[entry.subsystem].title})" for entry in mostly[NAMED : 3 * NAMED]])
+        rest = listed(
+            [
+                f"{entry.node} ({SUBSYSTEMS[entry.subsystem].title})"
+                for entry in mostly[NAMED : 3 * NAMED]
+            ]
+        )
         more = f" and {len(mostly) - 3 * NAMED} more" if len(mostly) > 3 * NAMED else ""
         sentences.append(f"Slow in most rows of a resource too: {rest}{more}.")
     single = [entry for entry in nodes if not entry.mostly]
@@ -49,8 +54,14 @@ def slow(rows: Rows, mark: str = ".") -> list[str]:
 
 def _sentence(entry: Slow, mark: str) -> str:
     resource = SUBSYSTEMS[entry.subsystem].named
-    rows = f"in all {entry.of} rows" if entry.rows == entry.of else f"in {entry.rows} of {plural(entry.of, 'row')}"
-    if entry.rows < fleet.MOSTLY * entry.of:  # its single rows are too uncertain, all together are not
+    rows = (
+        f"in all {entry.of} rows"
+        if entry.rows == entry.of
+        else f"in {entry.rows} of {plural(entry.of, 'row')}"
+    )
+    if (
+        entry.rows < fleet.MOSTLY * entry.of
+    ):  # its single rows are too uncertain, all together are not
         rows = f"in the median of {plural(entry.of, 'row')}, beyond all that the other nodes show"
     return f"{entry.node} is slow: its {resource} is {percent(entry.behind, mark)}\u00a0% behind the median of all nodes ({rows})."
 
@@ -79,7 +90,9 @@ def of_nodes(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
     if most is not least:
         text += f" to {percent(most.range, mark)}\u00a0% ({labels.row(most.middle, on_all=True)})"
     sentences = [(Topic.NODES, f"{text}."), *((Topic.APART, text) for text in _apart(groups, mark))]
-    return [Conclusion(topic, topic.heading(labels.table), sentence) for topic, sentence in sentences]
+    return [
+        Conclusion(topic, topic.heading(labels.table), sentence) for topic, sentence in sentences
+    ]
 
 
 def _apart(groups: Sequence[NodeGroup], mark: str) -> Iterator[str]:

@@ -56,11 +56,15 @@ class LabelFormatter:
         own = [
             column
             for column in self.layout_table.columns
-            if column.workload == row.key.workload and column.instrument == self.table.own.instrument and column.value
+            if column.workload == row.key.workload
+            and column.instrument == self.table.own.instrument
+            and column.value
         ]
         if own:
             return min(own, key=lambda column: column.concurrency or 0).heading
-        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)["workload"]
+        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)[
+            "workload"
+        ]
 
     def block(self, row: Row) -> str:
         """``16 MiB``, or ``16MB`` where the layout has it so; empty without a block."""
@@ -70,11 +74,15 @@ class LabelFormatter:
             return size(row.key.block)
         if self.layout_table.sizes.startswith("in "):
             # A column of plain numbers has its unit in the heading; sentences and axes need it, and fewer digits.
-            called = self.layout_table.labels.get((row.key.workload, row.key.block), (None, None))[1]
+            called = self.layout_table.labels.get((row.key.workload, row.key.block), (None, None))[
+                1
+            ]
             if called is None and self.layout_table.sizes == "in B":
                 return size(row.key.block)
             return f"{called or written(row.key.block, self.layout_table.sizes)} {self.layout_table.sizes.removeprefix('in ')}"
-        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)["block"]
+        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)[
+            "block"
+        ]
 
     def many(self, count: int) -> str:
         """``1 thread``, ``8 streams``."""
@@ -88,7 +96,9 @@ class LabelFormatter:
 
     def program(self, series: Program) -> str:
         """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput (MB/sec)``."""
-        return (name_in(self.layout_table, series.instrument) if self.layout_table else "") or series.heading
+        return (
+            name_in(self.layout_table, series.instrument) if self.layout_table else ""
+        ) or series.heading
 
     @property
     def _scale(self) -> tuple[float, str]:
@@ -117,7 +127,11 @@ class LabelFormatter:
 
     def row(self, row: Row, on_all: bool = False) -> str:
         """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something; ``on_all``: of all nodes."""
-        variant = f" {row.key.variant}" if self.table.variant and row.key.variant not in ("", "psync") else ""
+        variant = (
+            f" {row.key.variant}"
+            if self.table.variant and row.key.variant not in ("", "psync")
+            else ""
+        )
         return self.point_on_all(row, variant) if on_all else self.point(row, variant)
 
     def point(self, row: Row, variant: str = "") -> str:

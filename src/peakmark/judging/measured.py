@@ -114,7 +114,9 @@ class Measured:
         by_host: dict[str, list[Mapping[str, Any]]] = {}
         for run in self.in_time:
             if run.context.get("server_noise"):
-                by_host.setdefault(str(run.context.get("server_host")), []).append(run.context["server_noise"])
+                by_host.setdefault(str(run.context.get("server_host")), []).append(
+                    run.context["server_noise"]
+                )
         return by_host
 
     @property
@@ -128,4 +130,8 @@ class Measured:
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
         values = [run.known(name) for run in self.runs]
-        return [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        return [
+            float(value)
+            for value in values
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        ]

@@ -25,7 +25,12 @@ def slow_core(row: Measured) -> Iterator[Message]:
     share = efficiency(row.centre, row.limit)
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
     cores = row.fact("cpu", "cores")
-    if share is None or share >= DEFAULT.core or asked != {"auto"} or (cores and row.concurrency > cores):
+    if (
+        share is None
+        or share >= DEFAULT.core
+        or asked != {"auto"}
+        or (cores and row.concurrency > cores)
+    ):
         return
     named = (*waited(row), *crowded(row), *disturbance.find(row.noises, spare=row.spare_cpus))
     if named:
@@ -38,12 +43,18 @@ def crowded(row: Measured) -> Iterator[Message]:
 
     Threads that share a core by request, or that waited for their CPUs, hold each other up: other notes say so.
     """
-    runs = [run for run in row.runs if run.details.get("cpu_share", 1.0) >= DEFAULT.cpu and not _share_cores(run, row)]
+    runs = [
+        run
+        for run in row.runs
+        if run.details.get("cpu_share", 1.0) >= DEFAULT.cpu and not _share_cores(run, row)
+    ]
     held = [run.details["held_up"] for run in runs if run.details.get("held_up")]
     if held:
         cores = message("up-to-cores" if min(held) < max(held) else "of-cores", cores=max(held))
         often = disturbance.often(len(held), len(row.runs))
-        yield message("crowded-core", disturbance.weight(len(held), len(row.runs)), cores=cores, often=often)
+        yield message(
+            "crowded-core", disturbance.weight(len(held), len(row.runs)), cores=cores, often=often
+        )
 
 
 def _share_cores(run: RunValue, row: Measured) -> bool:
@@ -59,7 +70,9 @@ def waited(row: Measured) -> Iterator[Message]:
     held = [share for share in shares if share < DEFAULT.cpu]
     if held:
         level = Severity.UNSURE if lost_time(row) else Severity.NOTE
-        yield message("waited", level, lost=1 - min(held), often=disturbance.often(len(held), len(shares)))
+        yield message(
+            "waited", level, lost=1 - min(held), often=disturbance.often(len(held), len(shares))
+        )
 
 
 def lost_time(row: Measured) -> bool:
@@ -80,7 +93,9 @@ def clock(row: Measured) -> Iterator[Message]:
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
         by = message("up-to" if len(known) > 1 else "exactly", share=abs(most))
         often = disturbance.often(len(moved), len(known))
-        yield message("clock-moved", disturbance.weight(len(moved), len(known)), way=way, most=by, often=often)
+        yield message(
+            "clock-moved", disturbance.weight(len(moved), len(known)), way=way, most=by, often=often
+        )
     means = [(before + after) / 2 for before, after in known]
     if not moved and means and max(means) / min(means) - 1 > DEFAULT.clock:
         yield message("clock-differs", more=max(means) / min(means) - 1)
@@ -88,7 +103,10 @@ def clock(row: Measured) -> Iterator[Message]:
 
 def clock_lowered(row: Measured) -> Iterator[Message]:
     """Wide multiplications lower the clock of some cores, and only while they run."""
-    seen = [[run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")] for run in row.runs]
+    seen = [
+        [run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")]
+        for run in row.runs
+    ]
     pairs = [
         (float(during), (float(before) + float(after)) / 2)
         for before, after, during in seen
@@ -144,18 +162,30 @@ def idle_clock(runs: Sequence[RunValue]) -> float | None:
 def narrower(row: Measured) -> Iterator[Message]:
     """Plain arithmetic or narrow vectors, where they were asked for, beside a limit that only the widest ones reach."""
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
-    if row.instrument != KERNELS["cpu"] or row.limit.value is None or asked & {"auto", row.fact("cpu", "isa_best")}:
+    if (
+        row.instrument != KERNELS["cpu"]
+        or row.limit.value is None
+        or asked & {"auto", row.fact("cpu", "isa_best")}
+    ):
         return
-    names = (message("plain") if isa == "scalar" else message("instructions", isa=isa.upper()) for isa in sorted(asked))
+    names = (
+        message("plain") if isa == "scalar" else message("instructions", isa=isa.upper())
+        for isa in sorted(asked)
+    )
     yield message("narrower", asked=tuple(names))
 
 
 def placement(row: Measured) -> Iterator[Message]:
     """Repetitions that were given other cores measured other things."""
     placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
-    kinds = sorted({(place["cores"], place["sockets"], len(place["numa_nodes"])) for place in placed})
+    kinds = sorted(
+        {(place["cores"], place["sockets"], len(place["numa_nodes"])) for place in placed}
+    )
     if SUBSYSTEMS[row.subsystem].pinned and len(kinds) > 1:
-        each = (message("cores", cores=cores, sockets=sockets, nodes=nodes) for cores, sockets, nodes in kinds)
+        each = (
+            message("cores", cores=cores, sockets=sockets, nodes=nodes)
+            for cores, sockets, nodes in kinds
+        )
         yield message("placement-differs", Severity.UNSURE, placed=tuple(each))
 
 

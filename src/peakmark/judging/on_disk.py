@@ -15,7 +15,9 @@ NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that
 def never_reached_device(row: Measured) -> Iterator[Message]:
     if row.subsystem != "disk":
         return
-    names = {run.details.get("filesystem") for run in row.runs} | {row.fact("storage", "filesystem")}
+    names = {run.details.get("filesystem") for run in row.runs} | {
+        row.fact("storage", "filesystem")
+    }
     ram = sorted(name for name in names if name in RAM_FILE_SYSTEMS)
     if ram:
         yield message("ram-file-system", Severity.WRONG, file_system=ram[0])
@@ -33,7 +35,11 @@ def never_reached_device(row: Measured) -> Iterator[Message]:
 
 def unflushed(row: Measured) -> Iterator[Message]:
     """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a host keeps the data."""
-    if row.subsystem != "disk" or row.instrument != KERNELS["disk"] or not row.workload.startswith("W"):
+    if (
+        row.subsystem != "disk"
+        or row.instrument != KERNELS["disk"]
+        or not row.workload.startswith("W")
+    ):
         return
     pairs = [(run.details.get("flush_seconds"), run.details.get("work")) for run in row.runs]
     known = [(float(flush), float(work)) for flush, work in pairs if flush is not None and work]
@@ -49,13 +55,24 @@ def unflushed(row: Measured) -> Iterator[Message]:
 
 def limited_disk(row: Measured) -> Iterator[Message]:
     """A limit of the cgroup that the measurement came near to; one far above it changes nothing."""
-    limits: Mapping[str, int] = next((run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {})
+    limits: Mapping[str, int] = next(
+        (run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {}
+    )
     way = {"R": "read", "W": "write"}.get(row.workload[:1], "")
     block = row.block or 1
-    rate = {"throughput": row.centre / block, "iops": row.centre, "latency": row.concurrency / row.centre}
+    rate = {
+        "throughput": row.centre / block,
+        "iops": row.centre,
+        "latency": row.concurrency / row.centre,
+    }
     operations = rate.get(row.metric, 0.0)
     # Bytes per second as the tables of disks have them, whatever their size.
-    for name, value, unit, factor in (("bps", operations * block, "MB/s", 1e-6), ("iops", operations, "IOPS", 1.0)):
+    for name, value, unit, factor in (
+        ("bps", operations * block, "MB/s", 1e-6),
+        ("iops", operations, "IOPS", 1.0),
+    ):
         limit = limits.get(f"{way}_{name}")
         if limit and value > NEAR_LIMIT * limit:
-            yield message("io-limit", Severity.WRONG, way=way, rate=message(unit, rate=limit * factor))
+            yield message(
+                "io-limit", Severity.WRONG, way=way, rate=message(unit, rate=limit * factor)
+            )

@@ -21,12 +21,18 @@ def pool_in_cache(row: Measured) -> Iterator[Message]:
         return
     last = max(caches, key=lambda cache: int(cache["level"]))
     # Records of earlier versions do not tell which caches were reached: a thread reaches one.
-    reached = [run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")]
+    reached = [
+        run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")
+    ]
     held = max(reached, default=0) or int(last["size"]) * min(int(last["count"]), row.concurrency)
     if min(pools) < DEFAULT.pool * held:
-        sizes = zip(("pool", "held", "needed"), (min(pools), held, DEFAULT.pool * held), strict=True)
+        sizes = zip(
+            ("pool", "held", "needed"), (min(pools), held, DEFAULT.pool * held), strict=True
+        )
         named = {name: format_size(int(size)) for name, size in sizes}
-        yield message("pool-in-cache", Severity.WRONG, times=DEFAULT.pool, level=str(last["level"]), **named)
+        yield message(
+            "pool-in-cache", Severity.WRONG, times=DEFAULT.pool, level=str(last["level"]), **named
+        )
 
 
 def stores(row: Measured) -> Iterator[Message]:
@@ -36,5 +42,7 @@ def stores(row: Measured) -> Iterator[Message]:
         if len(known) > 1:
             yield message("stores-differ", Severity.UNSURE, stores=tuple(sorted(known)))
         for store in known if len(known) == 1 else ():
-            called = store.replace("non-temporal", "streaming")  # as records of earlier versions say
+            called = store.replace(
+                "non-temporal", "streaming"
+            )  # as records of earlier versions say
             yield message("stores", case=called if called in STORES else "", store=store)

@@ -23,7 +23,9 @@ def udp_loss(row: Measured) -> Iterator[Message]:
     losses = []
     for run in row.runs:
         lost = run.details.get("lost")
-        total = next((run.details[name] for name in ("sent", "packets") if run.details.get(name)), None)
+        total = next(
+            (run.details[name] for name in ("sent", "packets") if run.details.get(name)), None
+        )
         if run.details.get("loss") is not None:
             losses.append(float(run.details["loss"]))
         elif lost is not None and total:
@@ -47,6 +49,8 @@ def loopback(row: Measured) -> Iterator[Message]:
 
 
 def shaped(row: Measured) -> Iterator[Message]:
-    shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {""}
+    shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {
+        ""
+    }
     if shapes:
         yield message("shaped", Severity.WRONG, shapes="; ".join(sorted(shapes)))

@@ -17,7 +17,13 @@ def scatter(row: Measured) -> Iterator[Message]:
     if first is not None:
         yield message("first-differs", Severity.UNSURE, more=first)
     elif trend is not None:
-        yield message("drift", Severity.UNSURE, more=trend.relative, p=trend.p, heat=disturbance.heat(row.noises))
+        yield message(
+            "drift",
+            Severity.UNSURE,
+            more=trend.relative,
+            p=trend.p,
+            heat=disturbance.heat(row.noises),
+        )
     if row.summary.cv is not None and spread.is_wide(in_time):
         yield message("spread", Severity.UNSURE, spread=row.summary.cv)
     odd = spread.outliers([run.value for run in row.runs])
@@ -31,7 +37,9 @@ def hosts(row: Measured) -> Iterator[Message]:
         by_host.setdefault(run.where, []).append(run.value)
     apart = spread.hosts_differ(by_host)
     if apart is not None:
-        yield message("hosts-differ", highest=apart.highest, lowest=apart.lowest, share=apart.share, p=apart.p)
+        yield message(
+            "hosts-differ", highest=apart.highest, lowest=apart.lowest, share=apart.share, p=apart.p
+        )
 
 
 def disturbed(row: Measured) -> Iterator[Message]:

@@ -46,7 +46,11 @@ def turns(points: Iterable[Repetition]) -> dict[int, Turn]:
 def pairs(before: Turns, after: Turns) -> list[tuple[float, float]]:
     """The values of the repetitions that both sides have, one right after the other on one host."""
     both = [(before[number], after[number]) for number in sorted(before.keys() & after.keys())]
-    return [(turn.value, other.value) for turn, other in both if turn.host == other.host and _gap(turn, other) <= GAP_S]
+    return [
+        (turn.value, other.value)
+        for turn, other in both
+        if turn.host == other.host and _gap(turn, other) <= GAP_S
+    ]
 
 
 def _gap(turn: Turn, other: Turn) -> float:
@@ -54,13 +58,17 @@ def _gap(turn: Turn, other: Turn) -> float:
     return second.begun - first.ended
 
 
-def ratio(pairs: Sequence[tuple[float, float]], confidence: float = 0.95) -> tuple[float, float, float, bool]:
+def ratio(
+    pairs: Sequence[tuple[float, float]], confidence: float = 0.95
+) -> tuple[float, float, float, bool]:
     """(ratio, low, high, enough) of positive values: the median of the pairs' own ratios, and its interval by order
     statistics, for which no distribution is assumed; ``enough`` whether there are enough pairs for that confidence.
     """
     logs = [math.log(after / before) for before, after in pairs]
     interval = statistics.median_interval(logs, confidence)
-    centre, low, high = (math.exp(value) for value in (statistics.median(logs), interval.low, interval.high))
+    centre, low, high = (
+        math.exp(value) for value in (statistics.median(logs), interval.low, interval.high)
+    )
     return centre, low, high, interval.enough
 
 

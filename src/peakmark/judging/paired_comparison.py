@@ -73,7 +73,9 @@ def chance(strata: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
     distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
     for first, second in strata:
         own, other = statistics.checked(first), statistics.checked(second)
-        _, place, ties = np.unique(np.concatenate([own, other]), return_inverse=True, return_counts=True)
+        _, place, ties = np.unique(
+            np.concatenate([own, other]), return_inverse=True, return_counts=True
+        )
         twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
         n, total = own.size, twice.size
         observed += int(twice[:n].sum())
@@ -99,7 +101,9 @@ def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
     return shares
 
 
-def sentences(labels: LabelFormatter, rows: Sequence[Row]) -> tuple[list[tuple[Topic, str]], dict[str, str]]:
+def sentences(
+    labels: LabelFormatter, rows: Sequence[Row]
+) -> tuple[list[tuple[Topic, str]], dict[str, str]]:
     """(topic, sentence) of each pair of workloads, of neighbouring block sizes, of numbers of threads and of the own program
     and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together, and of the own
     program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
@@ -127,7 +131,10 @@ def sentences(labels: LabelFormatter, rows: Sequence[Row]) -> tuple[list[tuple[T
     ]
     if undecided:
         said.append(
-            (Topic.UNDECIDED, f"Chance is not ruled out, at 5 % for all of these together: {'; '.join(undecided)}.")
+            (
+                Topic.UNDECIDED,
+                f"Chance is not ruled out, at 5 % for all of these together: {'; '.join(undecided)}.",
+            )
         )
     return said, {
         together.instrument: _clause(labels, together)
@@ -148,7 +155,8 @@ def _holding(compared: Sequence[PairedComparison]) -> list[PairedComparison]:
     )
     holding: list[PairedComparison] = []
     for together in sorted(
-        (together for together in compared if together.least <= LEVEL / among), key=lambda together: together.p
+        (together for together in compared if together.least <= LEVEL / among),
+        key=lambda together: together.p,
     ):
         if together.p > LEVEL / max(1, among - len(holding)):
             break
@@ -160,14 +168,20 @@ def _workloads(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedCo
     chosen = labels.layout_table.compare if labels.layout_table else None
     does = "is shorter" if labels.table.lower_is_better else "is faster"
     for first, second in PAIRS[labels.table.subsystem] if chosen is None else chosen:
-        yield from _pair(labels, rows, "workload", (first, second), lambda row: (labels.workload(row), does))
+        yield from _pair(
+            labels, rows, "workload", (first, second), lambda row: (labels.workload(row), does)
+        )
 
 
 def _blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     blocks = sorted({row.key.block for row in rows if row.key.block is not None})
     for smaller, larger in pairwise(blocks):
         yield from _pair(
-            labels, rows, "block", (larger, smaller), lambda row: (labels.block(row), _times(labels, "has", "is"))
+            labels,
+            rows,
+            "block",
+            (larger, smaller),
+            lambda row: (labels.block(row), _times(labels, "has", "is")),
         )
 
 
@@ -177,7 +191,11 @@ def _threads(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComp
     if len(counts) > 1:
 
         def name(row: Row) -> Choice:
-            does = _times(labels, "has", "is") if row.key.concurrency == 1 else _times(labels, "have", "are")
+            does = (
+                _times(labels, "has", "is")
+                if row.key.concurrency == 1
+                else _times(labels, "have", "are")
+            )
             return labels.many(row.key.concurrency), does
 
         yield from _pair(labels, rows, "concurrency", (counts[-1], counts[0]), name)
@@ -208,10 +226,14 @@ def _pair(
     name: Callable[[Row], Choice],
 ) -> Iterator[PairedComparison]:
     """The rows with the first and with the second value of one field of their keys that are alike in all others."""
-    firsts, seconds = ([row for row in rows if getattr(row.key, field) == value] for value in values)
+    firsts, seconds = (
+        [row for row in rows if getattr(row.key, field) == value] for value in values
+    )
     there = {_without(row.key, field): row for row in seconds}
     pairs = [
-        (row, row.measured, there[point].measured) for row in firsts if (point := _without(row.key, field)) in there
+        (row, row.measured, there[point].measured)
+        for row in firsts
+        if (point := _without(row.key, field)) in there
     ]
     if pairs:
         other = there[_without(pairs[0][0].key, field)]
@@ -244,7 +266,13 @@ def _together(
         tuple(row for (row, _, _), ahead in zip(pairs, better, strict=True) if not ahead),
         tuple(factors),
         chance([(own.values, other.values) for _, own, other in pairs]),
-        min(1.0, 2 / math.prod(math.comb(own.summary.n + other.summary.n, own.summary.n) for _, own, other in pairs)),
+        min(
+            1.0,
+            2
+            / math.prod(
+                math.comb(own.summary.n + other.summary.n, own.summary.n) for _, own, other in pairs
+            ),
+        ),
     )
 
 
@@ -272,7 +300,9 @@ def _sentence(labels: LabelFormatter, together: PairedComparison) -> str:
         many = f"at {len(together.ahead)} of {total} points"
     text = f"{' '.join(together.first)} than {together.second[0]} {many} ({low} to {high} times its figure; by chance {probability(together.p, labels.mark)})"
     if together.behind and len(together.behind) <= MANY:
-        text += f"; the other way round with {', '.join(labels.row(row) for row in together.behind)}"
+        text += (
+            f"; the other way round with {', '.join(labels.row(row) for row in together.behind)}"
+        )
     return f"{text}."
 
 
@@ -280,7 +310,9 @@ def _clause(labels: LabelFormatter, together: PairedComparison) -> str:
     """``IOZone says more at 62 of 84 points, by chance 8e-17``."""
     together = _sign_conflicts(together)
     count = len(together.ahead)
-    points = f"{count} of {len(together.factors)}" if count < len(together.factors) else f"all {count}"
+    points = (
+        f"{count} of {len(together.factors)}" if count < len(together.factors) else f"all {count}"
+    )
     return f"{' '.join(together.first)} at {points} points, by chance {probability(together.p, labels.mark)}"
 
 

@@ -69,7 +69,10 @@ def is_measured(series: Series) -> bool:
     return not any(
         point.details.get("estimate")
         or point.details.get("derived")
-        or (point.record.cell.instrument == "hpl" and 0 < float(point.details.get("seconds") or 0) < HPL_SECONDS)
+        or (
+            point.record.cell.instrument == "hpl"
+            and 0 < float(point.details.get("seconds") or 0) < HPL_SECONDS
+        )
         for point in series.points
     )
 
@@ -130,8 +133,13 @@ def text_of_nodes(rows: Sequence[Row], mark: str = ".") -> str:
     if len(rows) == 1 or reference is None:
         return text(rows[0], mark)
     instrument, heading, _ = reference
-    ratios = [of(row.measured, row.series[instrument]).value for row in rows if instrument in row.series]
-    low, middle, high = (significant(value, 3, mark) for value in (min(ratios), statistics.median(ratios), max(ratios)))
+    ratios = [
+        of(row.measured, row.series[instrument]).value for row in rows if instrument in row.series
+    ]
+    low, middle, high = (
+        significant(value, 3, mark)
+        for value in (min(ratios), statistics.median(ratios), max(ratios))
+    )
     inside = [f"{low} to {high} on {len(ratios)} nodes", *differences(rows[0], instrument)]
     return f"{middle} × {heading} ({'; '.join(inside)})"
 

@@ -99,7 +99,10 @@ class Row:
 
     def of_program(self, note: Message, sentence: Sentence) -> Sentence:
         """The words of a note behind the name of the program that it is about, as the row's table calls it."""
-        name = next((program.heading for program in self.table.series if program.instrument == note.about), "")
+        name = next(
+            (program.heading for program in self.table.series if program.instrument == note.about),
+            "",
+        )
         return sentence._replace(fact=f"{name}: {sentence.fact}") if name else sentence
 
     def said(self, notes: Iterable[Message]) -> tuple[str, ...]:
@@ -114,13 +117,19 @@ class Row:
     def specific_warnings(self) -> tuple[Message, ...]:
         """What speaks against the own kernel's figure."""
         return tuple(
-            note for note in self.warnings_of(self.table.own.instrument) if note.is_warning and not note.is_shared
+            note
+            for note in self.warnings_of(self.table.own.instrument)
+            if note.is_warning and not note.is_shared
         )
 
     @property
     def shared_warnings(self) -> tuple[Message, ...]:
         """The same as far as most rows of the campaign have it: said once, and no mark of this row."""
-        return tuple(note for note in self.warnings_of(self.table.own.instrument) if note.is_warning and note.is_shared)
+        return tuple(
+            note
+            for note in self.warnings_of(self.table.own.instrument)
+            if note.is_warning and note.is_shared
+        )
 
     @property
     def level(self) -> Severity | None:
@@ -131,14 +140,18 @@ class Row:
     def endpoints(self) -> tuple[tuple[str, str], ...]:
         """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
         contexts = (point.context for series in self.series.values() for point in series.points)
-        pairs = {(str(context["host"]), str(context.get("server_host") or context["host"])) for context in contexts}
+        pairs = {
+            (str(context["host"]), str(context.get("server_host") or context["host"]))
+            for context in contexts
+        }
         return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
     @property
     def loopback(self) -> bool:
         """Whether it was measured within one machine, where no network lies between the two ends."""
         return any(
-            (point.context.get("network") or {}).get("loopback") for point in (self.own.points if self.own else ())
+            (point.context.get("network") or {}).get("loopback")
+            for point in (self.own.points if self.own else ())
         )
 
     def column_of(self, instrument: str) -> Series | None:
@@ -155,5 +168,7 @@ class Row:
     def measured(self) -> Series:
         """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
         if self.own is None:
-            raise ValueError(f"{self.table.name} {self.key}: the own kernel has not measured this row")
+            raise ValueError(
+                f"{self.table.name} {self.key}: the own kernel has not measured this row"
+            )
         return self.own

@@ -21,7 +21,9 @@ WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
-def checked(row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None) -> Iterator[Message]:
+def checked(
+    row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
+) -> Iterator[Message]:
     """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
     for entry in table.series:
@@ -53,7 +55,11 @@ def disagreements(row: Row) -> Iterator[Message]:
     """References that differ from the own kernel by more than the band: a doubt, unless it is known in what they differ."""
     unequal_nodes = {mark.about for mark in setting_deviations(row)}
     compare = SUBSYSTEMS[row.table.subsystem].differs
-    if row.table.subsystem == "disk" and row.own and any(point.details.get("huge_pages") for point in row.own.points):
+    if (
+        row.table.subsystem == "disk"
+        and row.own
+        and any(point.details.get("huge_pages") for point in row.own.points)
+    ):
         compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
     for program in ratios.references(row.table):
         for _, series, _ in ratios.pairs([row] if row.own else [], program.instrument):
@@ -65,7 +71,14 @@ def disagreements(row: Row) -> Iterator[Message]:
                     row.table.own.heading,
                     program.heading,
                 )
-                yield message("disagreement", level, first=first, second=second, factor=factor, compare=compare)
+                yield message(
+                    "disagreement",
+                    level,
+                    first=first,
+                    second=second,
+                    factor=factor,
+                    compare=compare,
+                )
 
 
 def shown_by(row: Row) -> frozenset[str]:
@@ -79,7 +92,9 @@ def shown_by(row: Row) -> frozenset[str]:
     if not any(run.known("held_up") is not None for run in runs):
         codes -= {"crowded-core"}
     # Threads that leave cores to others give way to nobody; those that take all of them meet whatever else there is.
-    cores = max((run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs)
+    cores = max(
+        (run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs
+    )
     if row.key.concurrency < cores or not any(run.known("cpu_share") is not None for run in runs):
         codes -= {"waited"}
     return frozenset(codes)
@@ -96,7 +111,9 @@ def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Message]:
     if row.own is None:
         yield message("not-measured", case="whole", about=about, reason=reason)
     else:
-        yield message("not-measured", about=about, missing=row.missing, planned=len(planned), reason=reason)
+        yield message(
+            "not-measured", about=about, missing=row.missing, planned=len(planned), reason=reason
+        )
 
 
 def unsure(results: Results, row: Row) -> Iterator[Message]:
@@ -123,7 +140,9 @@ def setting_deviations(row: Row) -> Iterator[Message]:
     """References that compute or write in another way than the own kernel was asked to in the same row."""
     own = comparability.settings(row.own, row.key.workload) if row.own else {}
     for name, series in row.series.items():
-        differ = comparability.otherwise(own, name, comparability.settings(series, row.key.workload))
+        differ = comparability.otherwise(
+            own, name, comparability.settings(series, row.key.workload)
+        )
         if name != row.table.own.instrument and differ:
             yield message("otherwise", about=name, ways="; ".join(differ))
 
@@ -133,7 +152,10 @@ def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
     that memory may answer its reads as well, and no figure of such a disk is without doubt. It is said once.
     """
     nodes = {row.key.node for table in tables.values() for row in table if _flush_doubted(row)}
-    return {name: [_kept(row) if row.key.node in nodes else row for row in table] for name, table in tables.items()}
+    return {
+        name: [_kept(row) if row.key.node in nodes else row for row in table]
+        for name, table in tables.items()
+    }
 
 
 def _flush_doubted(row: Row) -> bool:
@@ -143,7 +165,9 @@ def _flush_doubted(row: Row) -> bool:
 def _kept(row: Row) -> Row:
     if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
         return row
-    doubt = replace(message("host-cache", Severity.UNSURE, about=row.table.own.instrument), scope=Scope.CAMPAIGN)
+    doubt = replace(
+        message("host-cache", Severity.UNSURE, about=row.table.own.instrument), scope=Scope.CAMPAIGN
+    )
     return replace(row, warnings=(*row.warnings, doubt))
 
 
@@ -152,17 +176,25 @@ def other_streams(row: Row) -> Iterator[Message]:
     ping = row.series.get("ping")
     streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
     if streams and streams != {row.key.concurrency}:
-        yield message("ping-streams", about="ping", echoes=min(streams), streams=row.key.concurrency)
+        yield message(
+            "ping-streams", about="ping", echoes=min(streams), streams=row.key.concurrency
+        )
 
 
 def of_programs_and_limit(row: Row) -> Iterator[Message]:
     """Warnings of the programs, derived figures, remarks on the limit."""
     for name, entry in row.series.items():
-        counts = Counter(warning for point in entry.points for warning in dict.fromkeys(point.record.data["warnings"]))
+        counts = Counter(
+            warning
+            for point in entry.points
+            for warning in dict.fromkeys(point.record.data["warnings"])
+        )
         for warning, count in counts.items():
             if _SAID.match(warning) and row.table.subsystem != "disk":
                 continue  # the checks say it too, with what to do about it
-            often = message("runs", count=count, n=entry.summary.n) if count < entry.summary.n else ""
+            often = (
+                message("runs", count=count, n=entry.summary.n) if count < entry.summary.n else ""
+            )
             yield message("warning", about=name, warning=warning, often=often)
         if any(point.details.get("estimate") for point in entry.points):
             yield message("derived", about=name)
@@ -171,7 +203,9 @@ def of_programs_and_limit(row: Row) -> Iterator[Message]:
     if row.limit.finding:
         yield message("machine", remark=row.limit.finding)
     if len(row.endpoints) > 1:
-        yield message("pairs", pairs=tuple(f"{client} → {server}" for client, server in row.endpoints))
+        yield message(
+            "pairs", pairs=tuple(f"{client} → {server}" for client, server in row.endpoints)
+        )
 
 
 def hosts(row: Row, limits: str | None) -> Iterator[Message]:

@@ -51,9 +51,14 @@ def build(results: Results) -> dict[str, list[Row]]:
         {table.name: _table_rows(results, table, layout, centre, key_of) for table in TABLES}
     )
     measured = [row for table in by_table.values() for row in table if row.own is not None]
-    codes = shared_warnings.widespread([(row.warnings, row_warnings.shown_by(row)) for row in measured])
+    codes = shared_warnings.widespread(
+        [(row.warnings, row_warnings.shown_by(row)) for row in measured]
+    )
     return {
-        name: [_beside(replace(row, warnings=shared_warnings.shared(row.warnings, codes)), sets) for row in table]
+        name: [
+            _beside(replace(row, warnings=shared_warnings.shared(row.warnings, codes)), sets)
+            for row in table
+        ]
         for name, table in by_table.items()
     }
 
@@ -74,10 +79,14 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     if not sets or row.key.variant == "block":
         return row
     own = row.table.own.instrument
-    key = published.beside(row.table.name, row.key.workload, row.key.block, row.key.concurrency, own)
+    key = published.beside(
+        row.table.name, row.key.workload, row.key.block, row.key.concurrency, own
+    )
     beside = {source.name: source.value(key) for source in sets}
     warnings = [
-        message("published", source=source.name, remark=text) for source in sets for text in source.remarks.get(key, ())
+        message("published", source=source.name, remark=text)
+        for source in sets
+        for text in source.remarks.get(key, ())
     ]
     here = comparability.settings(row.own, row.key.workload) if row.own else {}
     for source in sets:
@@ -96,7 +105,9 @@ def centre_of(results: Results) -> str:
     return "mean" if results.report_config.get("summary") == "mean" else "median"
 
 
-def _table_rows(results: Results, table: Table, layout: Layout | None, centre: str, key_of: KeyOf) -> list[Row]:
+def _table_rows(
+    results: Results, table: Table, layout: Layout | None, centre: str, key_of: KeyOf
+) -> list[Row]:
     if layout is not None:
         table = layout.called(table)
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
@@ -107,20 +118,30 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
             continue
         for entry in record.data["measurements"]:
-            if entry["metric"] != table.metric or not table.takes(entry["workload"], entry["block"]):
+            if entry["metric"] != table.metric or not table.takes(
+                entry["workload"], entry["block"]
+            ):
                 continue
             point = Repetition(
                 float(entry["value"]), entry["details"], record.data["context"], cell.options,
                 repetition=cell.repetition, record=record,
             )  # fmt: skip
-            if entry["workload"] == "LAT-ICMP":  # neither TCP nor UDP: stands beside both, see _with_echoes
+            if (
+                entry["workload"] == "LAT-ICMP"
+            ):  # neither TCP nor UDP: stands beside both, see _with_echoes
                 echoes[cell.node, entry["concurrency"]].append(point)
                 continue
-            key = key_of(cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"])
+            key = key_of(
+                cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"]
+            )
             drafts[key].points[cell.instrument].append(point)
     for cell in results.cells:
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
-        if not belongs or not table.takes(cell.workload, cell.block) or cell.workload in ("ALL", "LAT-ICMP"):
+        if (
+            not belongs
+            or not table.takes(cell.workload, cell.block)
+            or cell.workload in ("ALL", "LAT-ICMP")
+        ):
             continue
         block = None if cell.automatic else cell.block
         key = key_of(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
@@ -137,7 +158,9 @@ def _table_rows(results: Results, table: Table, layout: Layout | None, centre: s
     )
     table_rows = [_row(results, table, key, drafts[key], centre) for key in ordered]
     if layout is None:
-        printed = fitted(table, (series.centre for row in table_rows for series in row.series.values()))
+        printed = fitted(
+            table, (series.centre for row in table_rows for series in row.series.values())
+        )
         return [replace(row, table=printed) for row in table_rows]
     return [
         replace(row, layout_table=layout.layout_table_of(table, row.key.workload, row.key.variant))
@@ -177,7 +200,9 @@ def _areas(results: Results) -> dict[tuple[str, int | str], int]:
     return areas
 
 
-def _with_echoes(drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Repetition]]) -> None:
+def _with_echoes(
+    drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Repetition]]
+) -> None:
     """Put ping's echoes beside every protocol: those of the same concurrency, else those of the lowest there is."""
     for key, draft in drafts.items():
         available = sorted(concurrency for node, concurrency in echoes if node == key.node)
@@ -200,15 +225,27 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     if reason:
         limit = replace(limit, value=None, kind="unknown", reason=reason, remarks=(), finding=None)
     series = {
-        name: _series(results, tuple(sorted(points, key=lambda point: point.repetition)), limit, centre)
+        name: _series(
+            results, tuple(sorted(points, key=lambda point: point.repetition)), limit, centre
+        )
         for name, points in sorted(draft.points.items())
     }
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     own = series.get(table.own.instrument)
-    shares = _shares(results, table, key, own_points, facts, own.centre) if own and limit.value is not None else {}
+    shares = (
+        _shares(results, table, key, own_points, facts, own.centre)
+        if own and limit.value is not None
+        else {}
+    )
     row = Row(
-        table, key, series, limit, missing=max(0, len(planned) - done), shares=shares, unequal_nodes=unequal_nodes
+        table,
+        key,
+        series,
+        limit,
+        missing=max(0, len(planned) - done),
+        shares=shares,
+        unequal_nodes=unequal_nodes,
     )
     checked = row_warnings.checked(row, facts, _nominal(results, facts))
     warnings = [
@@ -242,7 +279,9 @@ def _as_measured(facts: Mapping[str, Any], points: Sequence[Repetition]) -> Mapp
 
 def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
     """The hosts that measured, or those of the servers (``server_host``), in the order of their names."""
-    return sorted({str(point.context[end]) for point in points if point.context.get(end)}, key=natural)
+    return sorted(
+        {str(point.context[end]) for point in points if point.context.get(end)}, key=natural
+    )
 
 
 def _unequal_nodes(
@@ -257,13 +296,17 @@ def _unequal_nodes(
         differ: list[str] = []
         for end in ("host", "server_host"):
             hosts = _hosts([*own, *theirs], end)
-            differ += differences({host: node_class(results.facts.get(host) or {}) for host in hosts})
+            differ += differences(
+                {host: node_class(results.facts.get(host) or {}) for host in hosts}
+            )
         if differ:
             unequal_nodes[name] = "; ".join(dict.fromkeys(differ))
     return unequal_nodes
 
 
-def _no_one_limit(results: Results, table: Table, key: Key, points: Sequence[Repetition]) -> str | None:
+def _no_one_limit(
+    results: Results, table: Table, key: Key, points: Sequence[Repetition]
+) -> str | None:
     """Why repetitions on several hosts have no limit in common, None where each host's own is the same at one clock."""
     hosts = [host for host in _hosts(points) if host in results.facts]
     if len(hosts) < 2:
@@ -281,7 +324,12 @@ def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
 
 
 def _shares(
-    results: Results, table: Table, key: Key, points: Sequence[Repetition], facts: Mapping[str, Any], value: float
+    results: Results,
+    table: Table,
+    key: Key,
+    points: Sequence[Repetition],
+    facts: Mapping[str, Any],
+    value: float,
 ) -> dict[str, float]:
     """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the limit."""
     shares = {}
@@ -297,7 +345,11 @@ def _shares(
 def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """What the row's threads could reach; where repetitions differ, the most: their limit is none too low."""
     known = [context["placed"] for context in contexts if context.get("placed")]
-    return max(known, key=lambda placed: (placed["cores"], placed["sockets"], len(placed["numa_nodes"])), default=None)
+    return max(
+        known,
+        key=lambda placed: (placed["cores"], placed["sockets"], len(placed["numa_nodes"])),
+        default=None,
+    )
 
 
 def _limit(
@@ -329,5 +381,7 @@ def _limit(
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
         clock_loaded=loaded,
         placed=_placed(contexts),
-        store=next((str(point.details["store"]) for point in points if point.details.get("store")), None),
+        store=next(
+            (str(point.details["store"]) for point in points if point.details.get("store")), None
+        ),
     )

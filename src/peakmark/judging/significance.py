@@ -62,7 +62,9 @@ def kruskal_wallis(groups: Sequence[Sequence[float]]) -> float:
     if ties == 0:
         return 1.0
     each = np.split(ranks, np.cumsum([len(group) for group in groups])[:-1])
-    h = (12 / (n * (n + 1)) * sum(part.sum() ** 2 / part.size for part in each) - 3 * (n + 1)) / ties
+    h = (
+        12 / (n * (n + 1)) * sum(part.sum() ** 2 / part.size for part in each) - 3 * (n + 1)
+    ) / ties
     return _chi_square_tail(h, len(groups) - 1)
 
 
@@ -87,7 +89,12 @@ def _beta(a: float, b: float, x: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - _beta(b, a, 1 - x)
     front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x) - math.log(a)
+        math.lgamma(a + b)
+        - math.lgamma(a)
+        - math.lgamma(b)
+        + a * math.log(x)
+        + b * math.log1p(-x)
+        - math.log(a)
     )
     tiny = 1e-300
     numerator, denominator = 1.0, 0.0

@@ -28,7 +28,18 @@ _Z_SPREAD = 2.0537  # 98 % of the standard normal distribution lies below
 
 # n -> what the largest modified z score of a clean row stays below in 95 %; that of its first value in 98.5 %.
 _OUTLIER = ((6, 5.9), (8, 5.2), (10, 4.6), (12, 4.4), (15, 4.3), (20, 4.0), (30, 3.85), (60, 3.75))
-_FIRST = ((4, 73.5), (5, 12.7), (6, 11.8), (7, 6.9), (9, 5.3), (11, 5.05), (12, 4.4), (15, 3.7), (20, 3.4), (30, 3.0))
+_FIRST = (
+    (4, 73.5),
+    (5, 12.7),
+    (6, 11.8),
+    (7, 6.9),
+    (9, 5.3),
+    (11, 5.05),
+    (12, 4.4),
+    (15, 3.7),
+    (20, 3.4),
+    (30, 3.0),
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,11 @@ def is_wide(values: Sequence[float]) -> bool:
 def first_differs(values: Sequence[float]) -> float | None:
     """By what share the first value differs from the median of the others, None unless it stands out."""
     difference = statistics.first_difference(values)
-    if difference is None or abs(difference.relative) <= QUIET or abs(difference.z) <= _threshold(_FIRST, len(values)):
+    if (
+        difference is None
+        or abs(difference.relative) <= QUIET
+        or abs(difference.z) <= _threshold(_FIRST, len(values))
+    ):
         return None
     return difference.relative
 
@@ -104,7 +119,9 @@ def outliers(values: Sequence[float]) -> Outliers:
     """Values far from the others; none of fewer than six, which cannot tell."""
     if len(values) < statistics.ENOUGH:
         return Outliers((), len(values))
-    return Outliers(tuple(statistics.outliers(values, _threshold(_OUTLIER, len(values)))), len(values))
+    return Outliers(
+        tuple(statistics.outliers(values, _threshold(_OUTLIER, len(values)))), len(values)
+    )
 
 
 def _threshold(table: Sequence[tuple[int, float]], n: int) -> float:

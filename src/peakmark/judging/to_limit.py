@@ -39,7 +39,9 @@ def sentences(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _shares(rows: Sequence[Row], entry: Program) -> list[Share]:
-    measured = [(row.series[entry.instrument], row) for row in rows if entry.instrument in row.series]
+    measured = [
+        (row.series[entry.instrument], row) for row in rows if entry.instrument in row.series
+    ]
     return [
         (series.efficiency, row)
         for series, row in measured
@@ -49,7 +51,9 @@ def _shares(rows: Sequence[Row], entry: Program) -> list[Share]:
 
 def _sentence(labels: LabelFormatter, entry: Program, shares: Sequence[Share], whole: bool) -> str:
     """``whole``: these are all rows; where others are above the limit, it is not known well enough to stay short of."""
-    (low, lowest), (high, highest) = (choose(shares, key=lambda pair: pair[0]) for choose in (min, max))
+    (low, lowest), (high, highest) = (
+        choose(shares, key=lambda pair: pair[0]) for choose in (min, max)
+    )
     text = f"{labels.program(entry)} reaches {percent(low, labels.mark)} % ({labels.row(lowest)})"
     if len(shares) == 1:
         return f"{text} of the limit."

@@ -17,18 +17,31 @@ def scaling(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
     for name, group in groups(rows, labels):
         outcomes: dict[str, tuple[list[str], list[float]]] = {}
         for block in sorted({row.key.block or 0 for row in group}):
-            line = sorted((row for row in group if (row.key.block or 0) == block), key=lambda row: row.key.concurrency)
+            line = sorted(
+                (row for row in group if (row.key.block or 0) == block),
+                key=lambda row: row.key.concurrency,
+            )
             if len(line) < 2 or not all(row.measured.summary.enough for row in line):
                 continue
-            outcome, factor = (_grows(labels, line), None) if labels.table.lower_is_better else _gains(labels, line)
+            outcome, factor = (
+                (_grows(labels, line), None)
+                if labels.table.lower_is_better
+                else _gains(labels, line)
+            )
             sizes, factors = outcomes.setdefault(outcome, ([], []))
             sizes.append(labels.block(line[0]))
             factors += [] if factor is None else [factor]
         parts = []
         for outcome, (sizes, factors) in outcomes.items():
             least = min(row.key.concurrency for row in group)
-            how = f": {_range(labels, factors)} times the rate of {labels.many(least)}" if factors else ""
-            parts.append(outcome + how + (f" ({', '.join(sizes)})" if len(outcomes) > 1 and sizes[0] else ""))
+            how = (
+                f": {_range(labels, factors)} times the rate of {labels.many(least)}"
+                if factors
+                else ""
+            )
+            parts.append(
+                outcome + how + (f" ({', '.join(sizes)})" if len(outcomes) > 1 and sizes[0] else "")
+            )
         if parts:
             yield f"{name}: {'; '.join(parts)}."
 
@@ -44,7 +57,10 @@ def _gains(labels: LabelFormatter, line: Sequence[Row]) -> tuple[str, float | No
     for row in line[1:]:
         if better(row, stop):
             stop = row
-    falls = next((row for row in line if row.key.concurrency > stop.key.concurrency and better(stop, row)), None)
+    falls = next(
+        (row for row in line if row.key.concurrency > stop.key.concurrency and better(stop, row)),
+        None,
+    )
     if stop is first:
         if falls is None:
             return f"no gain from more than {labels.many(first.key.concurrency)} is shown", None
@@ -77,7 +93,8 @@ def blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
         pays: dict[str, list[int]] = {}
         for concurrency in sorted({row.key.concurrency for row in group}):
             line = sorted(
-                (row for row in group if row.key.concurrency == concurrency), key=lambda row: row.key.block or 0
+                (row for row in group if row.key.concurrency == concurrency),
+                key=lambda row: row.key.block or 0,
             )
             if len(line) < 2 or not all(row.measured.summary.enough for row in line):
                 continue

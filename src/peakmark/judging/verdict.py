@@ -107,18 +107,34 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Headline]:
         headline_group(rows, "disk"),
         small or latency,
     ]
-    return [_number(group, mark) for group in (*chosen, headline_group(rows, "network")) if group is not None]
+    return [
+        _number(group, mark)
+        for group in (*chosen, headline_group(rows, "network"))
+        if group is not None
+    ]
 
 
 def _number(group: NodeGroup, mark: str) -> Headline:
     row, labels = group.middle, LabelFormatter(group.table, mark)
-    label, value, compared = describe(row), labels.quantity(row.measured.centre), _comparison(row, mark)
+    label, value, compared = (
+        describe(row),
+        labels.quantity(row.measured.centre),
+        _comparison(row, mark),
+    )
     if len(group.rows) > 1:
         title = SUBSYSTEMS[row.table.subsystem].title
-        label = f"{title} {LabelFormatter.of(row).point_on_all(row)}, median of {len(group.rows)} nodes"
+        label = (
+            f"{title} {LabelFormatter.of(row).point_on_all(row)}, median of {len(group.rows)} nodes"
+        )
         value = labels.quantity(group.median)
         compared = f"slowest {group.worst.key.node} with {labels.quantity(group.worst.measured.centre)}; {compared}"
-    return Headline(label, value, compared, confidence(row), row.said(row.specific_warnings or row.shared_warnings))
+    return Headline(
+        label,
+        value,
+        compared,
+        confidence(row),
+        row.said(row.specific_warnings or row.shared_warnings),
+    )
 
 
 def planned(rows: Rows) -> list[str]:
@@ -134,15 +150,27 @@ def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
 
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
     """Title and headline row of each resource whose limit is known: what can be drawn as a share of it."""
-    headlines = [(SUBSYSTEMS[subsystem].title, headline(rows, subsystem)) for subsystem in planned(rows)]
-    return [(title, row) for title, row in headlines if row is not None and row.limit.value is not None]
+    headlines = [
+        (SUBSYSTEMS[subsystem].title, headline(rows, subsystem)) for subsystem in planned(rows)
+    ]
+    return [
+        (title, row) for title, row in headlines if row is not None and row.limit.value is not None
+    ]
 
 
 def _verdict(rows: Rows, subsystem: str, mark: str) -> Verdict:
     group = headline_group(rows, subsystem)
     if group is None:
-        reasons = Counter(row.specific_warnings[0].fact for row in candidates(rows, subsystem) if row.specific_warnings)
-        return Verdict(subsystem, what=NO_ROW, why=reasons.most_common(1)[0][0]) if reasons else Verdict(subsystem)
+        reasons = Counter(
+            row.specific_warnings[0].fact
+            for row in candidates(rows, subsystem)
+            if row.specific_warnings
+        )
+        return (
+            Verdict(subsystem, what=NO_ROW, why=reasons.most_common(1)[0][0])
+            if reasons
+            else Verdict(subsystem)
+        )
     of_node = _of_node(group.middle, mark)
     return of_node if group.planned == 1 else _of_nodes(group, of_node, mark)
 
@@ -157,7 +185,11 @@ def _of_nodes(group: NodeGroup, middle: Verdict, mark: str) -> Verdict:
         confidence = f"unsure on {_which(doubted, n)}"
         why = Counter(row.specific_warnings[0].fact for row in doubted).most_common(1)[0][0]
     if n < group.planned:
-        why = "; ".join(filter(None, (f"without {plural(group.planned - n, 'node')} (wrong or not measured)", why)))
+        why = "; ".join(
+            filter(
+                None, (f"without {plural(group.planned - n, 'node')} (wrong or not measured)", why)
+            )
+        )
     return replace(
         middle,
         what=LabelFormatter.of(group.middle).point_on_all(group.middle) + _over(group.middle),
@@ -197,13 +229,17 @@ def _of_node(row: Row, mark: str) -> Verdict:
         why = f"as most rows: {doubt.fact}" if doubt.code in shared_warnings.SHARED else doubt.fact
     if own.summary.n == 1:
         why = why or "measured once: nothing is known of the spread"
-    limit = "none: no link" if row.loopback else "unknown"  # nobody can state the limit of a link that is none
+    limit = (
+        "none: no link" if row.loopback else "unknown"
+    )  # nobody can state the limit of a link that is none
     return Verdict(
         subsystem=row.table.subsystem,
         row=row,
         what=LabelFormatter.of(row).point(row) + _over(row),
         measured=labels.quantity(own.centre),
-        spread=_range(labels, own.summary.minimum, own.summary.maximum) if own.summary.n > 1 else "",
+        spread=_range(labels, own.summary.minimum, own.summary.maximum)
+        if own.summary.n > 1
+        else "",
         limit=limit if row.limit.value is None else labels.quantity(row.limit.value),
         share=_share(own.efficiency, mark),
         clocks=_at_clocks(row, mark).strip(),
@@ -236,7 +272,11 @@ def describe(row: Row) -> str:
 def _comparison(row: Row, mark: str) -> str:
     """How the own value stands to the limit and to the best reference."""
     share = row.measured.efficiency
-    limit = f"{percent(share, mark)} % of the limit{_at_clocks(row, mark)}" if share is not None else "limit unknown"
+    limit = (
+        f"{percent(share, mark)} % of the limit{_at_clocks(row, mark)}"
+        if share is not None
+        else "limit unknown"
+    )
     return "; ".join(filter(None, (limit, ratios.text(row, mark))))
 
 
@@ -251,7 +291,11 @@ def _best(rows: Sequence[Row]) -> NodeGroup | None:
     reference beside it says little of a memory that four threads fill.
     """
     every = fleet.groups(rows)
-    sure = [group for group in every if 2 * sum(row.level is None for row in group.rows) > len(group.rows)]
+    sure = [
+        group
+        for group in every
+        if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
+    ]
     for choice in (sure, every):
         if choice:
             choose = min if choice[0].table.lower_is_better else max

@@ -51,7 +51,9 @@ def for_row(
     if published is not None:
         return published
     part = _PARTS.get(subsystem)
-    return question.unknown(f"no limit is defined for {subsystem}") if part is None else part(question)
+    return (
+        question.unknown(f"no limit is defined for {subsystem}") if part is None else part(question)
+    )
 
 
 def efficiency(value: float, limit: Limit) -> float | None:

@@ -117,4 +117,6 @@ class Question:
     def unknown(self, fact: str, key: str = "", place: str = "", *remarks: Message) -> Limit:
         """The answer that there is none, and which keys of the site file would give one."""
         missing = Missing(fact, key, place) if key else None
-        return Limit(None, self.unit, "", "", "unknown", str(missing or fact), remarks, missing=missing)
+        return Limit(
+            None, self.unit, "", "", "unknown", str(missing or fact), remarks, missing=missing
+        )

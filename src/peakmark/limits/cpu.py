@@ -17,7 +17,9 @@ def limit(question: Question) -> Limit:
     design = microarchitecture(question)
     cores, cores_source = core_count(question)
     if cores is None:
-        return question.unknown("no machine facts: collect them with `peakmark machine` on the node")
+        return question.unknown(
+            "no machine facts: collect them with `peakmark machine` on the node"
+        )
     clock, clock_name, kind = clock_of(question)
     if clock is None:
         return question.unknown("no clock is known", "cpu.nominal_hz")
@@ -76,7 +78,10 @@ def clock_of(question: Question) -> tuple[float | None, str, Kind]:
     """(clock in Hz, its name, kind): the one the site asks for (default observed), else the next that is known."""
     clocks = clocks_of(question)
     wanted = question.given("cpu", "clock") or "observed"
-    for name in (wanted, *(other for other in ("observed", "nominal", "maximum") if other != wanted)):
+    for name in (
+        wanted,
+        *(other for other in ("observed", "nominal", "maximum") if other != wanted),
+    ):
         value, kind = clocks[name]
         if value is not None:
             return value, name, kind

@@ -25,7 +25,10 @@ def limit(question: Question) -> Limit:
         return question.unknown(f"a link does not bound {what} usefully", *datasheet)
     value = question.fact("storage", "interface_limit")
     if value is not None:
-        formula, source = question.fact("storage", "interface_limit_formula"), "link speed read from this machine"
+        formula, source = (
+            question.fact("storage", "interface_limit_formula"),
+            "link speed read from this machine",
+        )
         said = {"remarks": (message("limit-of-interface"),), "detail": "interface limit"}
         return question.limit(float(value), str(formula), source, "read", **said)
     seen = {

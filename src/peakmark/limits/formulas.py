@@ -29,10 +29,16 @@ def limit(question: Question) -> Limit | None:
             if not 0 < value < math.inf:
                 nothing = f"{entry['formula']} is {value:g} here, which is no limit"
                 return question.unknown(f"formula set {chosen}: {nothing}")
-            where = ", ".join(f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"])))
-            formula = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (f" with {where}" if where else "")
+            where = ", ".join(
+                f"{name} = {names[name]:.10g}" for name in sorted(names_in(entry["formula"]))
+            )
+            formula = f"{entry['formula']} = {quantity(value, entry['unit'], 8)}" + (
+                f" with {where}" if where else ""
+            )
             source = f"formula set {chosen} of site file {question.site.get('name', '')}".strip()
-            return Limit(value, entry["unit"], formula, source, "site", remarks=_note(entry.get("note")))
+            return Limit(
+                value, entry["unit"], formula, source, "site", remarks=_note(entry.get("note"))
+            )
     return None
 
 

@@ -27,7 +27,11 @@ def limit(question: Question) -> Limit:
     if question.variant == "block" and question.block is not None:
         if not question.workload.startswith("RW"):
             return _cache(question, question.block, question.block)
-        return _cache(question, 2 * question.block, -(-question.block // PAGE) * PAGE + COPY_OFFSET + question.block)
+        return _cache(
+            question,
+            2 * question.block,
+            -(-question.block // PAGE) * PAGE + COPY_OFFSET + question.block,
+        )
     return _moved(question, dram(question))
 
 
@@ -77,7 +81,14 @@ def _reached(question: Question) -> tuple[int, int] | None:
 def datasheet(question: Question) -> dict[str, str] | None:
     """The line of memory.csv for this CPU, None for one that is not there."""
     name = str(question.fact("cpu", "model_name") or "")
-    return next((line for line in data.table("memory") if re.search(line["model_name"], name, re.IGNORECASE)), None)
+    return next(
+        (
+            line
+            for line in data.table("memory")
+            if re.search(line["model_name"], name, re.IGNORECASE)
+        ),
+        None,
+    )
 
 
 def _node(question: Question) -> Limit:
@@ -91,19 +102,30 @@ def _node(question: Question) -> Limit:
     speed = speed if speed is not None else question.fact("memory", "speed_mts")
     width = question.given("memory", "bytes_per_transfer") or 8
     if channels is not None and speed is not None:
-        source = question.site_source("memory") if kind == "site" else "memory modules as the firmware describes them"
+        source = (
+            question.site_source("memory")
+            if kind == "site"
+            else "memory modules as the firmware describes them"
+        )
         limit = _channels(question, int(channels), "", float(speed), float(width), source, kind)
-        return replace(limit, finding=_empty_channels(question, int(channels))) if kind == "read" else limit
+        return (
+            replace(limit, finding=_empty_channels(question, int(channels)))
+            if kind == "read"
+            else limit
+        )
     keys = "memory.channels and memory.speed_mts"
     if question.fact("cpu", "virtualised"):
         return question.unknown(
-            "a virtual machine does not tell memory channels and speed, and need not get all of the host's", keys
+            "a virtual machine does not tell memory channels and speed, and need not get all of the host's",
+            keys,
         )
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
         moved = float(line["speed_mts"]), float(line["bytes_per_transfer"])
-        limit = _channels(question, sockets * int(line["channels"]), each, *moved, line["source"], "datasheet")
+        limit = _channels(
+            question, sockets * int(line["channels"]), each, *moved, line["source"], "datasheet"
+        )
         return replace(limit, remarks=(message("limit-of-datasheet"),))
     fact = "memory channels and speed cannot be read without root"
     if line:
@@ -118,11 +140,24 @@ def _empty_channels(question: Question, channels: int) -> Message | None:
         return None
     each, source = int(line["channels"]), line["source"]
     most = sockets * each
-    return message("empty-channels", populated=channels, channels=most, sockets=sockets, each=each, source=source)
+    return message(
+        "empty-channels",
+        populated=channels,
+        channels=most,
+        sockets=sockets,
+        each=each,
+        source=source,
+    )
 
 
 def _channels(
-    question: Question, channels: int, each: str, speed: float, width: float, source: str, kind: Kind
+    question: Question,
+    channels: int,
+    each: str,
+    speed: float,
+    width: float,
+    source: str,
+    kind: Kind,
 ) -> Limit:
     value = channels * speed * 1e6 * width
     formula = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B = {quantity(value, 'B/s')}"
@@ -133,12 +168,16 @@ def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
     """(level, bytes one thread can keep there, line of caches.csv) of this machine's data caches, L1 first."""
     design = cpu.microarchitecture(question)
     lines = {
-        int(line["level"]): line for line in data.table("caches") if design in line["microarchitecture"].split("|")
+        int(line["level"]): line
+        for line in data.table("caches")
+        if design in line["microarchitecture"].split("|")
     }
     cores, _ = cpu.core_count(question)
     threads = max(1, cores or 1)
     levels = []
-    for cache in sorted(question.fact("cpu", "caches") or (), key=lambda cache: int(cache["level"])):
+    for cache in sorted(
+        question.fact("cpu", "caches") or (), key=lambda cache: int(cache["level"])
+    ):
         if cache["type"] != "instruction":
             # Threads share what there is of a level; one thread reaches one cache of it.
             share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
@@ -159,11 +198,15 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     size = format_size(working_set)
     levels = _levels(question)
     if not levels:
-        return question.unknown(f"no caches are known: the limit of a {size} working set cannot be told")
+        return question.unknown(
+            f"no caches are known: the limit of a {size} working set cannot be told"
+        )
     cores, cores_source = cpu.core_count(question)
     clock, clock_name, kind = cpu.clock_of(question)
     if cores is None or clock is None:
-        return question.unknown("no clock or no cores are known: collect the machine facts on the node")
+        return question.unknown(
+            "no clock or no cores are known: collect the machine facts on the node"
+        )
     fitting = next((number for number, (_, share, _) in enumerate(levels) if taken <= share), None)
     if fitting is None:
         last = levels[-1]
@@ -172,18 +215,31 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
         return question.unknown(
             f"a {size} working set per thread lies between the L{last[0]} cache and memory: no single limit holds"
         )
-    column = "copy" if question.workload.startswith("RW") else {"R": "load", "W": "store"}[question.workload[0]]
+    column = (
+        "copy"
+        if question.workload.startswith("RW")
+        else {"R": "load", "W": "store"}[question.workload[0]]
+    )
     cycles, above, level, parts = 0.0, 0.0, 0, []
     for level, share, line in levels[: fitting + 1]:
         if not line.get(column):
-            design = cpu.microarchitecture(question) or question.fact("cpu", "model_name") or "this CPU"
-            return question.unknown(f"no bytes per cycle of the L{level} cache of {design} are in data/caches.csv")
+            design = (
+                cpu.microarchitecture(question) or question.fact("cpu", "model_name") or "this CPU"
+            )
+            return question.unknown(
+                f"no bytes per cycle of the L{level} cache of {design} are in data/caches.csv"
+            )
         need = (working_set - above) / float(line[column])
         if need >= cycles:
-            cycles, parts = need, [f"L{level}: {line[column]} B per cycle and core ({column})", line["source"]]
+            cycles, parts = (
+                need,
+                [f"L{level}: {line[column]} B per cycle and core ({column})", line["source"]],
+            )
         above += share
     value = cores * clock * working_set / cycles
-    rest = "" if parts[0].startswith(f"L{levels[0][0]}:") else " for what the levels above cannot hold"
+    rest = (
+        "" if parts[0].startswith(f"L{levels[0][0]}:") else " for what the levels above cannot hold"
+    )
     formula = (
         f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
         f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')}"

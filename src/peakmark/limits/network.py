@@ -33,7 +33,9 @@ def limit(question: Question) -> Limit:
     frame = FRAME["infiniband" if question.fact("network", "kind") == "infiniband" else "ethernet"]
     payload = question.block or int(mtu)
     share, share_text = (
-        tcp_share(int(mtu), frame) if question.workload == "TCP" else udp_share(payload, int(mtu), frame)
+        tcp_share(int(mtu), frame)
+        if question.workload == "TCP"
+        else udp_share(payload, int(mtu), frame)
     )
     value = rate * share
     formula = f"{quantity(rate, 'bit/s')} line rate x {share_text} = {quantity(value, 'bit/s')}"
@@ -50,7 +52,10 @@ def tcp_share(mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
     """Payload share of a full TCP segment; the message size does not matter, TCP fills its segments from the stream."""
     payload = mtu - IP - TCP - TIMESTAMPS
     wire = mtu + frame
-    return payload / wire, f"{payload}/{wire} (payload of a TCP segment with time stamps / bytes on the wire)"
+    return (
+        payload / wire,
+        f"{payload}/{wire} (payload of a TCP segment with time stamps / bytes on the wire)",
+    )
 
 
 def udp_share(message: int, mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
@@ -63,7 +68,10 @@ def udp_share(message: int, mtu: int, frame: int = FRAME["ethernet"]) -> tuple[f
         left -= part
         fragments += 1
     pieces = "" if fragments == 1 else f" in {fragments} fragments"
-    return message / wire, f"{message}/{wire} (payload of a UDP message{pieces} / bytes on the wire)"
+    return (
+        message / wire,
+        f"{message}/{wire} (payload of a UDP message{pieces} / bytes on the wire)",
+    )
 
 
 def _latency(question: Question, loopback: bool) -> Limit:
@@ -73,4 +81,6 @@ def _latency(question: Question, loopback: bool) -> Limit:
         return question.stated(given, "network", " round trip")
     if loopback:
         return question.unknown("loopback has no wire: no latency limit exists")
-    return question.unknown("no fact of the machine bounds a round trip", f"network.latency.{protocol}")
+    return question.unknown(
+        "no fact of the machine bounds a round trip", f"network.latency.{protocol}"
+    )

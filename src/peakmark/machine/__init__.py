@@ -58,11 +58,18 @@ def collect(
         "storage": storage.collect(host, scratch),
         "network": network.collect(host),
         "limits": allowed.collect(host),
-        "tools": {name: {"path": tool.path, "version": tool.version} for name, tool in sorted((tools or {}).items())},
+        "tools": {
+            name: {"path": tool.path, "version": tool.version}
+            for name, tool in sorted((tools or {}).items())
+        },
         "slurm": software.collect_slurm(host),
         "build": libraries.collect_build(host, cpubench.parent if cpubench else None),
-        "blas": libraries.collect_blas(host, tools["hpl"].path if tools and "hpl" in tools else None),
-        "libraries": libraries.collect_libraries(host, [tool.path for tool in (tools or {}).values()]),
+        "blas": libraries.collect_blas(
+            host, tools["hpl"].path if tools and "hpl" in tools else None
+        ),
+        "libraries": libraries.collect_libraries(
+            host, [tool.path for tool in (tools or {}).values()]
+        ),
     }
     _observe_clock(host, facts, cpubench)
     facts["unknown"] = dict(sorted(host.unknown.items()))
@@ -78,7 +85,9 @@ def _observe_clock(host: Host, facts: dict[str, Any], cpubench: Path | None) -> 
         clock = _run_cpubench(cpubench)
         if clock is not None:
             facts["cpu"]["clock_hz"]["observed"] = clock
-            facts["cpu"]["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
+            facts["cpu"]["clock_source"]["observed"] = (
+                "dependent chain timed by cpubench, one thread"
+            )
             return
     host.missing("cpu.clock_hz.observed", how)
 
@@ -86,9 +95,21 @@ def _observe_clock(host: Host, facts: dict[str, Any], cpubench: Path | None) -> 
 def _run_cpubench(program: Path) -> float | None:
     import subprocess
 
-    argv = [str(program), "--workload", "SP", "--seconds", "0.05", "--warmup", "0.02", "--threads", "1"]
+    argv = [
+        str(program),
+        "--workload",
+        "SP",
+        "--seconds",
+        "0.05",
+        "--warmup",
+        "0.02",
+        "--threads",
+        "1",
+    ]
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=5, check=True)
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=5, check=True
+        )
         clock = json.loads(done.stdout)["clock_hz_before"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
         return None

@@ -13,7 +13,9 @@ from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 
 
-def collect(host: Host, affinity: set[int] | None = None, cpu_locations: Topology | None = None) -> dict[str, Any]:
+def collect(
+    host: Host, affinity: set[int] | None = None, cpu_locations: Topology | None = None
+) -> dict[str, Any]:
     """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for another host); ``seats``:
     of these CPUs, where they are known.
     """
@@ -43,14 +45,18 @@ def collect(host: Host, affinity: set[int] | None = None, cpu_locations: Topolog
 def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int | None:
     """The smallest limit on the way from this process's cgroup to the root, or None where nothing limits."""
     files = {1: file_v1, 2: file_v2}
-    readings = [host.read_int(f"{folder}/{files[version]}") for version, folder in folders(host, controller)]
+    readings = [
+        host.read_int(f"{folder}/{files[version]}") for version, folder in folders(host, controller)
+    ]
     known = [value for value in readings if value is not None]
     return min(known) if known else None
 
 
 def folders(host: Host, controller: str) -> tuple[tuple[int, str], ...]:
     """(cgroup version, folder) of this process's group and all above it, by the mount points the kernel names."""
-    return _folders(host.read("/proc/self/mountinfo") or "", host.read("/proc/self/cgroup") or "", controller)
+    return _folders(
+        host.read("/proc/self/mountinfo") or "", host.read("/proc/self/cgroup") or "", controller
+    )
 
 
 @lru_cache(8)
@@ -78,16 +84,19 @@ def _folders(mountinfo: str, cgroup: str, controller: str) -> tuple[tuple[int, s
         if root != "/" and (path == root or path.startswith(f"{root}/")):
             path = path[len(root) :] or "/"
         inside = PurePosixPath("/" + path.lstrip("/"))
-        folders += [(version, f"{mount.rstrip('/')}{'' if str(p) == '/' else p}") for p in (inside, *inside.parents)]
+        folders += [
+            (version, f"{mount.rstrip('/')}{'' if str(p) == '/' else p}")
+            for p in (inside, *inside.parents)
+        ]
     return tuple(folders)
 
 
 def oom_kills(host: Host) -> int | None:
     """How many processes of this one's cgroup the kernel has ended because memory ran out; None where it does not tell."""
     for version, folder in folders(host, "memory"):
-        count = host.pairs(f"{folder}/{'memory.events' if version == 2 else 'memory.oom_control'}", " ").get(
-            "oom_kill", ""
-        )
+        count = host.pairs(
+            f"{folder}/{'memory.events' if version == 2 else 'memory.oom_control'}", " "
+        ).get("oom_kill", "")
         if count.isdigit():
             return int(count)
     return None

@@ -13,7 +13,19 @@ from peakmark.machine.host import Host, parse_cpu_list
 
 # Instruction sets that a kernel or a limit depends on, as the kernel's flags name them, and Arm's in our words.
 _ISA = (
-    *("sse2", "sse4_1", "avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"),
+    *(
+        "sse2",
+        "sse4_1",
+        "avx",
+        "avx2",
+        "fma",
+        "avx_vnni",
+        "avx512f",
+        "avx512bw",
+        "avx512vl",
+        "avx512dq",
+        "avx512_vnni",
+    ),
     *("avx512_fp16", "amx_int8", "asimd", "asimddp", "i8mm", "sve", "sve2"),
 )
 _ISA_WORDS = {"asimd": "neon", "asimddp": "dotprod"}
@@ -23,8 +35,12 @@ _SYSTEM = "/sys/devices/system/cpu"
 def collect(host: Host) -> dict[str, Any]:
     """The ``cpu`` part of the facts; clocks in Hz, caches in bytes."""
     lscpu = _lscpu(host)
-    cpuinfo = host.pairs("/proc/cpuinfo")  # of the first processor: microcode and Arm's part number are nowhere else
-    flags = set((lscpu.get("Flags") or cpuinfo.get("flags") or cpuinfo.get("Features") or "").split())
+    cpuinfo = host.pairs(
+        "/proc/cpuinfo"
+    )  # of the first processor: microcode and Arm's part number are nowhere else
+    flags = set(
+        (lscpu.get("Flags") or cpuinfo.get("flags") or cpuinfo.get("Features") or "").split()
+    )
     vendor, family, model = _identity(lscpu, cpuinfo)
     stepping = _int(lscpu.get("Stepping")) if vendor != "ARM" else None
     model_name = lscpu.get("Model name") or cpuinfo.get("model name")
@@ -36,7 +52,8 @@ def collect(host: Host) -> dict[str, Any]:
     for name, value in (("governor", governor), ("turbo", turbo)):
         if value is None:
             host.missing(
-                f"cpu.{name}", "the kernel offers no cpufreq here: on a virtual machine its host decides, ask there"
+                f"cpu.{name}",
+                "the kernel offers no cpufreq here: on a virtual machine its host decides, ask there",
             )
     return {
         "vendor": vendor,
@@ -57,7 +74,8 @@ def collect(host: Host) -> dict[str, Any]:
         "numa": numa,
         "smt": host.switch(f"{_SYSTEM}/smt/active"),
         "idle_states": _idle_states(host),
-        "virtualised": lscpu.get("Hypervisor vendor") or ("unknown hypervisor" if "hypervisor" in flags else None),
+        "virtualised": lscpu.get("Hypervisor vendor")
+        or ("unknown hypervisor" if "hypervisor" in flags else None),
         "governor": governor,
         "turbo": turbo,
         "microcode": cpuinfo.get("microcode"),
@@ -80,7 +98,9 @@ def _lscpu(host: Host) -> dict[str, str]:
     return fields
 
 
-def _identity(lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]) -> tuple[str | None, int | None, int | None]:
+def _identity(
+    lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]
+) -> tuple[str | None, int | None, int | None]:
     """(vendor, family, model). On Arm: ("ARM", implementer code, part number), as in the kernel's MIDR."""
     if "CPU implementer" in cpuinfo:
         return "ARM", _int(cpuinfo["CPU implementer"]), _int(cpuinfo.get("CPU part"))
@@ -109,25 +129,46 @@ def _clocks(
     constant = "constant_tsc" in (lscpu.get("Flags") or cpuinfo.get("flags") or "")
     readings: dict[str, tuple[tuple[str | float | None, float, str], ...]] = {
         "nominal": (
-            (host.read_int(f"{_SYSTEM}/cpu0/cpufreq/base_frequency"), 1e3, "cpufreq base_frequency"),
-            (host.read_int(f"{_SYSTEM}/cpu0/acpi_cppc/nominal_freq") or None, 1e6, "acpi_cppc nominal_freq"),
+            (
+                host.read_int(f"{_SYSTEM}/cpu0/cpufreq/base_frequency"),
+                1e3,
+                "cpufreq base_frequency",
+            ),
+            (
+                host.read_int(f"{_SYSTEM}/cpu0/acpi_cppc/nominal_freq") or None,
+                1e6,
+                "acpi_cppc nominal_freq",
+            ),
             (in_name[1] if in_name else None, 1e9, "CPU model name"),
             # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base clock.
-            (cpuinfo.get("bogomips") if constant else None, 5e5, "rate of the time stamp counter (BogoMIPS / 2)"),
+            (
+                cpuinfo.get("bogomips") if constant else None,
+                5e5,
+                "rate of the time stamp counter (BogoMIPS / 2)",
+            ),
         ),
         "maximum": (
-            (host.read_int(f"{_SYSTEM}/cpu0/cpufreq/cpuinfo_max_freq"), 1e3, "cpufreq cpuinfo_max_freq"),
+            (
+                host.read_int(f"{_SYSTEM}/cpu0/cpufreq/cpuinfo_max_freq"),
+                1e3,
+                "cpufreq cpuinfo_max_freq",
+            ),
             (lscpu.get("CPU max MHz"), 1e6, "lscpu"),
         ),
     }
     clocks: dict[str, float | None] = dict.fromkeys((*readings, "observed"))
     sources: dict[str, str | None] = dict.fromkeys(clocks)
     for name, places in readings.items():
-        known = [(float(value) * unit, source) for value, unit, source in places if value is not None]
+        known = [
+            (float(value) * unit, source) for value, unit, source in places if value is not None
+        ]
         if known:
             clocks[name], sources[name] = known[0]
         else:
-            host.missing(f"cpu.clock_hz.{name}", f"write cpu.{name}_hz in the site file, from the CPU's datasheet")
+            host.missing(
+                f"cpu.clock_hz.{name}",
+                f"write cpu.{name}_hz in the site file, from the CPU's datasheet",
+            )
     return clocks, sources
 
 
@@ -160,7 +201,9 @@ def _caches_hwloc(host: Host) -> list[dict[str, Any]]:
     caches = []
     for node in tree.iter("object"):
         if re.fullmatch(r"L\di?Cache", node.get("type", "")):
-            cpus = sum(int(word, 16).bit_count() for word in (node.get("cpuset") or "").split(",") if word)
+            cpus = sum(
+                int(word, 16).bit_count() for word in (node.get("cpuset") or "").split(",") if word
+            )
             kind, size = kinds[node.get("cache_type", "0")], int(node.get("cache_size", 0))
             caches.append((int(node.get("depth", 0)), kind, size, cpus))
     return _merge(caches)
@@ -169,8 +212,14 @@ def _caches_hwloc(host: Host) -> list[dict[str, Any]]:
 def _caches_sysfs(host: Host) -> list[dict[str, Any]]:
     caches: dict[tuple[int, str, str], tuple[int, str, int, int]] = {}
     for place in host.glob(f"{_SYSTEM}/cpu[0-9]*/cache/index[0-9]*"):
-        level, size = host.read_int(f"{place}/level"), topology.cache_bytes(host.read(f"{place}/size"))
-        kind, shared = (host.read(f"{place}/type") or "").lower(), host.read(f"{place}/shared_cpu_list") or ""
+        level, size = (
+            host.read_int(f"{place}/level"),
+            topology.cache_bytes(host.read(f"{place}/size")),
+        )
+        kind, shared = (
+            (host.read(f"{place}/type") or "").lower(),
+            host.read(f"{place}/shared_cpu_list") or "",
+        )
         if level is not None and size and kind in ("data", "instruction", "unified"):
             caches[level, kind, shared] = (level, kind, size, len(parse_cpu_list(shared)))
     return _merge(list(caches.values()))
@@ -178,7 +227,13 @@ def _caches_sysfs(host: Host) -> list[dict[str, Any]]:
 
 def _merge(caches: list[tuple[int, str, int, int]]) -> list[dict[str, Any]]:
     return [
-        {"level": cache[0], "type": cache[1], "size": cache[2], "shared_by": cache[3], "count": caches.count(cache)}
+        {
+            "level": cache[0],
+            "type": cache[1],
+            "size": cache[2],
+            "shared_by": cache[3],
+            "count": caches.count(cache),
+        }
         for cache in sorted(set(caches))
         if cache[2] > 0
     ]
@@ -200,7 +255,10 @@ def _idle_states(host: Host) -> list[str] | None:
 
 def _mitigations(host: Host) -> dict[str, str]:
     """Vulnerability -> the kernel's own words, without those that do not affect this CPU."""
-    texts = {name: host.read(f"{_SYSTEM}/vulnerabilities/{name}") for name in host.names(f"{_SYSTEM}/vulnerabilities")}
+    texts = {
+        name: host.read(f"{_SYSTEM}/vulnerabilities/{name}")
+        for name in host.names(f"{_SYSTEM}/vulnerabilities")
+    }
     return {name: text for name, text in texts.items() if text and text != "Not affected"}
 
 

@@ -118,7 +118,9 @@ class Host:
     def glob(self, pattern: str) -> list[str]:
         """Absolute names that match an absolute pattern, sorted."""
         try:
-            return sorted(f"/{path.relative_to(self.root)}" for path in self.root.glob(pattern.lstrip("/")))
+            return sorted(
+                f"/{path.relative_to(self.root)}" for path in self.root.glob(pattern.lstrip("/"))
+            )
         except OSError:
             return []
 

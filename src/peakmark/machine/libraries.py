@@ -50,7 +50,13 @@ else:
 
 def collect_build(host: Host, kernels: Path | None) -> dict[str, Any]:
     """Compiler and flags of the own kernels, as the Makefile wrote them down beside the programs."""
-    facts: dict[str, Any] = {"compiler": None, "flags": None, "isa_flags": None, "left_out": None, "io_uring": None}
+    facts: dict[str, Any] = {
+        "compiler": None,
+        "flags": None,
+        "isa_flags": None,
+        "left_out": None,
+        "io_uring": None,
+    }
     try:
         read = json.loads((kernels / BUILD_FILE).read_text(encoding="utf-8")) if kernels else {}
     except (OSError, ValueError):
@@ -67,7 +73,9 @@ def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
     The file's own name, behind all links, holds the version: ``libopenblas.so.0 -> .../libopenblasp-r0.3.21.so``.
     """
     libraries: dict[str, str] = {}
-    for name, path in _linked(host, sorted(program for program in set(programs) if _may_be_linked(host, program))):
+    for name, path in _linked(
+        host, sorted(program for program in set(programs) if _may_be_linked(host, program))
+    ):
         if _TELLING.match(name):
             libraries.setdefault(name, os.path.realpath(path))
     return dict(sorted(libraries.items()))
@@ -98,19 +106,35 @@ def _may_be_linked(host: Host, program: str) -> bool:
 def collect_blas(host: Host, hpl: str | None) -> dict[str, Any]:
     """The BLAS that HPL was linked with, else the one a program would get: name, version, core type it has chosen."""
     facts: dict[str, Any] = {"library": None, "name": None, "core_type": None, "config": None}
-    names = [path for name, path in sorted(linked(host, hpl).items()) if _BLAS.match(name)] if hpl else []
+    names = (
+        [path for name, path in sorted(linked(host, hpl).items()) if _BLAS.match(name)]
+        if hpl
+        else []
+    )
     # libopenblas before libblas: the latter may be a mere shell around the former.
     names.sort(key=lambda path: Path(path).name.startswith("libblas"))
     for library in names or ["libopenblas.so.0", "libblis.so.4", "libblas.so.3"]:
-        threads = [f"{name}=1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")]
-        answer = host.run_json(["env", *_search_path(), *threads, sys.executable, "-I", "-S", "-c", _ASK, library])
+        threads = [
+            f"{name}=1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
+        ]
+        answer = host.run_json(
+            ["env", *_search_path(), *threads, sys.executable, "-I", "-S", "-c", _ASK, library]
+        )
         if isinstance(answer, dict):
-            facts.update(answer, library=os.path.realpath(library) if library.startswith("/") else library)
+            facts.update(
+                answer, library=os.path.realpath(library) if library.startswith("/") else library
+            )
             break
     if facts["name"] is None:
-        host.missing("blas.name", "no BLAS was found: install libopenblas0-pthread, or load the module that brings it")
+        host.missing(
+            "blas.name",
+            "no BLAS was found: install libopenblas0-pthread, or load the module that brings it",
+        )
     elif facts["core_type"] is None:
-        host.missing("blas.core_type", f"{facts['name']} does not tell: each record of hpl has what its run said")
+        host.missing(
+            "blas.core_type",
+            f"{facts['name']} does not tell: each record of hpl has what its run said",
+        )
     return facts
 
 

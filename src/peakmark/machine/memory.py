@@ -38,20 +38,29 @@ def collect(host: Host) -> dict[str, Any]:
             "free": meminfo.get("HugePages_Free"),
         },
         "transparent_huge_pages": chosen(host.read("/sys/kernel/mm/transparent_hugepage/enabled")),
-        "transparent_huge_pages_defrag": chosen(host.read("/sys/kernel/mm/transparent_hugepage/defrag")),
+        "transparent_huge_pages_defrag": chosen(
+            host.read("/sys/kernel/mm/transparent_hugepage/defrag")
+        ),
         "swap_total": meminfo.get("SwapTotal"),
     }
 
 
 def _udev_modules(host: Host) -> list[dict[str, str]]:
     """Populated memory modules as udev stored them from SMBIOS (systemd 248 and later); readable by all users."""
-    text = host.run(["udevadm", "info", "--query=property", "--path=/sys/devices/virtual/dmi/id"]) or ""
+    text = (
+        host.run(["udevadm", "info", "--query=property", "--path=/sys/devices/virtual/dmi/id"])
+        or ""
+    )
     slots: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         match = re.match(r"(?:E: )?MEMORY_DEVICE_(\d+)_(\w+?)=(.*)$", line)
         if match:
             slots.setdefault(match.group(1), {})[match.group(2)] = match.group(3).strip()
-    return [slot for slot in slots.values() if slot.get("PRESENT") != "0" and first_int(slot.get("SIZE"))]
+    return [
+        slot
+        for slot in slots.values()
+        if slot.get("PRESENT") != "0" and first_int(slot.get("SIZE"))
+    ]
 
 
 def _slowest(modules: list[dict[str, str]]) -> int | None:
@@ -69,7 +78,9 @@ def _channels_udev(modules: list[dict[str, str]]) -> int | None:
         channel = _CHANNEL.search(bank) or _CHANNEL.search(slot)
         if channel is None:
             return None
-        owner = re.findall(r"(?:\bP|CPU|NODE|PROC|SOCKET|CONTROLLER)[ _]?\d+", f"{bank} {slot}", re.I)
+        owner = re.findall(
+            r"(?:\bP|CPU|NODE|PROC|SOCKET|CONTROLLER)[ _]?\d+", f"{bank} {slot}", re.I
+        )
         places.add((*sorted({word.upper() for word in owner}), channel.group(1).upper()))
     return len(places) or None
 

@@ -13,22 +13,34 @@ from peakmark.machine.host import Host, first_int
 _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 
 # Modes of a bond (kernel, Documentation/networking/bonding.rst) in which one member carries all that is received.
-_ONE_MEMBER = {"active-backup": "the active one", "broadcast": "each carries the same", "balance-tlb": "one receives"}
+_ONE_MEMBER = {
+    "active-backup": "the active one",
+    "broadcast": "each carries the same",
+    "balance-tlb": "one receives",
+}
 
 
 def collect(host: Host, interface: str | None = None) -> dict[str, Any]:
     """The ``network`` part of the facts; speed in bit/s. ``interface``: default is the one of the default route."""
     name = interface or _default_interface(host)
-    facts: dict[str, Any] = dict.fromkeys(("interface", "kind", "driver", "speed_bps", "speed_note", "mtu", "members"))
+    facts: dict[str, Any] = dict.fromkeys(
+        ("interface", "kind", "driver", "speed_bps", "speed_note", "mtu", "members")
+    )
     facts["loopback"] = False
     if name is None or not host.path(f"/sys/class/net/{name}").exists():
-        how = f"no interface {name!r}: see `ip link`" if name else "no default route: name the interface to measure"
+        how = (
+            f"no interface {name!r}: see `ip link`"
+            if name
+            else "no default route: name the interface to measure"
+        )
         host.missing("network.interface", how)
         facts["interface"] = name
         return facts
     place = f"/sys/class/net/{name}"
     kind = _kind(host, name)
-    facts.update(interface=name, kind=kind, mtu=host.read_int(f"{place}/mtu"), loopback=kind == "loopback")
+    facts.update(
+        interface=name, kind=kind, mtu=host.read_int(f"{place}/mtu"), loopback=kind == "loopback"
+    )
     facts["driver"] = _driver(host, name)
     if kind == "loopback":
         facts["speed_note"] = "loopback has no line rate"
@@ -38,7 +50,11 @@ def collect(host: Host, interface: str | None = None) -> dict[str, Any]:
     facts["speed_bps"], facts["speed_note"] = speed, note
     if kind == "bond":
         facts["mode"] = _mode(host, name)
-        facts["stream_bps"] = _of_members(host, facts["members"] or [], max) if facts["mode"] != "balance-rr" else None
+        facts["stream_bps"] = (
+            _of_members(host, facts["members"] or [], max)
+            if facts["mode"] != "balance-rr"
+            else None
+        )
     if speed is None:
         host.missing("network.speed_bps", f"write network.speed_bps in the site file ({note})")
     return facts
@@ -58,7 +74,9 @@ def _default_interface(host: Host) -> str | None:
 
 def _kind(host: Host, name: str) -> str:
     place = f"/sys/class/net/{name}"
-    kind = host.read(f"{place}/type")  # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet
+    kind = host.read(
+        f"{place}/type"
+    )  # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet
     if kind == "772":
         return "loopback"
     if host.path(f"{place}/bonding").exists():
@@ -81,11 +99,16 @@ def _members(host: Host, name: str) -> list[str] | None:
     bonded = host.read(f"/sys/class/net/{name}/bonding/slaves")
     if bonded:
         return bonded.split()
-    lower = [path.removeprefix(f"/sys/class/net/{name}/lower_") for path in host.glob(f"/sys/class/net/{name}/lower_*")]
+    lower = [
+        path.removeprefix(f"/sys/class/net/{name}/lower_")
+        for path in host.glob(f"/sys/class/net/{name}/lower_*")
+    ]
     return lower or None
 
 
-def _speed(host: Host, name: str, kind: str, members: list[str] | None) -> tuple[float | None, str | None]:
+def _speed(
+    host: Host, name: str, kind: str, members: list[str] | None
+) -> tuple[float | None, str | None]:
     """(bit/s, remark). Virtual interfaces claim speeds that mean nothing, so only what is backed by a device counts."""
     if kind == "infiniband":
         return _infiniband(host, name)
@@ -109,7 +132,10 @@ def _bond(host: Host, name: str, members: list[str], of_bond: float) -> tuple[fl
     if mode in _ONE_MEMBER:
         active = host.read(f"/sys/class/net/{name}/bonding/active_slave")
         speed = _of_members(host, [active] if active else members, max) or of_bond
-        return speed, f"bond in mode {mode}: of {names} {_ONE_MEMBER[mode]}{f', now {active}' if active else ''}"
+        return (
+            speed,
+            f"bond in mode {mode}: of {names} {_ONE_MEMBER[mode]}{f', now {active}' if active else ''}",
+        )
     speed = _of_members(host, members, sum) or of_bond
     single = "" if mode == "balance-rr" else ": a single stream takes one of them"
     return speed, f"bond in mode {mode or 'unknown'}, sum over {names}{single}"
@@ -120,7 +146,9 @@ def _mode(host: Host, name: str) -> str | None:
     return next(iter((host.read(f"/sys/class/net/{name}/bonding/mode") or "").split()), None)
 
 
-def _of_members(host: Host, members: list[str], how: Callable[[list[float]], float]) -> float | None:
+def _of_members(
+    host: Host, members: list[str], how: Callable[[list[float]], float]
+) -> float | None:
     """Sum or largest of the members' speeds in bit/s; None where one of them tells none."""
     speeds = [_speed(host, member, _kind(host, member), None)[0] for member in members]
     known = [speed for speed in speeds if speed]

@@ -44,7 +44,11 @@ _TELLING = re.compile(
 def _command_line(host: Host) -> str | None:
     """The kernel's parameters that change what is measured, empty where none of them was given."""
     text = host.read("/proc/cmdline")
-    return None if text is None else " ".join(word for word in text.split() if _TELLING.fullmatch(word))
+    return (
+        None
+        if text is None
+        else " ".join(word for word in text.split() if _TELLING.fullmatch(word))
+    )
 
 
 def _firmware(host: Host) -> str | None:

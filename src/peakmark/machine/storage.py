@@ -12,18 +12,51 @@ from peakmark.machine.host import Host, chosen, first_int
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 # Nothing of the server's disk can be seen from here.
 NETWORK_FILESYSTEMS = (
-    *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "glusterfs", "fuse.glusterfs"),
+    *(
+        "nfs",
+        "nfs4",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "smb3",
+        "glusterfs",
+        "fuse.glusterfs",
+    ),
     *("fuse.sshfs", "9p", "virtiofs", "orangefs", "panfs", "wekafs"),
 )
 _FACTS = (
-    *("filesystem", "mount_point", "mount_options", "device", "members", "model", "rotational", "interface"),
-    *("interface_limit", "interface_limit_formula", "logical_block_size", "physical_block_size", "scheduler"),
+    *(
+        "filesystem",
+        "mount_point",
+        "mount_options",
+        "device",
+        "members",
+        "model",
+        "rotational",
+        "interface",
+    ),
+    *(
+        "interface_limit",
+        "interface_limit_formula",
+        "logical_block_size",
+        "physical_block_size",
+        "scheduler",
+    ),
     *("write_cache", "size", "free"),
 )
 _DATASHEET = "write disk.throughput in the site file, from the disk's datasheet"
 
 # GT/s of a PCI Express lane -> share of them that carries bytes (PCI-SIG base specification).
-_PCIE_CODING = {2.5: 8 / 10, 5.0: 8 / 10, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 64.0: 242 / 256}
+_PCIE_CODING = {
+    2.5: 8 / 10,
+    5.0: 8 / 10,
+    8.0: 128 / 130,
+    16.0: 128 / 130,
+    32.0: 128 / 130,
+    64.0: 242 / 256,
+}
 
 
 # What a device hangs on, by its path in /sys/devices.
@@ -45,7 +78,10 @@ def collect(host: Host, scratch: Path | None) -> dict[str, Any]:
     facts["free"] = _free(directory)
     mount = _mount(host, directory)
     if not mount:
-        host.missing("storage.filesystem", "name an existing directory as scratch, and have findmnt (util-linux)")
+        host.missing(
+            "storage.filesystem",
+            "name an existing directory as scratch, and have findmnt (util-linux)",
+        )
         return facts
     facts["filesystem"], facts["mount_point"] = mount.get("fstype"), mount.get("target")
     facts["mount_options"] = mount.get("options")
@@ -69,7 +105,9 @@ def collect(host: Host, scratch: Path | None) -> dict[str, Any]:
 
 
 def _mount(host: Host, directory: Path) -> dict[str, Any]:
-    mounts = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", "TARGET,SOURCE,FSTYPE,OPTIONS"])
+    mounts = host.run_json(
+        ["findmnt", "-J", "-T", str(directory), "-o", "TARGET,SOURCE,FSTYPE,OPTIONS"]
+    )
     filesystems = mounts.get("filesystems") if isinstance(mounts, dict) else None
     # Of several mounts on one directory the last is the one that is seen.
     return dict(filesystems[-1]) if filesystems else {}
@@ -102,7 +140,10 @@ def _disks(host: Host, source: str) -> list[dict[str, Any]]:
 def _device(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:
     """Facts of the disk; with several behind one filesystem only what all of them share, and no limit."""
     facts = [_disk(host, disk) for disk in disks]
-    merged = {key: facts[0][key] if all(fact[key] == facts[0][key] for fact in facts) else None for key in facts[0]}
+    merged = {
+        key: facts[0][key] if all(fact[key] == facts[0][key] for fact in facts) else None
+        for key in facts[0]
+    }
     merged["size"] = sum(fact["size"] or 0 for fact in facts) or None
     if len(facts) > 1:
         merged["interface_limit"] = merged["interface_limit_formula"] = None
@@ -110,7 +151,9 @@ def _device(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:
     elif merged["interface_limit"] is None:
         host.missing("storage.interface_limit", _DATASHEET)
     if merged["model"] is None:
-        host.missing("storage.model", "write disk.model in the site file: as root, `smartctl -i` shows it")
+        host.missing(
+            "storage.model", "write disk.model in the site file: as root, `smartctl -i` shows it"
+        )
     return merged
 
 
@@ -126,12 +169,14 @@ def _disk(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
         rotational, switched = host.switch(f"{queue}/rotational"), disk.get("rota")
         rotational = bool(switched) if rotational is None and switched is not None else rotational
     return {
-        "model": (disk.get("model") or host.read(f"/sys/block/{name}/device/model") or "").strip() or None,
+        "model": (disk.get("model") or host.read(f"/sys/block/{name}/device/model") or "").strip()
+        or None,
         "rotational": rotational,
         "interface": interface,
         "interface_limit": limit,
         "interface_limit_formula": formula,
-        "logical_block_size": first_int(str(disk.get("log-sec") or "")) or host.read_int(f"{queue}/logical_block_size"),
+        "logical_block_size": first_int(str(disk.get("log-sec") or ""))
+        or host.read_int(f"{queue}/logical_block_size"),
         "physical_block_size": first_int(str(disk.get("phy-sec") or ""))
         or host.read_int(f"{queue}/physical_block_size"),
         "scheduler": disk.get("sched") or chosen(host.read(f"{queue}/scheduler")),
@@ -149,13 +194,17 @@ def _interface(path: str, name: str, transport: str | None) -> str | None:
     return "loop" if name.startswith("loop") else None
 
 
-def _limit(host: Host, interface: str | None, name: str, path: str) -> tuple[float | None, str | None]:
+def _limit(
+    host: Host, interface: str | None, name: str, path: str
+) -> tuple[float | None, str | None]:
     """Bytes per second the link can carry at the speed it has negotiated, and how that is computed."""
     if interface == "nvme":
         # nvme0c0n1 (multipath) and nvme0n1 both belong to the controller nvme0.
         controller = re.match(r"nvme\d+", name)
         device = f"/sys/class/nvme/{controller.group(0) if controller else name}/device"
-        return pcie_limit(host.read(f"{device}/current_link_speed"), host.read(f"{device}/current_link_width"))
+        return pcie_limit(
+            host.read(f"{device}/current_link_speed"), host.read(f"{device}/current_link_width")
+        )
     if interface == "sata" and (port := re.search(r"/ata(\d+)/", path)):
         link = host.read(f"/sys/class/ata_link/link{port.group(1)}/sata_spd")
         return _coded(link, "SATA")
@@ -176,7 +225,10 @@ def pcie_limit(speed: str | None, width: str | None) -> tuple[float | None, str 
     rate = float(match.group(1))
     coding = _PCIE_CODING[rate]
     value = rate * 1e9 * lanes * coding / 8
-    return value, f"PCIe {rate:g} GT/s x {lanes} lanes x {coding:.4g} line coding / 8 = {value / 1e9:.3f} GB/s"
+    return (
+        value,
+        f"PCIe {rate:g} GT/s x {lanes} lanes x {coding:.4g} line coding / 8 = {value / 1e9:.3f} GB/s",
+    )
 
 
 def _coded(link: str | None, name: str) -> tuple[float | None, str | None]:

@@ -46,14 +46,20 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
     cpu_locations: Topology = {}
     for cpu in numbers:
         place = f"{_CPU}/cpu{cpu}/topology"
-        socket = max(0, host.read_int(f"{place}/physical_package_id") or 0)  # Arm: -1 where the firmware does not say
+        socket = max(
+            0, host.read_int(f"{place}/physical_package_id") or 0
+        )  # Arm: -1 where the firmware does not say
         if cpu not in cores:
-            siblings = parse_cpu_list(host.read(f"{place}/thread_siblings_list")) or _siblings(host, cpu, numbers)
+            siblings = parse_cpu_list(host.read(f"{place}/thread_siblings_list")) or _siblings(
+                host, cpu, numbers
+            )
             cores.update(dict.fromkeys(siblings, min(siblings)))
         if cpu not in caches:
             shared, size = _last_level(host, cpu)
             caches.update(dict.fromkeys(shared, (shared, size)))
-        cpu_locations[cpu] = CpuLocation(cpu, cores[cpu], socket, nodes.get(cpu, 0), *caches.get(cpu, ((cpu,), 0)))
+        cpu_locations[cpu] = CpuLocation(
+            cpu, cores[cpu], socket, nodes.get(cpu, 0), *caches.get(cpu, ((cpu,), 0))
+        )
     return cpu_locations
 
 
@@ -74,7 +80,12 @@ def _last_level(host: Host, cpu: int) -> tuple[tuple[int, ...], int]:
     folder = f"{_CPU}/cpu{cpu}/cache"
     for place in (f"{folder}/{name}" for name in host.names(folder) if name.startswith("index")):
         level, size = host.read_int(f"{place}/level"), cache_bytes(host.read(f"{place}/size"))
-        if level is None or not size or level <= best[0] or host.read(f"{place}/type") == "Instruction":
+        if (
+            level is None
+            or not size
+            or level <= best[0]
+            or host.read(f"{place}/type") == "Instruction"
+        ):
             continue
         shared = parse_cpu_list(host.read(f"{place}/shared_cpu_list")) or [cpu]
         best = (level, tuple(shared), size)
@@ -85,7 +96,11 @@ def cache_bytes(text: str | None) -> int | None:
     """``32768K`` or ``32M`` as bytes."""
     number = (text or "").rstrip("KMG")
     shift = {"": 0, "K": 10, "M": 20, "G": 30}.get((text or "")[len(number) :])
-    return int(number) << shift if number.isascii() and number.isdigit() and shift is not None else None
+    return (
+        int(number) << shift
+        if number.isascii() and number.isdigit() and shift is not None
+        else None
+    )
 
 
 def node_cpus(host: Host) -> dict[int, list[int]]:
@@ -133,7 +148,9 @@ def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -
     return [seat.cpu for number in sorted(rounds) for seat in arrange(rounds[number], levels)]
 
 
-def _groups(cpu_locations: Sequence[CpuLocation], level: Callable[[CpuLocation], Any]) -> list[list[CpuLocation]]:
+def _groups(
+    cpu_locations: Sequence[CpuLocation], level: Callable[[CpuLocation], Any]
+) -> list[list[CpuLocation]]:
     """The seats by one level, the largest group first."""
     groups: dict[Any, list[CpuLocation]] = {}
     for seat in cpu_locations:
@@ -146,10 +163,16 @@ def _one_after_other(
 ) -> list[CpuLocation]:
     if not levels:
         return list(cpu_locations)
-    return [seat for group in _groups(cpu_locations, levels[0]) for seat in _one_after_other(group, levels[1:])]
+    return [
+        seat
+        for group in _groups(cpu_locations, levels[0])
+        for seat in _one_after_other(group, levels[1:])
+    ]
 
 
-def _in_turn(cpu_locations: Sequence[CpuLocation], levels: Sequence[Callable[[CpuLocation], Any]]) -> list[CpuLocation]:
+def _in_turn(
+    cpu_locations: Sequence[CpuLocation], levels: Sequence[Callable[[CpuLocation], Any]]
+) -> list[CpuLocation]:
     if not levels:
         return list(cpu_locations)
     queues = [_in_turn(group, levels[1:]) for group in _groups(cpu_locations, levels[0])]
@@ -165,7 +188,9 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
     cores = {seat.core: seat for seat in cpu_locations}.values()
     if word == "cores":
         return len(cores)
-    groups = _groups(list(cores), (lambda seat: seat.node) if word == "numa" else (lambda seat: seat.socket))
+    groups = _groups(
+        list(cores), (lambda seat: seat.node) if word == "numa" else (lambda seat: seat.socket)
+    )
     return len(groups[0])
 
 

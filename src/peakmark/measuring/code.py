@@ -45,7 +45,11 @@ def running(campaign: Path) -> str:
 
 
 def _is_as_it_was(known: dict[str, Any]) -> bool:
-    loaded = (getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if _is_ours(name))
+    loaded = (
+        getattr(module, "__file__", None)
+        for name, module in list(sys.modules.items())
+        if _is_ours(name)
+    )
     python, kernels = _changed(filter(None, loaded)), _changed(known["kernels"])
     return bool(python.items() <= known["python"].items() and kernels == known["kernels"])
 

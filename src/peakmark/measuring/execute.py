@@ -80,7 +80,9 @@ def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[s
             text = text.replace("{" + name + "}", value)
         return text
 
-    return [filled(word) for word in command.argv], {name: filled(value) for name, value in command.env.items()}
+    return [filled(word) for word in command.argv], {
+        name: filled(value) for name, value in command.env.items()
+    }
 
 
 def run(
@@ -116,7 +118,9 @@ def run(
 def failed(argv: Sequence[str], how: str, directory: Path, met: Trouble) -> MeasurementError:
     """What is raised for a program that ended in a way that does not count, with the last lines it printed."""
     code, values = met
-    return MeasurementError(code, program=program(argv), how=how, said=last_lines(directory), **values)
+    return MeasurementError(
+        code, program=program(argv), how=how, said=last_lines(directory), **values
+    )
 
 
 def share() -> float:
@@ -148,7 +152,11 @@ def _ends(process: Popen[bytes], within_s: float) -> bool:
 
 
 def left_by(
-    command: Command, directory: Path, argv: tuple[str, ...], returncode: int, elapsed_s: float = 0.0
+    command: Command,
+    directory: Path,
+    argv: tuple[str, ...],
+    returncode: int,
+    elapsed_s: float = 0.0,
 ) -> Completed:
     """What a command has left in ``directory`` by now: all that it printed, and its output files."""
     return Completed(
@@ -156,7 +164,11 @@ def left_by(
         returncode=returncode,
         stdout=_text(directory / "stdout"),
         stderr=_text(directory / "stderr"),
-        files={name: _text(directory / name) for name in command.outputs if (directory / name).is_file()},
+        files={
+            name: _text(directory / name)
+            for name in command.outputs
+            if (directory / name).is_file()
+        },
         elapsed_s=elapsed_s,
     )
 
@@ -220,7 +232,9 @@ def _reserve(descriptor: int) -> None:
     import ctypes  # late: it takes as long to load as a small program to run
 
     libc = ctypes.CDLL(None)
-    libc.fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES))
+    libc.fallocate(
+        descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES)
+    )
 
 
 def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
@@ -274,9 +288,11 @@ def last_lines(directory: Path) -> str:
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [number for number, line in enumerate(lines[:-SHOWN_LINES]) if re.search(_TELLING, line, re.IGNORECASE)][
-        : SHOWN_LINES - 2
-    ]
+    telling = [
+        number
+        for number, line in enumerate(lines[:-SHOWN_LINES])
+        if re.search(_TELLING, line, re.IGNORECASE)
+    ][: SHOWN_LINES - 2]
     last = range(max(0, len(lines) - SHOWN_LINES + len(telling)), len(lines))
     shown = [lines[number][:200] for number in (*telling, *last)]
     return ": " + " | ".join(dict.fromkeys(shown)) if shown else ""

@@ -18,7 +18,9 @@ def address_of(interface: str) -> str:
     """IPv4 address of an interface. Errors: MeasurementError when there is none."""
     addresses = _addresses()
     if interface not in addresses:
-        raise MeasurementError("no-interface", host=socket.gethostname(), interface=interface, known=_said(addresses))
+        raise MeasurementError(
+            "no-interface", host=socket.gethostname(), interface=interface, known=_said(addresses)
+        )
     return addresses[interface]
 
 
@@ -36,7 +38,9 @@ def local_address(peer: str) -> str:
         try:
             probe.connect((peer, PORT))
         except OSError as error:
-            raise MeasurementError("no-route", host=socket.gethostname(), peer=peer, why=error.strerror) from error
+            raise MeasurementError(
+                "no-route", host=socket.gethostname(), peer=peer, why=error.strerror
+            ) from error
         address: str = probe.getsockname()[0]
         return address
 

@@ -66,7 +66,11 @@ def run(part: Part, name: str, kernels: Path) -> None:
     failed: list[Cell] = []
 
     def go_on(cells: Iterable[Cell]) -> None:
-        waiting = [cell for cell in cells if not _measured(part.directory / "cells" / f"{cell.id}.json", cell)]
+        waiting = [
+            cell
+            for cell in cells
+            if not _measured(part.directory / "cells" / f"{cell.id}.json", cell)
+        ]
         tried.extend(waiting)
         failed.extend(_measure(part, waiting, present_path(part.directory, name), kernels))
 
@@ -77,12 +81,19 @@ def run(part: Part, name: str, kernels: Path) -> None:
     else:
         go_on(part.cells)
     if failed:
-        raise MeasurementError(f"{len(failed)} of {len(tried)} cells of {name} failed: {failed[0].id}, ...")
-    files.write_text(output, json.dumps({"cells": [cell.id for cell in part.cells]}, indent=1) + "\n")
+        raise MeasurementError(
+            f"{len(failed)} of {len(tried)} cells of {name} failed: {failed[0].id}, ..."
+        )
+    files.write_text(
+        output, json.dumps({"cells": [cell.id for cell in part.cells]}, indent=1) + "\n"
+    )
 
 
 def _in_rounds(
-    part: Part, name: str, entries: Mapping[str, Mapping[str, Any]], go_on: Callable[[Iterable[Cell]], None]
+    part: Part,
+    name: str,
+    entries: Mapping[str, Mapping[str, Any]],
+    go_on: Callable[[Iterable[Cell]], None],
 ) -> None:
     from peakmark.config.repetitions import Criterion
     from peakmark.planning import adaptive  # brings numpy: only where repetitions are decided

@@ -85,7 +85,13 @@ def holder(path: Path) -> str:
         process = Path("/proc") / fields[4]
         try:
             user = pwd.getpwuid(process.stat().st_uid).pw_name
-            command = (process / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ").split()
+            command = (
+                (process / "cmdline")
+                .read_bytes()
+                .decode(errors="replace")
+                .replace("\0", " ")
+                .split()
+            )
         except (OSError, KeyError):
             return f"process {fields[4]}"
         return f"process {fields[4]} of {user} ({' '.join(command)[:120]})"

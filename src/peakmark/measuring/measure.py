@@ -23,7 +23,17 @@ from peakmark.instruments.common import Instrument, last_line
 from peakmark.machine import allowed, topology
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
-from peakmark.measuring import code, execute, lock, modules, noise, pinning, record_writer, scratch, watchdog
+from peakmark.measuring import (
+    code,
+    execute,
+    lock,
+    modules,
+    noise,
+    pinning,
+    record_writer,
+    scratch,
+    watchdog,
+)
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.storage import records
 
@@ -92,7 +102,9 @@ def measure(request: Request) -> dict[str, Any]:
             parsed = _attempt(request, context, completed)
     except PeakmarkError as error:
         failure = error
-    except OSError as error:  # a disk that is full or broken below the campaign or the scratch directory
+    except (
+        OSError
+    ) as error:  # a disk that is full or broken below the campaign or the scratch directory
         failure = MeasurementError("system", why=sentence(error))
     context.seconds = time.monotonic() - clock
     context.load_after = os.getloadavg()[0]
@@ -102,14 +114,18 @@ def measure(request: Request) -> dict[str, Any]:
             kept = f"attempt kept in {record_writer.attempt(request.campaign, cell, record, completed)}"
         except (OSError, RecordError) as error:
             kept = f"and the attempt could not be kept: {error}"
-        raise MeasurementError(f"{cell.id} failed on {context.host}: {failure} ({kept})") from failure
+        raise MeasurementError(
+            f"{cell.id} failed on {context.host}: {failure} ({kept})"
+        ) from failure
     if REGISTRY[cell.instrument].reference:
         record["raw"] = record_writer.raw(request.output, cell, completed)
     records.write(request.output, record)
     return record
 
 
-def _attempt(request: Request, context: record_writer.Context, completed: list[Completed]) -> Parsed:
+def _attempt(
+    request: Request, context: record_writer.Context, completed: list[Completed]
+) -> Parsed:
     cell = request.cell
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
@@ -164,7 +180,11 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         cpus = limits["cpus_allowed"]
         yield Workspace(
             directory=directory,
-            cpus=tuple(topology.order(_cpu_locations(tuple(sorted(cpus))), cpus, pinning.placement_of(request.cell))),
+            cpus=tuple(
+                topology.order(
+                    _cpu_locations(tuple(sorted(cpus))), cpus, pinning.placement_of(request.cell)
+                )
+            ),
             memory_bytes=int(limits["memory_bytes"]),
             facts=facts,
         )
@@ -176,7 +196,9 @@ def _cpu_locations(cpus: tuple[int, ...]) -> Topology:
     return topology.read(Host(), cpus)
 
 
-def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: ExitStack) -> Peer | None:
+def _far_end(
+    request: Request, invocation: Invocation, space: Workspace, stack: ExitStack
+) -> Peer | None:
     """The peer of the cell, if it needs one, up until the stack is left."""
     if request.cell.subsystem != "network":
         return None
@@ -186,12 +208,16 @@ def _far_end(request: Request, invocation: Invocation, space: Workspace, stack: 
     if request.pair:
         interface = request.cell.options.get("interface")
         cpus = max(1, min(request.cell.concurrency, len(space.cpus)))
-        return stack.enter_context(pair.across(server, space.directory, str(interface) if interface else None, cpus))
+        return stack.enter_context(
+            pair.across(server, space.directory, str(interface) if interface else None, cpus)
+        )
     if server is None:
         return pair.target()
     if request.far_end is not None:
         return stack.enter_context(request.far_end(server, space.directory))
-    return stack.enter_context(pair.serving(pinning.other_end(request.cell, server, space.cpus), space.directory))
+    return stack.enter_context(
+        pair.serving(pinning.other_end(request.cell, server, space.cpus), space.directory)
+    )
 
 
 def _execute(
@@ -223,13 +249,19 @@ def _execute(
             from peakmark.measuring import interfaces
 
             link = None if peer.interface == "lo" else network.collect(Host(), peer.interface)
-            context.network = {**peer.to_json(), "shaping": interfaces.shaping(peer.interface), "link": link}
+            context.network = {
+                **peer.to_json(),
+                "shaping": interfaces.shaping(peer.interface),
+                "link": link,
+            }
         command = pinning.pinned(request.cell, invocation.command, space.cpus)
         folder = space.directory / "run0"
         folder.mkdir()
         killed = allowed.oom_kills(Host())
         try:
-            done = execute.run(command, folder, values, trouble, _limits(cost, request.cell.concurrency))
+            done = execute.run(
+                command, folder, values, trouble, _limits(cost, request.cell.concurrency)
+            )
         except MeasurementError:
             completed.append(execute.left_by(command, folder, command.argv, -signal.SIGKILL))
             raise
@@ -243,7 +275,9 @@ def _execute(
             refusal = f"{execute.program(done.argv)} says that this machine cannot do it"
             raise Unavailable("not-here", said=last_line(done.stderr) or refusal)
         how = f"ended with {execute.how_ended(done.returncode)}"
-        raise execute.failed(done.argv, how, folder, _out_of_memory(killed) or trouble() or ("exit", {}))
+        raise execute.failed(
+            done.argv, how, folder, _out_of_memory(killed) or trouble() or ("exit", {})
+        )
 
 
 def _out_of_memory(before: int | None) -> execute.Trouble | None:
@@ -255,7 +289,9 @@ def _out_of_memory(before: int | None) -> execute.Trouble | None:
     limit = allowed.collect(host)
     if limit["memory_limited_by"] is None:
         return "memory-of-node", {"host": gethostname()}
-    return "memory-of-job" if os.environ.get("SLURM_JOB_ID") else "memory-used", {"limit": limit["memory_bytes"]}
+    return "memory-of-job" if os.environ.get("SLURM_JOB_ID") else "memory-used", {
+        "limit": limit["memory_bytes"]
+    }
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:

@@ -30,7 +30,11 @@ def environment(names: Sequence[str]) -> dict[str, str]:
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())
         raise Unavailable("modules", names=" ".join(names), said=said)
-    pairs = (entry.split("=", 1) for entry in done.stdout.decode(errors="surrogateescape").split("\0") if "=" in entry)
+    pairs = (
+        entry.split("=", 1)
+        for entry in done.stdout.decode(errors="surrogateescape").split("\0")
+        if "=" in entry
+    )
     return {name: value for name, value in pairs if not name.startswith("BASH_FUNC_")}
 
 

@@ -104,13 +104,20 @@ def monitor_load() -> Iterator[dict[str, Any]]:
         yield kept
     finally:
         after = read(cpus)
-        kept |= {"before": before.to_json(), "during": between(before, after), "after": after.to_json()}
+        kept |= {
+            "before": before.to_json(),
+            "during": between(before, after),
+            "after": after.to_json(),
+        }
 
 
 def read(cpus: Sequence[int] = (), host: Host | None = None) -> Reading:
     """The node now. ``cpus``: those the measurement may use; default all."""
     host = host or Host()
-    children, own = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
+    children, own = (
+        resource.getrusage(resource.RUSAGE_CHILDREN),
+        resource.getrusage(resource.RUSAGE_SELF),
+    )
     used, stolen, count = _stat(host, cpus)
     load = (host.read("/proc/loadavg") or "").split()
     return Reading(
@@ -142,12 +149,20 @@ def between(before: Reading, after: Reading) -> dict[str, Any] | None:
     took = _took(before.processes, after.processes)
     others = after.others()
     # Ours: this process and its ended children; then those that started it, kernel threads, and children that live on.
-    known = sum(amount for number, amount in took.items() if number not in others and number != os.getpid())
+    known = sum(
+        amount for number, amount in took.items() if number not in others and number != os.getpid()
+    )
     rest = (after.used - before.used) - (after.ours - before.ours) - known
-    busy = [others[number] for number, amount in took.items() if number in others and amount / seconds > BUSY]
+    busy = [
+        others[number]
+        for number, amount in took.items()
+        if number in others and amount / seconds > BUSY
+    ]
     return {
         "seconds": round(seconds, 3),
-        "steal": round(max(0.0, after.stolen - before.stolen) / (seconds * after.cpus), 4) if after.cpus else None,
+        "steal": round(max(0.0, after.stolen - before.stolen) / (seconds * after.cpus), 4)
+        if after.cpus
+        else None,
         "others": round(max(0.0, rest) / seconds, 3),
         "busy": len(busy),
         "users": _other_users(busy),
@@ -211,13 +226,19 @@ def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
 
 def _lowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
     folders = [f"cpu{number}" for number in cpus] if cpus else _folders(host, _CPUS, "cpu")
-    known = [value for folder in folders if (value := host.read_int(f"{_CPUS}/{folder}/cpufreq/{name}"))]
+    known = [
+        value for folder in folders if (value := host.read_int(f"{_CPUS}/{folder}/cpufreq/{name}"))
+    ]
     return min(known) * 1e3 if known else None  # the kernel writes kHz
 
 
 def _folders(host: Host, place: str, start: str) -> list[str]:
     """Names such as ``cpu12``: ``start`` and a number."""
-    return [name for name in host.names(place) if name.startswith(start) and name[len(start) :].isdigit()]
+    return [
+        name
+        for name in host.names(place)
+        if name.startswith(start) and name[len(start) :].isdigit()
+    ]
 
 
 def _celsius(host: Host) -> float | None:
@@ -226,7 +247,11 @@ def _celsius(host: Host) -> float | None:
     for chip in _folders(host, "/sys/class/hwmon", "hwmon"):
         place = f"/sys/class/hwmon/{chip}"
         if host.read(f"{place}/name") in _SENSORS:
-            inputs = [name for name in host.names(place) if name.startswith("temp") and name.endswith("_input")]
+            inputs = [
+                name
+                for name in host.names(place)
+                if name.startswith("temp") and name.endswith("_input")
+            ]
             readings += [host.read_int(f"{place}/{name}") for name in inputs]
     for zone in _folders(host, "/sys/class/thermal", "thermal_zone"):
         place = f"/sys/class/thermal/{zone}"
@@ -250,7 +275,12 @@ def _throttled(host: Host) -> float | None:
 
 def _hot(host: Host) -> int | None:
     places = [f"{_CPUS}/{cpu}/thermal_throttle" for cpu in _folders(host, _CPUS, "cpu")]
-    counts = [f"{place}/{name}" for place in places for name in host.names(place) if name.endswith("_throttle_count")]
+    counts = [
+        f"{place}/{name}"
+        for place in places
+        for name in host.names(place)
+        if name.endswith("_throttle_count")
+    ]
     known = [value for path in counts if (value := host.read_int(path)) is not None]
     return sum(known) if known else None
 

@@ -68,7 +68,9 @@ def target() -> Peer:
 
 
 @contextmanager
-def serving(server: Command, directory: Path, address: str = LOOPBACK, interface: str = "lo") -> Iterator[Peer]:
+def serving(
+    server: Command, directory: Path, address: str = LOOPBACK, interface: str = "lo"
+) -> Iterator[Peer]:
     """A server on a free port of this machine, up when the block starts and gone when it is left.
 
     Errors: MeasurementError when it ends early or does not listen in time, with its last words.
@@ -91,11 +93,15 @@ def serving(server: Command, directory: Path, address: str = LOOPBACK, interface
             # Between finding the port free and the server's bind, somebody else may have taken it: try another.
             if "ddress already in use" not in execute.last_lines(folder) or attempt == TRIES - 1:
                 name = Path(server.argv[0]).name
-                raise MeasurementError("no-listening", program=name, said=execute.last_lines(folder))
+                raise MeasurementError(
+                    "no-listening", program=name, said=execute.last_lines(folder)
+                )
 
 
 @contextmanager
-def across(server: Command | None, directory: Path, interface: str | None, cpus: int) -> Iterator[Peer]:
+def across(
+    server: Command | None, directory: Path, interface: str | None, cpus: int
+) -> Iterator[Peer]:
     """The far end on the second node of this allocation, up when the block starts and gone when it is left.
 
     server     None where the cell needs only the peer's address
@@ -144,7 +150,15 @@ def across(server: Command | None, directory: Path, interface: str | None, cpus:
                 return f"on {there} is gone, its srun ended with exit code {process.returncode}{execute.last_lines(folder)}"
             return None
 
-        yield Peer(answer["host"], answer["address"], near, answer["values"], answer["interface"], ended, noise)
+        yield Peer(
+            answer["host"],
+            answer["address"],
+            near,
+            answer["values"],
+            answer["interface"],
+            ended,
+            noise,
+        )
 
 
 def second_node() -> tuple[str, str]:
@@ -164,13 +178,21 @@ def step(node: str, cpus: int) -> list[str]:
     """The srun that runs something on one node of the own allocation beside what runs there already."""
     return [
         *("srun", f"--jobid={os.environ['SLURM_JOB_ID']}", "--overlap", "--nodes=1", "--ntasks=1"),
-        *(f"--nodelist={node}", f"--cpus-per-task={cpus}", "--mem=0", "--unbuffered", "--kill-on-bad-exit=1"),
+        *(
+            f"--nodelist={node}",
+            f"--cpus-per-task={cpus}",
+            "--mem=0",
+            "--unbuffered",
+            "--kill-on-bad-exit=1",
+        ),
     ]
 
 
 def environment() -> dict[str, str]:
     """Without what the allocation says of its tasks, which srun would take for options."""
-    return slurm.environment() | {name: os.environ[name] for name in ("SLURM_JOB_ID",) if name in os.environ}
+    return slurm.environment() | {
+        name: os.environ[name] for name in ("SLURM_JOB_ID",) if name in os.environ
+    }
 
 
 def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | None:
@@ -179,7 +201,9 @@ def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | 
     assert stream is not None  # noqa: S101 - it was asked for
     deadline = time.monotonic() + limit_s
     while True:
-        ready, _, _ = select.select([stream], [], [], max(0.0, min(0.2, deadline - time.monotonic())))
+        ready, _, _ = select.select(
+            [stream], [], [], max(0.0, min(0.2, deadline - time.monotonic()))
+        )
         if ready:
             text = stream.readline()
             try:

@@ -48,12 +48,20 @@ def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, A
         return limits
     by_cpus = (slurm["memory_per_cpu_bytes"] or 0) * (slurm["cpus_on_node"] or 0)
     memory = slurm["memory_per_node_bytes"] or by_cpus or node_bytes or most
-    return limits if memory >= most else {**limits, "memory_bytes": memory, "memory_limited_by": "slurm"}
+    return (
+        limits
+        if memory >= most
+        else {**limits, "memory_bytes": memory, "memory_limited_by": "slurm"}
+    )
 
 
 def placement_of(cell: Cell) -> str:
     """How its threads are placed. A word that names a part of the node is that part: its threads are never spread."""
-    return "compact" if cell.word in ("numa", "socket") else str(cell.options.get("placement") or "compact")
+    return (
+        "compact"
+        if cell.word in ("numa", "socket")
+        else str(cell.options.get("placement") or "compact")
+    )
 
 
 def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: int) -> Cell:
@@ -68,9 +76,14 @@ def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: i
         held = topology.reach(cpu_locations, cpus[: cell.concurrency])["last_level_bytes"]
         cell = replace(cell, options={**cell.options, "pool": pool(cell, held, memory)})
     if cell.automatic:
-        from peakmark.instruments.programs.rambench import LINE  # late: most cells do without that program
+        from peakmark.instruments.programs.rambench import (
+            LINE,
+        )  # late: most cells do without that program
 
-        held = max(topology.reach(cpu_locations, [cpu])["last_level_bytes"] for cpu in cpus[: cell.concurrency])
+        held = max(
+            topology.reach(cpu_locations, [cpu])["last_level_bytes"]
+            for cpu in cpus[: cell.concurrency]
+        )
         chosen = area(cell.concurrency, held, memory)
         # One pointer a line: so large an area has no line twice among its neighbours, and is laid out eight times sooner.
         cell = replace(cell, options={**cell.options, "area": chosen, "stride": LINE})

@@ -46,9 +46,13 @@ class Context:
     commands: list[dict[str, Any]] = field(default_factory=list)
 
 
-def record(cell: Cell, failure: PeakmarkError | None, parsed: Parsed, context: Context) -> dict[str, Any]:
+def record(
+    cell: Cell, failure: PeakmarkError | None, parsed: Parsed, context: Context
+) -> dict[str, Any]:
     """The record of a cell, raw outputs not yet named."""
-    status = "ok" if failure is None else "unavailable" if isinstance(failure, Unavailable) else "failed"
+    status = (
+        "ok" if failure is None else "unavailable" if isinstance(failure, Unavailable) else "failed"
+    )
     noises = {"noise": context.noise or None, "server_noise": context.server_noise or None}
     return {
         "schema": records.SCHEMA_VERSION,
@@ -56,7 +60,8 @@ def record(cell: Cell, failure: PeakmarkError | None, parsed: Parsed, context: C
         "status": status,
         "reason": None if failure is None else str(failure),
         "measurements": [
-            {**asdict(row), "details": dict(row.details)} for row in (parsed.measurements if status == "ok" else ())
+            {**asdict(row), "details": dict(row.details)}
+            for row in (parsed.measurements if status == "ok" else ())
         ],
         "context": {**asdict(context), **noises, **_why(failure)},
         "warnings": list(parsed.warnings),
@@ -68,7 +73,10 @@ def _why(failure: PeakmarkError | None) -> dict[str, Any]:
     """What happened for programs that read it: the code of a reason and its values, where the failure has them."""
     if not isinstance(failure, Reason) or failure.code is None:
         return {}
-    values = {name: value if isinstance(value, _PLAIN) else str(value) for name, value in failure.values.items()}
+    values = {
+        name: value if isinstance(value, _PLAIN) else str(value)
+        for name, value in failure.values.items()
+    }
     return {"why": {"code": failure.code, "values": values}}
 
 
@@ -79,10 +87,14 @@ def raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, s
         return _store_raw(folder, completed)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise MeasurementError("raw-not-kept", cell=cell.id, folder=folder, why=error.strerror) from error
+        raise MeasurementError(
+            "raw-not-kept", cell=cell.id, folder=folder, why=error.strerror
+        ) from error
 
 
-def attempt(campaign: Path, cell: Cell, record: dict[str, Any], completed: Sequence[Completed]) -> Path:
+def attempt(
+    campaign: Path, cell: Cell, record: dict[str, Any], completed: Sequence[Completed]
+) -> Path:
     """Every failed attempt is kept under its own number."""
     path = attempts.new(campaign, cell)
     record["raw"] = _store_raw(path.with_suffix(".raw"), completed)

@@ -46,7 +46,9 @@ def private(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
     with watchdog.directory(path):
         try:
             descriptor = os.open(path, _OPEN)
-            with suppress(OSError):  # a filesystem without locks: `clean` then goes by the age and leaves it alone
+            with suppress(
+                OSError
+            ):  # a filesystem without locks: `clean` then goes by the age and leaves it alone
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             mark = {"host": gethostname(), "process": os.getpid(), "purpose": purpose}
             (path / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
@@ -95,7 +97,11 @@ def leftovers(place: Path, now: float | None = None) -> list[Leftover]:
     except OSError:
         return []
     for entry in entries:
-        if entry.name.startswith(PREFIX) and re.fullmatch(_NAME, entry.name) and entry.is_dir(follow_symlinks=False):
+        if (
+            entry.name.startswith(PREFIX)
+            and re.fullmatch(_NAME, entry.name)
+            and entry.is_dir(follow_symlinks=False)
+        ):
             left.append(_examine(Path(entry.path), time.time() if now is None else now))
     return left
 
@@ -105,7 +111,9 @@ def remove(leftover: Leftover) -> bool:
     again = _examine(leftover.path, time.time())
     if leftover.keep or again.keep:
         return False
-    shutil.rmtree(leftover.path, ignore_errors=True)  # by descriptors: a directory swapped for a link is not entered
+    shutil.rmtree(
+        leftover.path, ignore_errors=True
+    )  # by descriptors: a directory swapped for a link is not entered
     return not leftover.path.exists()
 
 

@@ -58,18 +58,25 @@ def _request(line: str) -> dict[str, Any]:
             return request
     except (ValueError, AttributeError):
         pass
-    raise PeakmarkError("serve is what measure calls for a cell of two nodes: it asks first, on standard input")
+    raise PeakmarkError(
+        "serve is what measure calls for a cell of two nodes: it asks first, on standard input"
+    )
 
 
 def _start(request: dict[str, Any], directory: Path, stack: ExitStack) -> pair.Peer:
     chosen = request["interface"]
-    address = interfaces.address_of(chosen) if chosen else interfaces.local_address(request["client"])
+    address = (
+        interfaces.address_of(chosen) if chosen else interfaces.local_address(request["client"])
+    )
     name = chosen or interfaces.towards(request["client"])
     if request["server"] is None:
         return pair.Peer(socket.gethostname(), address, name, {"address": address})
     server: dict[str, Any] = request["server"]
     command = Command(
-        argv=tuple(server["argv"]), timeout_s=server["timeout_s"], env=server["env"], files=server["files"]
+        argv=tuple(server["argv"]),
+        timeout_s=server["timeout_s"],
+        env=server["env"],
+        files=server["files"],
     )
     return stack.enter_context(pair.serving(command, directory, address, name))
 

@@ -76,7 +76,9 @@ def directory(path: Path) -> Iterator[None]:
 def tell(word: str, what: object) -> None:
     """One line to the guard, if there is one."""
     if _pipe is not None:
-        with contextlib.suppress(OSError):  # a guard that was killed itself keeps nobody from measuring
+        with contextlib.suppress(
+            OSError
+        ):  # a guard that was killed itself keeps nobody from measuring
             os.write(_pipe, f"{word} {what}\0".encode(errors="surrogateescape"))
 
 

@@ -40,7 +40,9 @@ def in_round(cells: Iterable[Cell], criteria: Mapping[str, Criterion], number: i
     return chosen
 
 
-def asked(cells: Iterable[Cell], criteria: Mapping[str, Criterion], decisions: Decisions, number: int) -> list[Cell]:
+def asked(
+    cells: Iterable[Cell], criteria: Mapping[str, Criterion], decisions: Decisions, number: int
+) -> list[Cell]:
     """The cells of round ``number`` that the decisions after the round before ask for."""
     whole = in_round(cells, criteria, number)
     asked = {row: decision.asked for row, decision in decisions.items()}
@@ -66,7 +68,11 @@ def decide(
     nodes = {cell.row: cell.node for cell in cells}
     for row in order:
         purse = nodes[row], criteria[row]
-        extra = [record for record in stored.get(row, ()) if record["cell"]["repetition"] >= criteria[row].least]
+        extra = [
+            record
+            for record in stored.get(row, ())
+            if record["cell"]["repetition"] >= criteria[row].least
+        ]
         spent[purse] = spent.get(purse, 0.0) + sum(record["context"]["seconds"] for record in extra)
     for row in order:
         criterion, records = criteria[row], stored.get(row, [])
@@ -79,10 +85,16 @@ def decide(
         verdict = _decision(criterion, records, number)
         if verdict.decision == "more" and criterion.within_s is not None:
             purse = nodes[row], criterion
-            seconds = sum(record["context"]["seconds"] for record in records) / len(records) if records else 0.0
+            seconds = (
+                sum(record["context"]["seconds"] for record in records) / len(records)
+                if records
+                else 0.0
+            )
             need = seconds * (verdict.asked - criterion.counts[number])
             if spent[purse] + need > criterion.within_s:
-                verdict = Decision(criterion, criterion.counts[number], verdict.n, verdict.half, "time")
+                verdict = Decision(
+                    criterion, criterion.counts[number], verdict.n, verdict.half, "time"
+                )
             else:
                 spent[purse] += need
         decided[row] = verdict
@@ -112,7 +124,13 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
     series: dict[tuple[Any, ...], list[float]] = {}
     for record in measured:
         for entry in record["measurements"]:
-            key = (entry["workload"], entry["variant"], entry["block"], entry["concurrency"], entry["metric"])
+            key = (
+                entry["workload"],
+                entry["variant"],
+                entry["block"],
+                entry["concurrency"],
+                entry["metric"],
+            )
             series.setdefault(key, []).append(float(entry["value"]))
     summaries = [sequential_testing.summarise(values, criterion) for values in series.values()]
     if not summaries or not all(summary.enough for summary in summaries):
@@ -120,7 +138,9 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
     return max(statistics.half_interval(summary) for summary in summaries)
 
 
-def read_records(directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]) -> dict[str, list[Any]]:
+def read_records(
+    directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]
+) -> dict[str, list[Any]]:
     """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
     by_row: dict[str, list[Any]] = {}
     for cell in cells:

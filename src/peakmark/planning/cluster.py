@@ -97,7 +97,13 @@ class Cluster:
 
         def rank(kind: Mapping[str, Any]) -> tuple[Any, ...]:
             holds = min(kind["cpus"], cpus), min(kind["memory"], memory)
-            return (*holds, bool(kind.get("chosen")), kind["usable"] > 0, len(kind["nodes"]) > pair, kind["usable"])
+            return (
+                *holds,
+                bool(kind.get("chosen")),
+                kind["usable"] > 0,
+                len(kind["nodes"]) > pair,
+                kind["usable"],
+            )
 
         best = max(self.kinds, key=rank)
         kinds = [{**kind, "chosen": kind is best} for kind in self.kinds]
@@ -111,7 +117,9 @@ ALIKE = 0.9
 def from_environment() -> Cluster | None:
     """The cluster as the controlling process found it; None on a machine of its own."""
     packed = os.environ.get(VARIABLE)
-    return Cluster.from_json(json.loads(zlib.decompress(base64.b64decode(packed)))) if packed else None
+    return (
+        Cluster.from_json(json.loads(zlib.decompress(base64.b64decode(packed)))) if packed else None
+    )
 
 
 def to_environment(cluster: Cluster) -> None:
@@ -143,10 +151,14 @@ def find(
     settings = settings_of(config)
     everything = slurm.nodes(partition or settings.get("partition"))
     wanted = settings.get("constraint")
-    fitting = [node for node in everything if not (wanted and wanted.isalnum()) or wanted in node.features]
+    fitting = [
+        node for node in everything if not (wanted and wanted.isalnum()) or wanted in node.features
+    ]
     name = everything[0].partition
     if not fitting:
-        raise ConfigError(f"no node of partition {name} has the feature {wanted!r} of slurm.constraint")
+        raise ConfigError(
+            f"no node of partition {name} has the feature {wanted!r} of slurm.constraint"
+        )
     before = _earlier(folder / "plan.json", asked, name) if folder else None
     chosen, left_out = _choose(asked, int(config.get("seed", 1)), name, fitting, before)
     candidates = [node for node in fitting if node.name in chosen] or fitting
@@ -211,7 +223,10 @@ def _choose(
     if asked == ANY:
         return [ANY], {}
     if asked != "all" and not isinstance(asked, Mapping):
-        named, names = [asked] if isinstance(asked, str) else list(asked), [node.name for node in nodes]
+        named, names = (
+            [asked] if isinstance(asked, str) else list(asked),
+            [node.name for node in nodes],
+        )
         for name in named:
             if name not in names:
                 there = f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
@@ -222,7 +237,9 @@ def _choose(
     usable = [node.name for node in nodes if node.usable]
     if asked == "all":
         if not usable:
-            raise ConfigError(f"nodes: all, but no node of partition {partition} can be used now; see sinfo -R")
+            raise ConfigError(
+                f"nodes: all, but no node of partition {partition} can be used now; see sinfo -R"
+            )
         return usable, {node.name: node.state for node in nodes if not node.usable}
     count = int(asked["sample"])
     if count > len(usable):

@@ -59,7 +59,9 @@ def cost(cell: Cell) -> Cost:
 def largest(cells: Iterable[Cell]) -> tuple[int, int]:
     """Bytes on scratch and of memory of the hungriest cells, as only one runs at a time on a node."""
     costs = [cost(cell) for cell in cells]
-    return max((each.disk_bytes for each in costs), default=0), max((each.memory_bytes for each in costs), default=0)
+    return max((each.disk_bytes for each in costs), default=0), max(
+        (each.memory_bytes for each in costs), default=0
+    )
 
 
 def megabytes(cells: Iterable[Cell], config: Mapping[str, Any]) -> int:
@@ -73,7 +75,9 @@ def needs(cells: Iterable[Cell], config: Mapping[str, Any]) -> tuple[int, int]:
     plain = [replace(cell, word="") for cell in cells]
     if not plain:
         return 0, 0
-    return max(cell.concurrency for cell in plain), math.ceil(megabytes(plain, config) * 1e6 / (1 << 20))
+    return max(cell.concurrency for cell in plain), math.ceil(
+        megabytes(plain, config) * 1e6 / (1 << 20)
+    )
 
 
 class _Correction(NamedTuple):
@@ -124,7 +128,10 @@ class Durations:
             return max(own.seconds) + self.between_s
         if self.source(cell) == KIND:
             return 2 * self._like_its_kind(cell, at_once=1)
-        return sum(self._parts(cell, self.link_bps * SHARE if self.link_bps else ORDINARY_LINK, 1)) + self.between_s
+        return (
+            sum(self._parts(cell, self.link_bps * SHARE if self.link_bps else ORDINARY_LINK, 1))
+            + self.between_s
+        )
 
     def _like_its_kind(self, cell: Cell, at_once: int) -> float:
         taken = self._nearest(cell)
@@ -151,9 +158,13 @@ class Durations:
         """
         threads = min(grids.here(cell.word) if cell.word else cell.concurrency, self.cpus)
         # Of a disk and of messages, more in flight may still be faster.
-        shared = cell.subsystem in ("cpu", "memory") and not cell.word and threads < cell.concurrency
+        shared = (
+            cell.subsystem in ("cpu", "memory") and not cell.word and threads < cell.concurrency
+        )
         slow = cost(replace(cell, concurrency=threads) if shared else cell)
-        varying = slow.seconds - slow.fixed_s - slow.wire_bits / SLOWEST_LINK + slow.wire_bits / link
+        varying = (
+            slow.seconds - slow.fixed_s - slow.wire_bits / SLOWEST_LINK + slow.wire_bits / link
+        )
         varying += slow.waits_s / min(cell.concurrency, at_once) - slow.waits_s
         return slow.fixed_s, max(varying, 0.0)
 
@@ -163,7 +174,9 @@ class Durations:
         for finding in self.findings.values():
             if finding.data is not None:
                 cell = Cell.from_json(finding.data["cell"])
-                row = rows.setdefault(_spec(cell), _MeasuredRow(cell, finding.data["status"] == "ok", []))
+                row = rows.setdefault(
+                    _spec(cell), _MeasuredRow(cell, finding.data["status"] == "ok", [])
+                )
                 row.seconds.append(float(finding.data["context"]["seconds"]))
         return rows
 
@@ -175,18 +188,26 @@ class Durations:
             if row.ok:
                 fixed, varying = self._parts(row.cell, self.link_bps or ORDINARY_LINK)
                 taken = _taken(median(row.seconds), fixed, varying)
-                kinds.setdefault((row.cell.instrument, row.cell.workload), []).append((row.cell, taken))
+                kinds.setdefault((row.cell.instrument, row.cell.workload), []).append(
+                    (row.cell, taken)
+                )
         return kinds
 
     def _nearest(self, cell: Cell) -> _Correction:
         """How the measured cell came out that is most like this one; of its instrument at least."""
         like = self._kinds.get((cell.instrument, cell.workload)) or [
-            row for (instrument, _), rows in self._kinds.items() if instrument == cell.instrument for row in rows
+            row
+            for (instrument, _), rows in self._kinds.items()
+            if instrument == cell.instrument
+            for row in rows
         ]
         if not like:
             return _Correction()
         least = min(_distance(cell, other) for other, _ in like)
-        ranked = sorted((row for row in like if _distance(cell, row[0]) == least), key=lambda row: row[0].concurrency)
+        ranked = sorted(
+            (row for row in like if _distance(cell, row[0]) == least),
+            key=lambda row: row[0].concurrency,
+        )
         below = [row for row in ranked if row[0].concurrency <= cell.concurrency]
         above = [row for row in ranked if row[0].concurrency >= cell.concurrency]
         return _between_two(cell.concurrency, (below or above[:1])[-1], (above or below[-1:])[0])
@@ -203,10 +224,14 @@ def _taken(seconds: float, fixed: float, varying: float) -> _Correction:
     squares = (LOOSE * varying) ** 2, fixed**2
     share = squares[0] / sum(squares) if any(squares) else 0.0
     decided = max(varying + error * share, 0.0)
-    return _Correction(decided / varying if varying else 1.0, (seconds - decided) / fixed if fixed else 1.0)
+    return _Correction(
+        decided / varying if varying else 1.0, (seconds - decided) / fixed if fixed else 1.0
+    )
 
 
-def _between_two(threads: int, below: tuple[Cell, _Correction], above: tuple[Cell, _Correction]) -> _Correction:
+def _between_two(
+    threads: int, below: tuple[Cell, _Correction], above: tuple[Cell, _Correction]
+) -> _Correction:
     """What lies between two numbers of threads that were measured, on a line of logarithms that ends where the estimate's does."""
     counts = below[0].concurrency, threads, above[0].concurrency
     if min(counts[0], AT_ONCE) < min(counts[2], AT_ONCE) and below[0].subsystem == "disk":
@@ -214,7 +239,12 @@ def _between_two(threads: int, below: tuple[Cell, _Correction], above: tuple[Cel
     low, here, high = map(math.log, counts)
     share = (here - low) / (high - low) if high > low else 0.0
 
-    return _Correction(*(lower ** (1 - share) * upper**share for lower, upper in zip(below[1], above[1], strict=True)))
+    return _Correction(
+        *(
+            lower ** (1 - share) * upper**share
+            for lower, upper in zip(below[1], above[1], strict=True)
+        )
+    )
 
 
 def _spec(cell: Cell) -> tuple[Any, ...]:
@@ -229,7 +259,10 @@ def _distance(cell: Cell, other: Cell) -> tuple[bool, float]:
 
 
 def of(
-    config: Mapping[str, Any], cluster: Cluster | None, directory: Path, findings: Mapping[str, Finding]
+    config: Mapping[str, Any],
+    cluster: Cluster | None,
+    directory: Path,
+    findings: Mapping[str, Finding],
 ) -> Durations:
     """What is known of a campaign in ``directory``, with what is known of its records."""
     if cluster is None:
@@ -242,7 +275,9 @@ def _link(config: Mapping[str, Any], cluster: Cluster, directory: Path) -> float
     """Speed of the slowest network among those of the nodes, from the site file, else from facts of this campaign or of
     others beside it."""
     names = [None] if cluster.nodes == (ANY,) else list(cluster.nodes)
-    networks = [site.for_host(config.get("site_facts") or {}, name).get("network") or {} for name in names]
+    networks = [
+        site.for_host(config.get("site_facts") or {}, name).get("network") or {} for name in names
+    ]
     said = [network.get("speed_bps") for network in networks]
     if all(said):
         return float(min(filter(None, said)))

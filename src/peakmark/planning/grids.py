@@ -33,7 +33,9 @@ _POINTS = ("workloads", "concurrency", "blocks", "variants")
 Planned = tuple[Cell, Criterion | None]
 
 
-def cells(config: Mapping[str, Any], node: str, on_this_machine: bool, largest: Mapping[str, int]) -> Iterator[Planned]:
+def cells(
+    config: Mapping[str, Any], node: str, on_this_machine: bool, largest: Mapping[str, int]
+) -> Iterator[Planned]:
     """The cells of a completed configuration on one node, each with what may end its repetitions sooner.
 
     on_this_machine  words of ``concurrency`` mean what they mean here
@@ -52,7 +54,9 @@ def cells(config: Mapping[str, Any], node: str, on_this_machine: bool, largest: 
                 yield planned
             for name, narrow in keys.get("references", {}).items():
                 if "concurrency" in narrow:
-                    chosen = dict.fromkeys(same.get(asked_for, asked_for) for asked_for in narrow["concurrency"])
+                    chosen = dict.fromkeys(
+                        same.get(asked_for, asked_for) for asked_for in narrow["concurrency"]
+                    )
                     narrow = {**narrow, "concurrency": list(chosen)}  # noqa: PLW2901 - as the grid has it
                 beside = list(grid.beside(name, narrow, largest.get(name)))
                 if not beside:
@@ -130,7 +134,9 @@ def _check_possible(where: str, cell: Cell) -> None:
         try:
             REGISTRY[cell.instrument].check(cell)
         except Unavailable as error:
-            raise ConfigError(f"{where} asks for {cell.row}, which is not possible: {error}") from error
+            raise ConfigError(
+                f"{where} asks for {cell.row}, which is not possible: {error}"
+            ) from error
 
 
 def _covered(name: str, subsystem: str) -> str:
@@ -184,17 +190,29 @@ class _Grid:
                 latency = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips"}
                 key = latency.get(point.workload, SUBSYSTEMS[self.subsystem].total)
                 total = configuration.parse_total(f"{self.subsystem} total", self.keys["total"])
-                options[key] = self._count(total, self._round(point) if key == "total" else point.threads)
+                options[key] = self._count(
+                    total, self._round(point) if key == "total" else point.threads
+                )
             yield self._cell(KERNELS[self.subsystem], point, repetition, options), criterion
 
-    def beside(self, name: str, narrow: Mapping[str, Any], largest: int | None) -> Iterator[Planned]:
+    def beside(
+        self, name: str, narrow: Mapping[str, Any], largest: int | None
+    ) -> Iterator[Planned]:
         """Cells of one reference; where its build takes no such block, those of the tool that fills the rows, with as much
         data, unless the grid has that one beside it anyway."""
         instead = REGISTRY[name].instead
         asked = narrow.get("blocks", self.keys.get("blocks", ()))
-        above = [block for block in asked if largest is not None and block != AUTO and parse_size(block) > largest]
+        above = [
+            block
+            for block in asked
+            if largest is not None and block != AUTO and parse_size(block) > largest
+        ]
         if len(above) < len(asked) or not asked:
-            fitting = {**narrow, "blocks": [block for block in asked if block not in above]} if above else narrow
+            fitting = (
+                {**narrow, "blocks": [block for block in asked if block not in above]}
+                if above
+                else narrow
+            )
             yield from self._reference(name, fitting)
         if above and instead is not None and instead not in self.keys["references"]:
             filling = {key: value for key, value in narrow.items() if key not in ("ops", "seconds")}
@@ -205,12 +223,16 @@ class _Grid:
     def _reference(self, name: str, narrow: Mapping[str, Any]) -> Iterator[Planned]:
         """Only the points that the tool can stand beside."""
         narrowed = {**self.keys, **{key: value for key, value in narrow.items() if key in _POINTS}}
-        count, criterion = _repetitions(narrow.get("repetitions", self.config["reference_repetitions"]))
+        count, criterion = _repetitions(
+            narrow.get("repetitions", self.config["reference_repetitions"])
+        )
         seen: set[_Point] = set()
         for beside in _points(self.subsystem, narrowed):
             rows = (row for row in REGISTRY[name].rows if row.subsystem == self.subsystem)
             filled = (row for row in rows if beside.workload in row.workloads)
-            coverage = next((row for row in filled if not row.variants or beside.variant in row.variants), None)
+            coverage = next(
+                (row for row in filled if not row.variants or beside.variant in row.variants), None
+            )
             if coverage is None:
                 continue
             point = _Point(
@@ -223,7 +245,9 @@ class _Grid:
                 options = self._options(beside, point.workload, {**self.keys, **narrow}, repetition)
                 options |= {key: narrow[key] for key in ("nb", "ops") if key in narrow}
                 if "budget_s" in narrow:
-                    options["budget_s"] = self._time(narrow["budget_s"], min(narrow["budget_s"], SHORTEST_HPL_S))
+                    options["budget_s"] = self._time(
+                        narrow["budget_s"], min(narrow["budget_s"], SHORTEST_HPL_S)
+                    )
                 if "count" in narrow:
                     options["count"] = self._count(narrow["count"])
                 for key in REGISTRY[name].unused:
@@ -231,12 +255,16 @@ class _Grid:
                 yield self._cell(name, point, repetition, options), criterion
             seen.add(point)
 
-    def _cell(self, instrument: str, point: _Point, repetition: int, options: Mapping[str, Scalar]) -> Cell:
+    def _cell(
+        self, instrument: str, point: _Point, repetition: int, options: Mapping[str, Scalar]
+    ) -> Cell:
         word = point.asked if isinstance(point.asked, str) else ""
         point = point._replace(asked=point.threads)
         return Cell(self.subsystem, instrument, *point, self.node, repetition, options, word)  # type: ignore[arg-type] # a number now
 
-    def _options(self, point: _Point, workload: str, keys: Mapping[str, Any], repetition: int) -> dict[str, Scalar]:
+    def _options(
+        self, point: _Point, workload: str, keys: Mapping[str, Any], repetition: int
+    ) -> dict[str, Scalar]:
         """Options that all instruments share. ``workload``: that of the cell, which may fill more than the point."""
         config = self.config
         options: dict[str, Scalar] = {
@@ -250,14 +278,18 @@ class _Grid:
         if self.subsystem == "memory":
             pool = keys.get("pool", AUTO)
             options["pool"] = AUTO if pool == AUTO else parse_size(pool)
-            if pool == AUTO and workload != "LAT" and _with_pmbw(keys):  # it measures no other sizes
+            if (
+                pool == AUTO and workload != "LAT" and _with_pmbw(keys)
+            ):  # it measures no other sizes
                 options["power_of_two"] = True
             if "store" in keys:  # only where it was asked for: cells of before keep their options
                 options["store"] = keys["store"]
         if pinned and config["placement"] != "compact":
             options["placement"] = config["placement"]
         if self.subsystem == "disk":
-            options["size"] = self._count(parse_size(keys.get("size", DEFAULT_SIZE)), self._round(point))
+            options["size"] = self._count(
+                parse_size(keys.get("size", DEFAULT_SIZE)), self._round(point)
+            )
             options["scratch"] = config["scratch"]
             if workload not in READS:
                 options |= {key: keys[key] for key in ("sync", "fill") if key in keys}
@@ -276,7 +308,11 @@ class _Grid:
 
     def _count(self, value: int, unit: int = 1) -> int:
         """An amount of work or bytes, made shorter by ``scale``, in whole ``unit``s of which one is left at least."""
-        return value if self.config["scale"] == 1 else max(1, round(value * self.config["scale"] / unit)) * unit
+        return (
+            value
+            if self.config["scale"] == 1
+            else max(1, round(value * self.config["scale"] / unit)) * unit
+        )
 
 
 def _with_pmbw(keys: Mapping[str, Any]) -> bool:

@@ -31,7 +31,9 @@ def part(cell: Cell, settings: Mapping[str, Any]) -> str:
 def wide(cells: Iterable[Cell]) -> frozenset[str]:
     """The programs among the cells' of which one execution fills several rows."""
     return frozenset(
-        cell.instrument for cell in cells if any(row.cell == cell.workload for row in REGISTRY[cell.instrument].rows)
+        cell.instrument
+        for cell in cells
+        if any(row.cell == cell.workload for row in REGISTRY[cell.instrument].rows)
     )
 
 
@@ -40,7 +42,12 @@ def together(cell: Cell, wide: frozenset[str] = frozenset()) -> str:
 
     wide  the programs that fill several rows at once: these rows belong together then
     """
-    filled = [row for name in wide for row in REGISTRY[name].rows if row.cell is not None and _fills(row, cell)]
+    filled = [
+        row
+        for name in wide
+        for row in REGISTRY[name].rows
+        if row.cell is not None and _fills(row, cell)
+    ]
     if not filled:
         return f"{cell.subsystem}/{cell.point}/{cell.node}"
     rows = ",".join(filled[0].workloads)
@@ -54,12 +61,20 @@ def _fills(row: Coverage, cell: Cell) -> bool:
     if row.subsystem != cell.subsystem or cell.variant not in row.variants:
         return False
     # All that fill the same rows: what one of them holds together, they all do.
-    every = [other for tool in references().values() for other in tool.rows if other.cell is not None]
-    alike = [other.cell for other in every if (other.subsystem, other.workloads) == (row.subsystem, row.workloads)]
+    every = [
+        other for tool in references().values() for other in tool.rows if other.cell is not None
+    ]
+    alike = [
+        other.cell
+        for other in every
+        if (other.subsystem, other.workloads) == (row.subsystem, row.workloads)
+    ]
     return cell.workload in (*row.workloads, *alike)
 
 
-def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[str] = ()) -> dict[str, list[Cell]]:
+def jobs(
+    cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[str] = ()
+) -> dict[str, list[Cell]]:
     """Name of a job -> its cells in running order; empty with ``fan_out: cell``.
 
     adaptive  rows whose job decides itself how often it measures them: all their repetitions are in one, as they are where
@@ -72,7 +87,13 @@ def jobs(cells: Iterable[Cell], config: Mapping[str, Any], adaptive: Iterable[st
     settings, rows, filling = settings_of(config), frozenset(adaptive), wide(cells)
     units: dict[str, list[Cell]] = {}
     for cell in cells:
-        whole = together(cell, filling) if cell.node == ANY else cell.row if cell.row in rows else cell.id
+        whole = (
+            together(cell, filling)
+            if cell.node == ANY
+            else cell.row
+            if cell.row in rows
+            else cell.id
+        )
         units.setdefault(whole, []).append(cell)
     by_name: dict[str, list[Cell]] = {}
     numbers: dict[str, int] = {}

@@ -17,7 +17,12 @@ from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.planning.grouping import alone, part, two_nodes
 
 MARGIN = 3.0
-OVERRIDES = {"slurm_partition": "partition", "slurm_account": "account", "qos": "qos", "constraint": "constraint"}
+OVERRIDES = {
+    "slurm_partition": "partition",
+    "slurm_account": "account",
+    "qos": "qos",
+    "constraint": "constraint",
+}
 """Names of Snakemake's --default-resources -> keys of the site file's section ``slurm``."""
 
 
@@ -33,7 +38,9 @@ def comment(plan: planning.Plan, cells: Sequence[Cell], folder: Path | None = No
 
 def checkout(folder: Path | None = None) -> str:
     """Eight letters that tell the folder with the campaigns from any other: its name may hold what a comment may not."""
-    return hashlib.sha256(str((folder or Path.cwd()).resolve()).encode(errors="surrogateescape")).hexdigest()[:8]
+    return hashlib.sha256(
+        str((folder or Path.cwd()).resolve()).encode(errors="surrogateescape")
+    ).hexdigest()[:8]
 
 
 def name(plan: planning.Plan, cells: Sequence[Cell], settings: Mapping[str, Any]) -> str:
@@ -55,9 +62,13 @@ def _lane(plan: planning.Plan, cell: Cell, settings: Mapping[str, Any]) -> str:
 def fingerprint(cells: Iterable[Cell], plan: planning.Plan) -> str:
     """Changes whenever what is to be measured changes, with what, or what decides how often."""
     cells = list(cells)
-    criteria = sorted({f"{cell.row} {plan.criteria[cell.row]}" for cell in cells if cell.row in plan.criteria})
+    criteria = sorted(
+        {f"{cell.row} {plan.criteria[cell.row]}" for cell in cells if cell.row in plan.criteria}
+    )
     programs = sorted({" ".join(words_of(cell.instrument, plan)) for cell in cells})
-    return hashlib.sha256("\n".join([*(cell.spec() for cell in cells), *criteria, *programs]).encode()).hexdigest()
+    return hashlib.sha256(
+        "\n".join([*(cell.spec() for cell in cells), *criteria, *programs]).encode()
+    ).hexdigest()
 
 
 def words_of(instrument: str, plan: planning.Plan) -> list[str]:
@@ -162,7 +173,9 @@ class Size(NamedTuple):
     megabytes: int
 
 
-def site_options(settings: Mapping[str, Any], nodes: int, minutes: int, size: Callable[[], Size]) -> dict[str, str]:
+def site_options(
+    settings: Mapping[str, Any], nodes: int, minutes: int, size: Callable[[], Size]
+) -> dict[str, str]:
     """Options of sbatch, by name, that the site decides; the same for a campaign and for doctor.
 
     Args:
@@ -171,7 +184,11 @@ def site_options(settings: Mapping[str, Any], nodes: int, minutes: int, size: Ca
         minutes: time limit.
         size: called where the job does not take its whole node.
     """
-    named = {key: str(settings[key]) for key in ("partition", "account", "qos", "constraint") if key in settings}
+    named = {
+        key: str(settings[key])
+        for key in ("partition", "account", "qos", "constraint")
+        if key in settings
+    }
     named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
     # A job that has its node to itself takes all of it: Slurm binds to what was asked for.
     exclusive = settings.get("exclusive", True)
@@ -185,7 +202,9 @@ def site_options(settings: Mapping[str, Any], nodes: int, minutes: int, size: Ca
     return named
 
 
-def resources(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> dict[str, Any]:
+def resources(
+    cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]
+) -> dict[str, Any]:
     """The same in the words of Snakemake's own Slurm executor, whose options may not be in ``slurm_extra``."""
     settings = {**settings_of(plan.config), **given}
     extra = {
@@ -201,5 +220,8 @@ def resources(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, An
         "nodes": 2 if both else None,
         "tasks": 2 if both else None,
         "mpi": "srun" if both else None,
-        **{resource: str(settings[key]) if key in settings else None for resource, key in OVERRIDES.items()},
+        **{
+            resource: str(settings[key]) if key in settings else None
+            for resource, key in OVERRIDES.items()
+        },
     }

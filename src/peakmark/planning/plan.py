@@ -68,7 +68,9 @@ class Plan:
     @cached_property
     def results(self) -> Results:
         """What is in that folder, each thing read when first asked for and then kept."""
-        return Results(self.directory, self.to_json(), self.cells if self.resumes else (), self.criteria)
+        return Results(
+            self.directory, self.to_json(), self.cells if self.resumes else (), self.criteria
+        )
 
     @cached_property
     def durations(self) -> Durations:
@@ -124,19 +126,27 @@ class Plan:
             "config": self.config,
             "cluster": self.cluster.to_json() if self.cluster else None,
             "peers": self.peers,
-            "cells": [{"id": cell.id, **named.get(cell.id, {}), **cell.to_json()} for cell in self.cells],
+            "cells": [
+                {"id": cell.id, **named.get(cell.id, {}), **cell.to_json()} for cell in self.cells
+            ],
             "references": [dict(vars(reference)) for reference in self.references],
-            "adaptive": {row: criterion.to_json() for row, criterion in sorted(self.criteria.items())},
+            "adaptive": {
+                row: criterion.to_json() for row, criterion in sorted(self.criteria.items())
+            },
         }
 
 
-def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool = False) -> dict[str, Any]:
+def complete(
+    config: Mapping[str, Any], on_cluster: bool = False, checked: bool = False
+) -> dict[str, Any]:
     """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
     On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says otherwise. ``checked``: a job
     need not check again what the process that submitted it has checked.
     """
-    completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked)
+    completed = configuration.complete(
+        {**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked
+    )
     if completed["formula_set"] is not None and completed["site"] is None:
         raise ConfigError(
             f"formula_set is {completed['formula_set']!r}, but no site file says its formulas: name one in site"
@@ -144,7 +154,9 @@ def complete(config: Mapping[str, Any], on_cluster: bool = False, checked: bool 
     if completed["site"] is not None:
         completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
     if completed["report"]["tables"] is not None:
-        layouts.load(completed["report"]["tables"])  # what is wrong here is said before anything is measured
+        layouts.load(
+            completed["report"]["tables"]
+        )  # what is wrong here is said before anything is measured
     for name in completed["report"]["published"]:
         published.load(name)
     if not checked:
@@ -159,16 +171,25 @@ def make(config: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
     return build(complete(config, cluster is not None), cluster)
 
 
-def build(completed: Mapping[str, Any], cluster: Cluster | None = None, resumes: bool = True) -> Plan:
+def build(
+    completed: Mapping[str, Any], cluster: Cluster | None = None, resumes: bool = True
+) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else on_this_machine(completed["nodes"])
     grids.check_number(completed, len(nodes))
-    wanted = {name for subsystem in SUBSYSTEMS for grid in completed[subsystem] for name in grid.get("references", {})}
+    wanted = {
+        name
+        for subsystem in SUBSYSTEMS
+        for grid in completed[subsystem]
+        for name in grid.get("references", {})
+    }
     references = {name: _reference(completed, name) for name in wanted}
     largest = {name: tool.largest for name, tool in references.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
     criteria: dict[str, Criterion | None] = {}
-    for cell, criterion in (pair for node in nodes for pair in grids.cells(completed, node, cluster is None, largest)):
+    for cell, criterion in (
+        pair for node in nodes for pair in grids.cells(completed, node, cluster is None, largest)
+    ):
         if REGISTRY[cell.instrument].reference:
             if cell.instrument not in references:  # it fills rows of another
                 references[cell.instrument] = _reference(completed, cell.instrument)
@@ -194,7 +215,9 @@ def build(completed: Mapping[str, Any], cluster: Cluster | None = None, resumes:
         cluster = cluster.choose(*durations.needs(one_node, completed), pair)
     adaptive_rows = {row: criterion for row, criterion in criteria.items() if criterion is not None}
     named = tuple(references[name] for name in sorted(references))
-    return Plan(completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered), resumes)
+    return Plan(
+        completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered), resumes
+    )
 
 
 def _reference(config: Mapping[str, Any], name: str) -> Reference:
@@ -209,8 +232,14 @@ def _reference(config: Mapping[str, Any], name: str) -> Reference:
         path, reason = None, f"left out by tools.{name}"
     elif config["tools_on"] != "nodes":
         path = instrument.on_path(str(choice) if choice else None)
-        reason = None if path else f"{' or '.join(candidates)} not found{'' if choice else ' on PATH'}"
-    largest = _largest(path, config["tools_on"] == "here") if name == iozone.Iozone.name and path else None
+        reason = (
+            None if path else f"{' or '.join(candidates)} not found{'' if choice else ' on PATH'}"
+        )
+    largest = (
+        _largest(path, config["tools_on"] == "here")
+        if name == iozone.Iozone.name and path
+        else None
+    )
     return Reference(name, executables[0], path, reason, instrument.package, largest)
 
 

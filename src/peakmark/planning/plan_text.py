@@ -18,7 +18,9 @@ JOB_S, CELL_S = 0.5, 0.4
 """What a job costs on its node, and each cell in it beside the measuring: Python, facts of the machine, the record on
 disk. Slurm's own time between two jobs is not in it."""
 
-GUESSED = "times guessed for a slow machine; one measured cell of each kind makes them those of this one"
+GUESSED = (
+    "times guessed for a slow machine; one measured cell of each kind makes them those of this one"
+)
 SOURCES = {
     durations.OWN: "as their row took",
     durations.KIND: "as cells of their kind took",
@@ -29,10 +31,17 @@ SOURCES = {
 def describe(plan: planning.Plan, every_cell: bool = False) -> str:
     """Cells, reference tools, disk space and expected time of a plan."""
     whole = plan.durations.total(plan.cells)
-    lines = [f"campaign {plan.campaign}: {plural(len(plan.cells), 'cell')}, about {duration(whole)}"]
+    lines = [
+        f"campaign {plan.campaign}: {plural(len(plan.cells), 'cell')}, about {duration(whole)}"
+    ]
     lines += [*_times(plan), *_adaptive(plan), ""]
     for subsystem in SUBSYSTEMS:
-        lines += _subsystem(plan, subsystem, [cell for cell in plan.cells if cell.subsystem == subsystem], every_cell)
+        lines += _subsystem(
+            plan,
+            subsystem,
+            [cell for cell in plan.cells if cell.subsystem == subsystem],
+            every_cell,
+        )
     lines.append("")
     where = " (each node says whether it has them: peakmark doctor --slurm)" if plan.cluster else ""
     lines.append(f"reference tools{where}" if plan.references else "no reference tools")
@@ -41,10 +50,14 @@ def describe(plan: planning.Plan, every_cell: bool = False) -> str:
             lines.append(f"  {reference.instrument:<13} {reference.path}{_filled(plan, reference)}")
         else:
             fix = f"; apt-get install {reference.package}" if reference.package else ""
-            lines.append(f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}")
+            lines.append(
+                f"  {reference.instrument:<13} column stays empty: {reference.reason}{fix}"
+            )
     lines.append("")
     disk, memory = durations.largest(plan.cells)
-    lines.append(f"scratch       {plan.config['scratch'] or '$TMPDIR, else /tmp'}: {gigabytes(disk)} at most")
+    lines.append(
+        f"scratch       {plan.config['scratch'] or '$TMPDIR, else /tmp'}: {gigabytes(disk)} at most"
+    )
     lines.append(f"memory        {gigabytes(memory)} at most")
     lines.append(f"results       {plan.directory}")
     if plan.cluster is not None:
@@ -54,10 +67,18 @@ def describe(plan: planning.Plan, every_cell: bool = False) -> str:
 
 def _filled(plan: planning.Plan, reference: planning.Reference) -> str:
     """What another tool does, as this one's build cannot."""
-    other = sorted({cell.instrument for cell in plan.cells if cell.options.get("instead_of") == reference.instrument})
+    other = sorted(
+        {
+            cell.instrument
+            for cell in plan.cells
+            if cell.options.get("instead_of") == reference.instrument
+        }
+    )
     if not other or reference.largest is None:
         return ""
-    return f" (records of at most {format_size(reference.largest)}; larger ones: {', '.join(other)})"
+    return (
+        f" (records of at most {format_size(reference.largest)}; larger ones: {', '.join(other)})"
+    )
 
 
 def _times(plan: planning.Plan) -> list[str]:
@@ -65,7 +86,9 @@ def _times(plan: planning.Plan) -> list[str]:
     left = [cell for cell in plan.cells if not plan.durations.is_measured(cell)]
     lines = []
     if len(left) < len(plan.cells):
-        lines.append(f"{len(plan.cells) - len(left)} measured, about {duration(plan.durations.total(left))} left")
+        lines.append(
+            f"{len(plan.cells) - len(left)} measured, about {duration(plan.durations.total(left))} left"
+        )
     counts = plan.durations.sources(left)
     known = [
         f"{plural(counts[source], 'cell')} {source_text}"
@@ -73,7 +96,9 @@ def _times(plan: planning.Plan) -> list[str]:
         if counts.get(source)
     ]
     if left:
-        lines.append(GUESSED if set(counts) == {durations.GUESS} else f"times of {', '.join(known)}")
+        lines.append(
+            GUESSED if set(counts) == {durations.GUESS} else f"times of {', '.join(known)}"
+        )
     if plan.durations.link_bps is None and any(grouping.two_nodes(cell) for cell in left):
         lines.append(
             f"speed of the network unknown, {durations.ORDINARY_LINK / 1e9:g} Gb/s assumed: write network.speed_bps in the "
@@ -105,7 +130,11 @@ def _adaptive(plan: planning.Plan) -> list[str]:
         lines.append(
             f"  {criterion.least} to {criterion.most} repetitions until the median's interval is within"
             f" ±{criterion.until * 100:g} %: {plural(len({cell.row for cell in more}), 'row')}, at most {duration(limit)} more"
-            + (f" (within: {duration(criterion.within_s)})" if criterion.within_s is not None else "")
+            + (
+                f" (within: {duration(criterion.within_s)})"
+                if criterion.within_s is not None
+                else ""
+            )
         )
     lines.append(f"in all at most {duration(at_most)}")
     return lines
@@ -155,7 +184,9 @@ def _too_small(plan: planning.Plan, cluster: Cluster) -> list[str]:
         if threads > kind["cpus"]:
             short.append(f"{kind['cpus']} CPUs for up to {threads} threads, which will share them")
         if memory > kind["memory"] << 20:
-            short.append(f"{format_size(kind['memory'] << 20)} of memory for up to {format_size(memory)}")
+            short.append(
+                f"{format_size(kind['memory'] << 20)} of memory for up to {format_size(memory)}"
+            )
         if short:
             lines.append(f"{shown(kind['nodes'])}: {listed(short)}")
     return [*lines, *_beyond_class(plan, cluster)]
@@ -173,7 +204,9 @@ def _beyond_class(plan: planning.Plan, cluster: Cluster) -> list[str]:
     lines = []
     if threads > chosen["cpus"]:
         cpus = plural(chosen["cpus"], "CPU")
-        lines.append(f"all nodes: at most {cpus} for up to {threads} threads, which will share them")
+        lines.append(
+            f"all nodes: at most {cpus} for up to {threads} threads, which will share them"
+        )
     if hungry:
         lines.append(
             f"all nodes: {plural(len(hungry), 'row')} may need up to {gigabytes(max(hungry) << 20)} of memory, more than a"
@@ -187,7 +220,9 @@ def node_names(cluster: Cluster) -> str:
     chosen = cluster.chosen
     if chosen is None:
         return shown(cluster.nodes)
-    text = f"any of {shown(chosen['nodes'])}, equal nodes of {_size(chosen['cpus'], chosen['memory'])}"
+    text = (
+        f"any of {shown(chosen['nodes'])}, equal nodes of {_size(chosen['cpus'], chosen['memory'])}"
+    )
     excluded = cluster.excluded(1)
     return f"{text}; not used: {shown(excluded)}" if excluded else text
 
@@ -202,10 +237,14 @@ def shown(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _subsystem(plan: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool) -> list[str]:
+def _subsystem(
+    plan: planning.Plan, subsystem: str, cells: list[Cell], every_cell: bool
+) -> list[str]:
     if not cells:
         return []
-    lines = [f"{subsystem:<8} {plural(len(cells), 'cell')}, {duration(plan.durations.total(cells))}"]
+    lines = [
+        f"{subsystem:<8} {plural(len(cells), 'cell')}, {duration(plan.durations.total(cells))}"
+    ]
     if every_cell:
         return lines + [f"  {cell.id}" for cell in cells]
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
@@ -214,18 +253,26 @@ def _subsystem(plan: planning.Plan, subsystem: str, cells: list[Cell], every_cel
     for (instrument, variant), group in sorted(groups.items()):
         name = f"{instrument} ({variant})" if variant else instrument
         repetitions = Counter((cell.workload, cell.block, cell.asked) for cell in group)
-        workloads = " ".join(dict.fromkeys(cell.workload for cell in sorted(group, key=lambda cell: cell.id)))
-        blocks = " ".join(format_size(block) for block in sorted({cell.block for cell in group if cell.block}))
+        workloads = " ".join(
+            dict.fromkeys(cell.workload for cell in sorted(group, key=lambda cell: cell.id))
+        )
+        blocks = " ".join(
+            format_size(block) for block in sorted({cell.block for cell in group if cell.block})
+        )
         if any(cell.automatic for cell in group):
             blocks += " auto"
         asked = sorted({(bool(cell.word), cell.asked) for cell in group})
         concurrency = " ".join(str(number) for _, number in asked)
         count = _count(plan, group, max(repetitions.values()))
-        lines.append(f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; {count}")
+        lines.append(
+            f"  {name:<22} {workloads}{'; ' + blocks if blocks else ''}; x{concurrency}; {count}"
+        )
     return lines
 
 
 def _count(plan: planning.Plan, group: list[Cell], most: int) -> str:
     """``1 repetition``, ``6 to 30 repetitions``."""
-    least = min((plan.criteria[cell.row].least for cell in group if cell.row in plan.criteria), default=most)
+    least = min(
+        (plan.criteria[cell.row].least for cell in group if cell.row in plan.criteria), default=most
+    )
     return f"{least} to {most} repetitions" if least < most else plural(most, "repetition")

@@ -32,7 +32,10 @@ def shares(criterion: Criterion) -> dict[int, float]:
         allowed = left / (len(criterion.counts) - place) if place else left / 2
         if allowed < least <= (left / 2 if place else left):
             allowed = least
-        spent[n] = max((missed for k in range(1, n // 2 + 1) if (missed := uncovered(n, k)) <= allowed), default=0.0)
+        spent[n] = max(
+            (missed for k in range(1, n // 2 + 1) if (missed := uncovered(n, k)) <= allowed),
+            default=0.0,
+        )
         left -= spent[n]
     return spent
 
@@ -54,4 +57,6 @@ def summarise(values: Values, criterion: Criterion | None) -> Summary:
     share = by_count[next((n for n in criterion.counts if n >= summary.n), criterion.counts[-1])]
     interval = statistics.median_interval(values, 1 - share)
     level = 1 - ERROR if interval.enough else min(interval.level, 1 - ERROR)
-    return replace(summary, low=interval.low, high=interval.high, level=level, enough=interval.enough)
+    return replace(
+        summary, low=interval.low, high=interval.high, level=level, enough=interval.enough
+    )

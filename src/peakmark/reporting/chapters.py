@@ -26,13 +26,21 @@ def build(results: Results) -> dict[str, Any]:
     report = results.report_config
     given = report.get("text") or {}
     cites = bool(report.get("bibliography"))
-    written = {key: _chapter(key, check_text(f"text.{key}", given[key]), cites) for key in TEXTS if given.get(key)}
+    written = {
+        key: _chapter(key, check_text(f"text.{key}", given[key]), cites)
+        for key in TEXTS
+        if given.get(key)
+    }
     wanted = report.get("kernels")
     return {
         "before": [written[key] for key in written if key in BEFORE],
         "behind": [written[key] for key in written if key not in BEFORE],
-        "kernels": kernels(_measured(results)) if (any(given.values()) if wanted is None else wanted) else [],
-        "bibliography": f"author{Path(str(report['bibliography'])).suffix.lower()}" if cites else None,
+        "kernels": kernels(_measured(results))
+        if (any(given.values()) if wanted is None else wanted)
+        else [],
+        "bibliography": f"author{Path(str(report['bibliography'])).suffix.lower()}"
+        if cites
+        else None,
     }
 
 
@@ -64,7 +72,11 @@ def kernels(names: Collection[str]) -> list[markdown.Node]:
 
 
 def _measured(results: Results) -> set[str]:
-    return {record.cell.instrument for record in results.records if record.cell.instrument in KERNELS.values()}
+    return {
+        record.cell.instrument
+        for record in results.records
+        if record.cell.instrument in KERNELS.values()
+    }
 
 
 def _chapter(key: str, path: Path, cites: bool) -> dict[str, Any]:

@@ -79,7 +79,10 @@ def _other_layout(results: Results, rows: Rows) -> list[str]:
 def newest(results: Results) -> datetime:
     """When the newest record was begun, to the second: the report's date. The epoch where there is no record."""
     stored = (*results.records, *results.attempts)
-    times = [datetime.fromisoformat(str(record.data["context"]["started"])).astimezone(UTC) for record in stored]
+    times = [
+        datetime.fromisoformat(str(record.data["context"]["started"])).astimezone(UTC)
+        for record in stored
+    ]
     return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
 
 
@@ -96,7 +99,9 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "authors": [author.name for author in people.authors(config)],
         "course": str(config.get("course") or ""),
         "logo": logo,
-        "date": date(newest(results), str(config.get("date_language") or config.get("language") or "en"))
+        "date": date(
+            newest(results), str(config.get("date_language") or config.get("language") or "en")
+        )
         if begun
         else "nothing measured yet",
         "campaign": results.name,
@@ -115,7 +120,10 @@ def _verdict(entry: verdict.Verdict, several: bool, mark: str) -> dict[str, list
     if several:
         shares = {
             "Median of the nodes\n(lowest to highest)": measured,
-            "Share of the\nlimit": [entry.share or entry.limit, f"of {entry.limit}" if entry.share else ""],
+            "Share of the\nlimit": [
+                entry.share or entry.limit,
+                f"of {entry.limit}" if entry.share else "",
+            ],
             "Slowest node": [entry.slowest, entry.behind],
             "Beside a reference": [entry.reference, ""],
         }

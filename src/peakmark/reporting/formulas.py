@@ -16,7 +16,9 @@ from peakmark.judging.row import Key, Row
 from peakmark.tables import presentation
 
 
-def build(rows: Sequence[Row], printed: Mapping[Key, LayoutTable], mark: str = ".") -> dict[str, Any]:
+def build(
+    rows: Sequence[Row], printed: Mapping[Key, LayoutTable], mark: str = "."
+) -> dict[str, Any]:
     """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources are told once."""
     sources: dict[str, int] = {}
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[Row]] = {}
@@ -37,9 +39,17 @@ def build(rows: Sequence[Row], printed: Mapping[Key, LayoutTable], mark: str = "
         numbers = ", ".join(str(sources.setdefault(entry, len(sources) + 1)) for entry in cited)
         which = "all rows" if len(members) == len(rows) else _which(members, printed)
         lines.append(
-            {"rows": which, "formula": typeset(shown + _at_clocks(members), mark), "kind": kind, "source": numbers}
+            {
+                "rows": which,
+                "formula": typeset(shown + _at_clocks(members), mark),
+                "kind": kind,
+                "source": numbers,
+            }
         )
-    return {"lines": lines, "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()]}
+    return {
+        "lines": lines,
+        "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()],
+    }
 
 
 def _at_clocks(rows: Sequence[Row]) -> str:
@@ -57,9 +67,12 @@ def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
     """The rows of a formula by what they have in common: workloads, blocks where they are few, concurrency."""
     called = [(row, LabelFormatter(row.table, layout_table=printed.get(row.key))) for row in rows]
     workloads = dict.fromkeys(
-        labels.workload(row) + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
+        labels.workload(row)
+        + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
         for row, labels in called
     )
     blocks = dict.fromkeys(labels.block(row) for row, labels in called if row.key.block is not None)
-    threads = dict.fromkeys(f"×{row.key.concurrency}" if row.key.concurrency else row.key.word for row in rows)
+    threads = dict.fromkeys(
+        f"×{row.key.concurrency}" if row.key.concurrency else row.key.word for row in rows
+    )
     return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)

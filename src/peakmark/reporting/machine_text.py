@@ -21,7 +21,12 @@ def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
     """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the numbers of the hardware."""
     cores = _core_types(results)
     return [
-        {"name": name, "groups": _groups({**facts, "network": _link(facts, results, name)}, mark, cores.get(name, ()))}
+        {
+            "name": name,
+            "groups": _groups(
+                {**facts, "network": _link(facts, results, name)}, mark, cores.get(name, ())
+            ),
+        }
         for name, facts in results.facts.items()
     ]
 
@@ -40,15 +45,24 @@ def _core_types(results: Results) -> dict[str, list[str]]:
 def _link(facts: Facts, results: Results, host: str) -> Facts:
     """The interface that was measured on a host, by its records; that of its default route says that it was not."""
     contexts = (record.data["context"] for record in results.records)
-    seen = [entry["network"] for entry in contexts if entry["host"] == host and entry.get("network")]
+    seen = [
+        entry["network"] for entry in contexts if entry["host"] == host and entry.get("network")
+    ]
     if not seen:
         network = facts.get("network") or {}
-        return {**network, "remark": "of the default route; not measured"} if network.get("interface") else network
+        return (
+            {**network, "remark": "of the default route; not measured"}
+            if network.get("interface")
+            else network
+        )
     first = seen[0]
     others = sorted({str(entry["interface"]) for entry in seen} - {str(first["interface"])})
     remark = f"measured; others too: {', '.join(others)}" if others else "measured"
     if first.get("loopback"):
-        loopback = {"kind": "loopback", "speed_note": "loopback has no line rate: no network was crossed"}
+        loopback = {
+            "kind": "loopback",
+            "speed_note": "loopback has no line rate: no network was crossed",
+        }
         return {"interface": first["interface"], "remark": remark, **loopback}
     return {**(first.get("link") or {"interface": first["interface"]}), "remark": remark}
 
@@ -104,22 +118,30 @@ def _cpu(cpu: Facts) -> Group:
     return {
         "Model": cpu.get("model_name"),
         "Microarchitecture": cpu.get("microarchitecture"),
-        "Sockets, cores, threads": f"{cpu.get('sockets')}, {cpu.get('cores')}, {cpu.get('threads')}" if cpu else None,
+        "Sockets, cores, threads": f"{cpu.get('sockets')}, {cpu.get('cores')}, {cpu.get('threads')}"
+        if cpu
+        else None,
         **{
-            f"Clock, {name}": _Quantity(f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})")
+            f"Clock, {name}": _Quantity(
+                f"{clocks[name] / 1e9:.3f} GHz ({sources.get(name) or 'source unknown'})"
+            )
             for name in ("nominal", "maximum", "observed")
             if clocks.get(name)
         },
         "Instruction sets": " ".join(cpu.get("isa") or ()),
         "Caches": _Quantity("; ".join(map(_cache, cpu.get("caches") or ()))),
         "NUMA nodes": _numa(cpu),
-        "Hardware threads": _choice(cpu.get("smt"), "several a core (SMT on)", "one a core (SMT off)"),
+        "Hardware threads": _choice(
+            cpu.get("smt"), "several a core (SMT on)", "one a core (SMT off)"
+        ),
         "Idle states": ", ".join(cpu.get("idle_states") or ()),
         "Virtual machine": cpu.get("virtualised"),
         "Governor": cpu.get("governor"),
         "Turbo": _choice(cpu.get("turbo"), "on", "off"),
         "Microcode": cpu.get("microcode"),
-        "Mitigations": "; ".join(f"{name}: {state}" for name, state in (cpu.get("mitigations") or {}).items()),
+        "Mitigations": "; ".join(
+            f"{name}: {state}" for name, state in (cpu.get("mitigations") or {}).items()
+        ),
     }
 
 
@@ -145,9 +167,13 @@ def _memory(memory: Facts) -> Group:
         "Size": _number("{}", binary(memory.get("total"))),
         "Type": memory.get("type"),
         "Transfers": f"{memory['speed_mts']} MT/s" if memory.get("speed_mts") else None,
-        "Channels": f"{memory['channels']} ({memory.get('channels_source')})" if memory.get("channels") else None,
+        "Channels": f"{memory['channels']} ({memory.get('channels_source')})"
+        if memory.get("channels")
+        else None,
         "Modules": memory.get("modules"),
-        "Huge pages": _Quantity(f"{huge.get('total')} of {binary(huge.get('size'))}") if huge else None,
+        "Huge pages": _Quantity(f"{huge.get('total')} of {binary(huge.get('size'))}")
+        if huge
+        else None,
         "Transparent huge pages": memory.get("transparent_huge_pages"),
         "Swap": _Quantity(binary(memory.get("swap_total")) or "none"),
     }
@@ -164,19 +190,25 @@ def _storage(storage: Facts) -> Group:
         "Model": storage.get("model"),
         "Kind": _choice(storage.get("rotational"), "rotating", "solid state"),
         "Interface": storage.get("interface"),
-        "Interface limit": _Quantity(f"{significant(limit / 1e6)} MB/s: {formula}") if limit else None,
+        "Interface limit": _Quantity(f"{significant(limit / 1e6)} MB/s: {formula}")
+        if limit
+        else None,
         "Block size, logical": binary(storage.get("logical_block_size")),
         "Block size, physical": binary(storage.get("physical_block_size")),
         "Scheduler": storage.get("scheduler"),
         "Write cache": storage.get("write_cache"),
-        "Size and free space": _Quantity(f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free"),
+        "Size and free space": _Quantity(
+            f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free"
+        ),
     }
 
 
 def _network(network: Facts) -> Group:
     speed = network.get("speed_bps")
     return {
-        "Interface": f"{network.get('interface')} ({network['remark']})" if network.get("remark") else None,
+        "Interface": f"{network.get('interface')} ({network['remark']})"
+        if network.get("remark")
+        else None,
         "Kind": network.get("kind"),
         "Driver": network.get("driver"),
         "Line rate": _Quantity(f"{significant(speed / 1e9)} Gb/s") if speed else None,
@@ -199,7 +231,9 @@ def _system(facts: Facts) -> Group:
         "NUMA balancing": _choice(system.get("numa_balancing"), "on", "off"),
         "Firmware": system.get("firmware"),
         "CPUs the job may use": f"{len(cpus)}: {', '.join(map(str, cpus))}" if cpus else None,
-        "CPU time the job may use": _number("that of {:g} CPUs (cgroup quota)", limits.get("cpu_quota")),
+        "CPU time the job may use": _number(
+            "that of {:g} CPUs (cgroup quota)", limits.get("cpu_quota")
+        ),
         "Memory the job may use": _number("{}", binary(limits.get("memory_bytes"))),
         "Slurm": _slurm(facts.get("slurm")),
         "Facts collected": facts.get("collected"),
@@ -228,19 +262,27 @@ def _programs(facts: Facts, cores: Sequence[str]) -> Group:
         "Compiler of the own kernels": build.get("compiler"),
         "Its flags": build.get("flags"),
         "Further flags": "; ".join(f"{isa}: {flags}" for isa, flags in special if flags),
-        "Left out": "; ".join(f"{isa}: {why}" for isa, why in (build.get("left_out") or {}).items()),
+        "Left out": "; ".join(
+            f"{isa}: {why}" for isa, why in (build.get("left_out") or {}).items()
+        ),
         "BLAS": _blas(facts.get("blas") or {}, cores),
         # Where those that measured lie is told with the method.
-        "Programs": ", ".join(f"{name} {'(unknown)' if it == 'unknown' else it}" for name, it in versions.items()),
+        "Programs": ", ".join(
+            f"{name} {'(unknown)' if it == 'unknown' else it}" for name, it in versions.items()
+        ),
         # The file behind the name holds the version.
-        "Libraries": ", ".join(path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values()),
+        "Libraries": ", ".join(
+            path.rpartition("/")[2] for path in (facts.get("libraries") or {}).values()
+        ),
     }
 
 
 def _slurm(slurm: Any) -> str | None:
     if not isinstance(slurm, Mapping):
         return None
-    return "; ".join(f"{name} {value}" for name, value in slurm.items() if value not in (None, "", [], {}))
+    return "; ".join(
+        f"{name} {value}" for name, value in slurm.items() if value not in (None, "", [], {})
+    )
 
 
 def _decimal(size: int | None) -> str:

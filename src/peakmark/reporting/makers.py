@@ -33,7 +33,11 @@ def of_report(section: Mapping[str, Any], root: Path = ROOT) -> str:
 
 
 def _package(root: Path, without: Collection[str]) -> list[Path]:
-    return [path for path in _below(root / "src" / "peakmark", without) if path.suffix in (".py", ".csv")]
+    return [
+        path
+        for path in _below(root / "src" / "peakmark", without)
+        if path.suffix in (".py", ".csv")
+    ]
 
 
 def _below(folder: Path, without: Collection[str]) -> list[Path]:

@@ -19,7 +19,9 @@ def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for machine in machines:
         for group in machine["groups"]:
             for what, value in group["items"]:
-                values.setdefault((group["title"], what), {}).setdefault(value, []).append(str(machine["name"]))
+                values.setdefault((group["title"], what), {}).setdefault(value, []).append(
+                    str(machine["name"])
+                )
     groups: dict[str, list[list[str]]] = {}
     differing = []
     for (title, what), by_value in values.items():
@@ -30,7 +32,12 @@ def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     if differing:
         groups["What differs between the nodes"] = differing
     name = f"{len(machines)} nodes: {machines[0]['name']} to {machines[-1]['name']}"
-    return [{"name": name, "groups": [{"title": title, "items": items} for title, items in groups.items()]}]
+    return [
+        {
+            "name": name,
+            "groups": [{"title": title, "items": items} for title, items in groups.items()],
+        }
+    ]
 
 
 def _differing(by_value: Mapping[str, Sequence[str]]) -> str:

@@ -37,7 +37,11 @@ def _blocks(nodes: Sequence[SyntaxTreeNode], name: str, cites: bool) -> list[Nod
 def _block(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
     inside = node.children
     if node.type == "heading":
-        yield {"kind": "heading", "level": int(node.tag[1:]), "words": _inline(inside[0].children, name, cites)}
+        yield {
+            "kind": "heading",
+            "level": int(node.tag[1:]),
+            "words": _inline(inside[0].children, name, cites),
+        }
     elif node.type == "paragraph":
         yield {"kind": "paragraph", "words": _inline(inside[0].children, name, cites)}
     elif node.type in ("bullet_list", "ordered_list"):
@@ -51,7 +55,10 @@ def _block(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
         yield {"kind": "rule"}
     elif node.type == "table":
         head, *body = [
-            [_inline(cell.children[0].children if cell.children else [], name, cites) for cell in row.children]
+            [
+                _inline(cell.children[0].children if cell.children else [], name, cites)
+                for cell in row.children
+            ]
             for part in inside
             for row in part.children
         ]
@@ -70,7 +77,11 @@ def _word(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
     elif node.type in ("em", "strong"):
         yield {"kind": node.type, "words": _inline(node.children, name, cites)}
     elif node.type == "link":
-        yield {"kind": "link", "to": str(node.attrs["href"]), "words": _inline(node.children, name, cites)}
+        yield {
+            "kind": "link",
+            "to": str(node.attrs["href"]),
+            "words": _inline(node.children, name, cites),
+        }
     elif node.type == "softbreak":
         yield {"kind": "text", "text": " "}
     elif node.type == "hardbreak":
@@ -88,7 +99,10 @@ def _cited(text: str) -> Iterator[Node]:
     for citation in CITED.finditer(text):
         if citation.start() > at:
             yield {"kind": "text", "text": text[at : citation.start()]}
-        yield {"kind": "cite", "keys": [key.strip().removeprefix("@") for key in citation[1].split(";")]}
+        yield {
+            "kind": "cite",
+            "keys": [key.strip().removeprefix("@") for key in citation[1].split(";")],
+        }
         at = citation.end()
     if at < len(text):
         yield {"kind": "text", "text": text[at:]}
@@ -96,7 +110,9 @@ def _cited(text: str) -> Iterator[Node]:
 
 def plain(nodes: Sequence[Node]) -> str:
     """Words without their marks."""
-    return "".join(plain(word["words"]) if "words" in word else word.get("text", "") for word in nodes)
+    return "".join(
+        plain(word["words"]) if "words" in word else word.get("text", "") for word in nodes
+    )
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -34,7 +34,9 @@ def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") 
             {"title": "How to read a row", "paragraphs": _reading(rows)},
         ],
         "adaptive": bool(results.decisions),
-        "workloads": [line for line in COUNTED if line[0] in {SUBSYSTEMS[name].title for name in subsystems}],
+        "workloads": [
+            line for line in COUNTED if line[0] in {SUBSYSTEMS[name].title for name in subsystems}
+        ],
         "programs": ran,
         "programs_text": _in_a_sentence(ran),
     }
@@ -44,14 +46,20 @@ def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
     """The same programs where paper is short: the commands of the appendix have their paths."""
     present = [f"{name} {version}" for name, version, _ in lines if version != MISSING]
     missing = [f"{name} ({why})" for name, version, why in lines if version == MISSING]
-    sentences = [f"{'; '.join(present)}. Their paths stand in the commands of the appendix."] if present else []
+    sentences = (
+        [f"{'; '.join(present)}. Their paths stand in the commands of the appendix."]
+        if present
+        else []
+    )
     sentences += [f"Missing: {'; '.join(missing)}."] if missing else []
     return " ".join(sentences) or "No program ran."
 
 
 def _arises(results: Results) -> list[str]:
     centre = TEXT["centres"][centre_of(results)]
-    measured, summarised, *judged = (text.format(centre=centre, enough=ENOUGH) for text in TEXT["arises"])
+    measured, summarised, *judged = (
+        text.format(centre=centre, enough=ENOUGH) for text in TEXT["arises"]
+    )
     return [measured, summarised, *_adaptive(results), *judged]
 
 
@@ -59,16 +67,22 @@ def _adaptive(results: Results) -> list[str]:
     """How the number of repetitions was decided, where it was."""
     decisions = results.decisions.values()
     criteria = dict.fromkeys(entry.criterion for entry in decisions)
-    bounds = "; ".join(f"{entry.least} to {entry.most} until ±{entry.until * 100:g} %" for entry in criteria)
+    bounds = "; ".join(
+        f"{entry.least} to {entry.most} until ±{entry.until * 100:g} %" for entry in criteria
+    )
     reached, spared = sum(entry.decision == "narrow" for entry in decisions), len(results.spared)
-    text = TEXT["adaptive"].format(bounds=bounds, reached=reached, rows=len(decisions), spared=spared)
+    text = TEXT["adaptive"].format(
+        bounds=bounds, reached=reached, rows=len(decisions), spared=spared
+    )
     return [text] if decisions else []
 
 
 def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     few = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
     texts = [*TEXT["reading"], *([TEXT["few"]] if 0 < few < ENOUGH else [])]
-    return [text.format(small=size(SMALL_RECORD), often=plural(few, "repetition")) for text in texts]
+    return [
+        text.format(small=size(SMALL_RECORD), often=plural(few, "repetition")) for text in texts
+    ]
 
 
 def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
@@ -80,15 +94,28 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
         tool = record.data["context"]["tool"]
         if record.ok and tool is not None:
             library = record.data["context"].get("library") or {}
-            extra = "; ".join(f"{name} {value}" for name, value in sorted(library.items()) if value is not None)
+            extra = "; ".join(
+                f"{name} {value}" for name, value in sorted(library.items()) if value is not None
+            )
             version = str(tool["version"]) + (f" ({extra})" if extra else "")
             versions[(record.cell.instrument, version, str(tool["path"]))] = None
     # A layout has its own choice of programs: others are not missing.
     chosen = None if layout_of(results) is None else {cell.instrument for cell in results.cells}
-    order = [series.instrument for table in TABLES if table.subsystem in subsystems for series in table.series]
-    lines = sorted(versions, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line))
+    order = [
+        series.instrument
+        for table in TABLES
+        if table.subsystem in subsystems
+        for series in table.series
+    ]
+    lines = sorted(
+        versions, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line)
+    )
     absent = [name for name in dict.fromkeys(order) if name not in {ran for ran, _, _ in lines}]
-    lines += [(name, MISSING, empty_reason(results, name)) for name in absent if chosen is None or name in chosen]
+    lines += [
+        (name, MISSING, empty_reason(results, name))
+        for name in absent
+        if chosen is None or name in chosen
+    ]
     called = _called(results)
     return [[called.get(name, name), version, path] for name, version, path in lines]
 
@@ -96,10 +123,17 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
 def _called(results: Results) -> dict[str, str]:
     """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is another one."""
     layout = layout_of(results)
-    printed = {layout_table.table.name for layout_table in layout.layout_tables} if layout else set()
-    tables = [layout.called(table) for table in TABLES if table.name in printed] if layout else TABLES
+    printed = (
+        {layout_table.table.name for layout_table in layout.layout_tables} if layout else set()
+    )
+    tables = (
+        [layout.called(table) for table in TABLES if table.name in printed] if layout else TABLES
+    )
     names: dict[str, dict[str, None]] = {}
     for series in (series for table in tables for series in table.series):
         if series.heading.lower() != series.instrument:
             names.setdefault(series.instrument, {})[series.heading] = None
-    return {instrument: f"{instrument} ({', '.join(headings)})" for instrument, headings in names.items()}
+    return {
+        instrument: f"{instrument} ({', '.join(headings)})"
+        for instrument, headings in names.items()
+    }

@@ -27,9 +27,18 @@ Widths = Mapping[str, int]
 def names(rows: Mapping[str, Sequence[Row]], layout: Layout | None = None) -> list[str]:
     """The figures that the report shows, that of page one first."""
     asked = None if fleet.is_many(rows) else layout
-    drawn = [entry.name for table in TABLES for entry in figures_of(table, rows[table.name], asked) if entry.rows]
+    drawn = [
+        entry.name
+        for table in TABLES
+        for entry in figures_of(table, rows[table.name], asked)
+        if entry.rows
+    ]
     if len(fleet.nodes(rows)) > 1:
-        return [FLEET, *drawn] if any(verdict.headline(rows, entry) for entry in verdict.planned(rows)) else drawn
+        return (
+            [FLEET, *drawn]
+            if any(verdict.headline(rows, entry) for entry in verdict.planned(rows))
+            else drawn
+        )
     # A bar alone would be the table's line again.
     return [OVERVIEW, *drawn] if len(verdict.with_limit(rows)) > 1 else drawn
 
@@ -41,9 +50,15 @@ def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]
         return None
     caption = captions.text(name)
     if several:
-        values = [f"{entry.title}: slowest {entry.slowest}: {entry.behind}" for entry in judged if entry.slowest]
+        values = [
+            f"{entry.title}: slowest {entry.slowest}: {entry.behind}"
+            for entry in judged
+            if entry.slowest
+        ]
     else:
-        values = [f"{entry.title} {entry.share} of {entry.limit}" for entry in judged if entry.share]
+        values = [
+            f"{entry.title} {entry.share} of {entry.limit}" for entry in judged if entry.share
+        ]
     return _picture(name, widths, caption, f"{caption} {'; '.join(values)}." if values else caption)
 
 
@@ -77,9 +92,7 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
     elif drawn.name in captions.FIGURES:
         caption = captions.text(drawn.name, absent)
     else:
-        caption = (
-            f"{LabelFormatter.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
-        )
+        caption = f"{LabelFormatter.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
     caption += captions.warning_counts(rows)
     return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, mark, value)}")
 
@@ -87,7 +100,9 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
 def extent(svg: Path) -> tuple[float, float]:
     """Width and height of a figure in points. Errors: PeakmarkError when it is missing."""
     if not svg.is_file():
-        raise PeakmarkError(f"the figure {svg} is missing: make it with `peakmark report` after the tables were built")
+        raise PeakmarkError(
+            f"the figure {svg} is missing: make it with `peakmark report` after the tables were built"
+        )
     root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
     width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
     return width, height
@@ -100,13 +115,20 @@ def _picture(name: str, widths: Widths, caption: str, alt: str) -> Picture:
 def _extremes(rows: Sequence[Row], mark: str, value: str) -> str:
     """The lowest and the highest own value of what the figure shows, and the limit of the highest."""
     of = _VALUES[value]
-    shown = sorted(((number, row) for row in rows if row.own and (number := of(row)) is not None), key=lambda it: it[0])
+    shown = sorted(
+        ((number, row) for row in rows if row.own and (number := of(row)) is not None),
+        key=lambda it: it[0],
+    )
     if not shown:
         return ""
 
     def text(number: float, row: Row) -> str:
         labels = LabelFormatter.of(row, mark)
-        quantity = f"{percent(number, mark)} % of the limit" if value == "efficiency" else labels.quantity(number)
+        quantity = (
+            f"{percent(number, mark)} % of the limit"
+            if value == "efficiency"
+            else labels.quantity(number)
+        )
         return f"{quantity} ({labels.row(row)})"
 
     low, high = shown[0], shown[-1]

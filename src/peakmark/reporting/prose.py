@@ -25,14 +25,19 @@ def _block(node: Node, top: int) -> str:
         return f"<p>{_inline(node['words'])}</p>"
     if kind == "list":
         tag = "ol" if node["ordered"] else "ul"
-        return f"<{tag}>{''.join(f'<li>{blocks(item, top)}</li>' for item in node['items'])}</{tag}>"
+        return (
+            f"<{tag}>{''.join(f'<li>{blocks(item, top)}</li>' for item in node['items'])}</{tag}>"
+        )
     if kind == "code":
         return f"<pre>{escape(node['text'])}</pre>"
     if kind == "quote":
         return f"<blockquote>{blocks(node['blocks'], top)}</blockquote>"
     if kind == "table":
         head = "".join(f'<th scope="col">{_inline(cell)}</th>' for cell in node["head"])
-        body = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in node["rows"])
+        body = "".join(
+            f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>"
+            for row in node["rows"]
+        )
         return f'<div class="scroll"><table class="plain"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     return "<hr>"
 
@@ -53,5 +58,9 @@ def _word(node: Node) -> str:
         return f"[{escape(', '.join(node['keys']))}]"
     if kind == "link":
         inside = _inline(node["words"])
-        return f'<a href="{escape(node["to"])}">{inside}</a>' if node["to"].startswith(_LINKS) else inside
+        return (
+            f'<a href="{escape(node["to"])}">{inside}</a>'
+            if node["to"].startswith(_LINKS)
+            else inside
+        )
     return "<br>"

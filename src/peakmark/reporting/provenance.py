@@ -21,11 +21,17 @@ def build(results: Results) -> dict[str, Any]:
     """Facts, commands, the configuration as YAML, and the checksums of the raw outputs."""
     sums = results.checksums
     digest = hashlib.sha256(results.checksum_list.encode()).hexdigest()
-    listed = f"SHA-256 of tables/checksums.txt, which lists {plural(len(sums), 'raw output')}: {digest}."
+    listed = (
+        f"SHA-256 of tables/checksums.txt, which lists {plural(len(sums), 'raw output')}: {digest}."
+    )
     none = "There are no raw outputs: what the own kernels say stands whole in the records."
-    versions = dict.fromkeys(str(record.data["context"].get("peakmark", "unknown")) for record in results.records)
+    versions = dict.fromkeys(
+        str(record.data["context"].get("peakmark", "unknown")) for record in results.records
+    )
     started = (str(record.data["context"]["started"]) for record in results.records)
-    times = sorted(started, key=datetime.fromisoformat)  # the clocks may have been changed in between
+    times = sorted(
+        started, key=datetime.fromisoformat
+    )  # the clocks may have been changed in between
     numbers = {record.data["context"].get("job_id") for record in results.records} - {None}
     jobs = sorted(map(str, numbers), key=natural)
     facts = [
@@ -34,13 +40,27 @@ def build(results: Results) -> dict[str, Any]:
         [
             "Records",
             f"{len(results.records)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}"
-            + (f"; {plural(len(results.spared), 'planned repetition')} spared" if results.spared else ""),
+            + (
+                f"; {plural(len(results.spared), 'planned repetition')} spared"
+                if results.spared
+                else ""
+            ),
         ],
         ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
-        ["Slurm jobs", f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm"],
+        [
+            "Slurm jobs",
+            f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm",
+        ],
     ]
     config = _filled(_without_formulas(results.config), schema("config")["properties"])
-    text = yaml.dump(config, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=46)
+    text = yaml.dump(
+        config,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=46,
+    )
     return {
         "facts": facts,
         "commands": commands(results),
@@ -53,7 +73,9 @@ def build(results: Results) -> dict[str, Any]:
 
 def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration without the formulas of its site file, pages of them: those that were used stand with the limits."""
-    facts = {key: value for key, value in (config.get("site_facts") or {}).items() if key != "formulas"}
+    facts = {
+        key: value for key, value in (config.get("site_facts") or {}).items() if key != "formulas"
+    }
     return {**config, "site_facts": facts} if config.get("site_facts") else {**config}
 
 
@@ -62,8 +84,17 @@ def _filled(config: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str
     kept = {}
     for key, value in config.items():
         known = described.get(key, {})
-        shown = _filled(value, known["properties"]) if isinstance(value, dict) and "properties" in known else value
-        if shown or isinstance(shown, bool | int | float) or "default" not in known or known["default"]:
+        shown = (
+            _filled(value, known["properties"])
+            if isinstance(value, dict) and "properties" in known
+            else value
+        )
+        if (
+            shown
+            or isinstance(shown, bool | int | float)
+            or "default" not in known
+            or known["default"]
+        ):
             kept[key] = shown
     return kept
 
@@ -95,5 +126,8 @@ def commands(results: Results, by_workload: bool = True) -> list[str]:
 
 
 def _shell(command: Mapping[str, Any]) -> str:
-    environment = [f"{name}={shlex.quote(str(value))}" for name, value in sorted(command.get("env", {}).items())]
+    environment = [
+        f"{name}={shlex.quote(str(value))}"
+        for name, value in sorted(command.get("env", {}).items())
+    ]
     return " ".join([*environment, shlex.join(command["argv"])])

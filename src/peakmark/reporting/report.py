@@ -27,7 +27,10 @@ HEIGHT_POINTS = 7.2 * 72  # a taller figure is made smaller, so that its caption
 
 
 def build(
-    campaign: Path | Analysis, partial: bool = False, target: Path | None = None, owner: Path | None = None
+    campaign: Path | Analysis,
+    partial: bool = False,
+    target: Path | None = None,
+    owner: Path | None = None,
 ) -> Path:
     """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
     ``owner``: folder of the campaign whose it is, where the one given only stands for it.
@@ -45,7 +48,11 @@ def build(
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        figures = _figures(results.directory / "figures", folder / "figures", pictures.names(rows, layout_of(results)))
+        figures = _figures(
+            results.directory / "figures",
+            folder / "figures",
+            pictures.names(rows, layout_of(results)),
+        )
         data = document.build(results, rows, figures, _logo(results, folder), partial)
         for place, source in chapters.sources(results).items():
             (folder / place).parent.mkdir(exist_ok=True)
@@ -56,19 +63,27 @@ def build(
         (folder / "fonts").mkdir()
         for path in more:
             shutil.copyfile(path, folder / "fonts" / path.name)
-        compiled = _compile(folder, document.newest(results), [*chapters.sources(results).values(), *_logo_of(results)])
+        compiled = _compile(
+            folder,
+            document.newest(results),
+            [*chapters.sources(results).values(), *_logo_of(results)],
+        )
     documents.write(target, compiled, owner or results.directory)
     return target
 
 
-def must_be_complete(results: Results, partial: bool, command: str = "report", shown: Path | None = None) -> None:
+def must_be_complete(
+    results: Results, partial: bool, command: str = "report", shown: Path | None = None
+) -> None:
     """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``: what the user gave."""
     place = shown or results.directory
     if results.missing and not partial:
         reasons = [results.findings[cell.id].reason for cell in results.missing]
         damaged = [reason for reason in reasons if reason]
         which = (
-            f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}" if damaged else ""
+            f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}"
+            if damaged
+            else ""
         )
         raise PeakmarkError(
             f"{len(results.missing)} of {len(results.cells)} planned cells of {place} have no record that counts{which}: "
@@ -83,14 +98,19 @@ def _compile(folder: Path, when: datetime, included: Sequence[Path]) -> bytes:
 
     try:
         compiler = typst.Compiler(
-            str(folder / "main.typ"), root=str(folder), font_paths=[str(folder / "fonts")], ignore_system_fonts=True
+            str(folder / "main.typ"),
+            root=str(folder),
+            font_paths=[str(folder / "fonts")],
+            ignore_system_fonts=True,
         )
         compiled = compiler.compile(format="pdf", pdf_standards=list(STANDARDS), timestamp=when)
     except typst.TypstError as error:
         why = " ".join([error.message, *error.hints])
         if included:
             names = listed([str(path) for path in included])
-            raise PeakmarkError(f"the report cannot be set, mend {names}, which it includes: {why}") from error
+            raise PeakmarkError(
+                f"the report cannot be set, mend {names}, which it includes: {why}"
+            ) from error
         raise PeakmarkError(f"Typst could not set the report: {why}") from error
     if not isinstance(compiled, bytes):
         raise PeakmarkError("Typst returned no PDF")
@@ -129,7 +149,10 @@ def printable(value: Any, known: frozenset[int]) -> Any:
 
     PDF/A forbids missing glyphs, and a host may be called anything; what a person wrote was refused before.
     """
-    return mapped(value, lambda text: "".join(it if ord(it) in known or it == "\n" else "\ufffd" for it in text))
+    return mapped(
+        value,
+        lambda text: "".join(it if ord(it) in known or it == "\n" else "\ufffd" for it in text),
+    )
 
 
 def mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -37,13 +37,21 @@ def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
             listed.add(runs_of)
             point = "ICMP" if echo else _point(labels, row)
             group = groups.setdefault((labels.program(entry), labels.unit), [])
-            group.append([point, "  ".join(labels.number(value, series.step) for value in series.values)])
+            group.append(
+                [point, "  ".join(labels.number(value, series.step) for value in series.values)]
+            )
     return {
         "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
         "start time, hosts and job.",
         "columns": ["Program", "Row", "Runs", "Unit"],
-        "groups": [{"program": program, "unit": unit, "lines": lines} for (program, unit), lines in groups.items()],
-        "longest": max((len(point) + len(values) for lines in groups.values() for point, values in lines), default=0),
+        "groups": [
+            {"program": program, "unit": unit, "lines": lines}
+            for (program, unit), lines in groups.items()
+        ],
+        "longest": max(
+            (len(point) + len(values) for lines in groups.values() for point, values in lines),
+            default=0,
+        ),
     }
 
 
@@ -51,7 +59,12 @@ def _point(labels: LabelFormatter, row: Row) -> str:
     """``RWS pool, 1 MiB, ×2``."""
     variant = row.key.variant if row.table.variant and row.key.variant != "psync" else ""
     node = row.key.node if row.key.node != "any" else ""
-    parts = (f"{labels.workload(row)} {variant}".strip(), labels.block(row), f"×{row.key.concurrency}", node)
+    parts = (
+        f"{labels.workload(row)} {variant}".strip(),
+        labels.block(row),
+        f"×{row.key.concurrency}",
+        node,
+    )
     return ", ".join(filter(None, parts))
 
 
@@ -63,27 +76,45 @@ def elsewhere() -> dict[str, Any]:
 
 def problems(results: Results) -> dict[str, Any]:
     """Cells that could not be measured, attempts that failed, and cells without a record: cell, what, reason."""
-    events = [(record.cell, "not possible here", str(record.data["reason"])) for record in results.refused]
+    events = [
+        (record.cell, "not possible here", str(record.data["reason"])) for record in results.refused
+    ]
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
         later = "failed, repeated later" if record.cell.id in answered else "failed"
-        events.append((record.cell, later, f"{record.data['reason']} ({record.data['context']['host']})"))
+        events.append(
+            (record.cell, later, f"{record.data['reason']} ({record.data['context']['host']})")
+        )
     failed = {record.cell.id for record in results.attempts}
-    waiting = [(cell, "not measured", "no record yet") for cell in results.missing if cell.id not in failed]
+    waiting = [
+        (cell, "not measured", "no record yet") for cell in results.missing if cell.id not in failed
+    ]
     if len({cell.node for cell in results.cells}) > fleet.MANY:
         lines = _of_nodes([*events, *waiting])
     else:
         often = Counter((_name(cell), what, reason) for cell, what, reason in events)
-        lines = [[name, f"{what} ({n} times)" if n > 1 else what, reason] for (name, what, reason), n in often.items()]
+        lines = [
+            [name, f"{what} ({n} times)" if n > 1 else what, reason]
+            for (name, what, reason), n in often.items()
+        ]
         numbers: dict[str, list[int]] = defaultdict(list)
         for cell, _, _ in waiting:
             numbers[f"{cell.instrument} {cell.point} {cell.node}"].append(cell.repetition)
         if len(numbers) > ROWS:  # an unfinished campaign: its tables say which
             cells = Counter(cell.instrument for cell, _, _ in waiting)
             numbers = {}
-            lines += [[f"{name}: {plural(n, 'cell')}", "not measured", "no record yet"] for name, n in cells.items()]
+            lines += [
+                [f"{name}: {plural(n, 'cell')}", "not measured", "no record yet"]
+                for name, n in cells.items()
+            ]
         for name, repetitions in numbers.items():
-            lines.append([f"{name} {', '.join(map(str, sorted(repetitions)))}", "not measured", "no record yet"])
+            lines.append(
+                [
+                    f"{name} {', '.join(map(str, sorted(repetitions)))}",
+                    "not measured",
+                    "no record yet",
+                ]
+            )
     none = "Every planned cell was measured at its first attempt."
     kept = "Failed attempts are kept with the last lines of the program below attempts/."
     return {"text": kept if lines else none, "lines": lines}
@@ -95,7 +126,11 @@ def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
     for cell, what, reason in events:
         together[f"{cell.instrument} {cell.point}", what, reason].append(cell.node)
     return [
-        [f"{name} on {many.who(list(dict.fromkeys(nodes)))} ({plural(len(nodes), 'cell')})", what, reason]
+        [
+            f"{name} on {many.who(list(dict.fromkeys(nodes)))} ({plural(len(nodes), 'cell')})",
+            what,
+            reason,
+        ]
         for (name, what, reason), nodes in together.items()
     ]
 

@@ -49,7 +49,11 @@ class Sections:
         """Title and parts of each chapter, in the order of the configured layout where there is one."""
         many = fleet.is_many(self.rows)
         layout = None if many else layout_of(self.results)
-        first = [layout_table.table.subsystem for layout_table in layout.layout_tables] if layout else []
+        first = (
+            [layout_table.table.subsystem for layout_table in layout.layout_tables]
+            if layout
+            else []
+        )
         chapters = [
             {
                 "title": SUBSYSTEMS[subsystem].title,
@@ -72,7 +76,9 @@ class Sections:
         typical = fleet.typical(rows)
         built = formulas.build(typical, {}, mark)
         if built["lines"]:
-            built["sources"].insert(0, f"Of {typical[0].key.node}, the node nearest to the median of all.")
+            built["sources"].insert(
+                0, f"Of {typical[0].key.node}, the node nearest to the median of all."
+            )
         said = [_as_data(finding.heading, finding.text) for finding in fleet_text.of(rows, mark)]
         parts[0] |= {"findings": said, "formulas": built}
         for drawn in figures_of(table, rows):
@@ -91,9 +97,22 @@ class Sections:
             return []
         every = self._printed(table, layout)
         if not every:
-            empty = {"title": table.title, "table": None, "empty": "The plan holds no cell for this table."}
+            empty = {
+                "title": table.title,
+                "table": None,
+                "empty": "The plan holds no cell for this table.",
+            }
             return (
-                [] if layout else [{**empty, "findings": [], "figures": [], "formulas": formulas.build([], {}, mark)}]
+                []
+                if layout
+                else [
+                    {
+                        **empty,
+                        "findings": [],
+                        "figures": [],
+                        "formulas": formulas.build([], {}, mark),
+                    }
+                ]
             )
         parts = [self._part(printed.grid, printed.members) for printed in every]
         for number, (part, printed) in enumerate(zip(parts, every, strict=True)):
@@ -108,20 +127,34 @@ class Sections:
             for text in findings.together(rows, mark, every[-1].layout_table):
                 parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
         for drawn in figures_of(table, rows, layout):
-            picture, keys = pictures.of_rows(drawn, self.widths, mark), {row.key for row in drawn.rows}
+            picture, keys = (
+                pictures.of_rows(drawn, self.widths, mark),
+                {row.key for row in drawn.rows},
+            )
             if picture:
-                place = next((number for number, printed in enumerate(every) if keys <= printed.keys), -1)
+                place = next(
+                    (number for number, printed in enumerate(every) if keys <= printed.keys), -1
+                )
                 parts[place]["figures"].append(picture)
             elif drawn.drawing is not None:
                 parts[-1]["table"]["remarks"].append(footnotes.closed(without_rows(drawn.drawing)))
-        called = {key: printed.layout_table for printed in every if printed.layout_table for key in printed.keys}
+        called = {
+            key: printed.layout_table
+            for printed in every
+            if printed.layout_table
+            for key in printed.keys
+        }
         parts[-1]["formulas"] = formulas.build(rows, called, mark)
         return parts
 
     def _printed(self, table: Table, layout: Layout | None) -> list[_Printed]:
         """The tables in which the rows of ``table`` are printed."""
         rows, mark = self.rows[table.name], self.results.mark
-        shown = [layout_table for layout_table in layout.layout_tables if layout_table.table is table] if layout else []
+        shown = (
+            [layout_table for layout_table in layout.layout_tables if layout_table.table is table]
+            if layout
+            else []
+        )
         every = []
         for layout_table in shown:
             lines = layout_tables.lines(layout_table, rows)
@@ -133,10 +166,14 @@ class Sections:
         if rest:
             grid = presentation.grid(self.results, rest[0].table, rest, mark)
             every.append(_Printed(grid, rest, frozenset(row.key for row in rest), None))
-        for number, printed in enumerate(every):  # two tables of the same rows have their notes once, below the last
+        for number, printed in enumerate(
+            every
+        ):  # two tables of the same rows have their notes once, below the last
             again = [later for later in every[number + 1 :] if later.keys == printed.keys]
             if again and (printed.grid.notes or printed.grid.shared):
-                every[number] = printed._replace(grid=presentation.without_notes(printed.grid, again[-1].grid.title))
+                every[number] = printed._replace(
+                    grid=presentation.without_notes(printed.grid, again[-1].grid.title)
+                )
         return every
 
     def _part(self, grid: PrintedTable, members: Sequence[Row]) -> Part:
@@ -152,7 +189,9 @@ class Sections:
             "formulas": formulas.build([], {}, self.results.mark),
         }
 
-    def _findings(self, grid: PrintedTable, every: Sequence[Conclusion], rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def _findings(
+        self, grid: PrintedTable, every: Sequence[Conclusion], rows: Sequence[Row]
+    ) -> list[dict[str, Any]]:
         """What the rows say, without what their notes say one by one, what page one says of the whole campaign, and on paper
         without the words of a column of the table.
         """
@@ -161,7 +200,11 @@ class Sections:
             elsewhere.add(Topic.FEW)
         if not self.page and grid.texts("doubt"):
             elsewhere.add(Topic.DOUBT)
-        return [_as_data(finding.heading, finding.text) for finding in every if finding.topic not in elsewhere]
+        return [
+            _as_data(finding.heading, finding.text)
+            for finding in every
+            if finding.topic not in elsewhere
+        ]
 
 
 def _as_data(heading: str, sentence: str) -> dict[str, str]:

@@ -18,5 +18,7 @@ def grid(whole: PrintedTable, named: set[str]) -> PrintedTable:
     shown = replace(whole, notes=tuple(notes))
     levels = set(whole.texts("doubt"))
     if len(whole.body) > 1 and len(levels) == 1:
-        shown = replace(without(shown, "doubt"), remarks=(f"All rows are {levels.pop()}.", *whole.remarks))
+        shown = replace(
+            without(shown, "doubt"), remarks=(f"All rows are {levels.pop()}.", *whole.remarks)
+        )
     return shown

@@ -34,7 +34,10 @@ Data = Mapping[str, Any]
 
 
 def build(
-    campaign: Path | Analysis, partial: bool = False, target: Path | None = None, owner: Path | None = None
+    campaign: Path | Analysis,
+    partial: bool = False,
+    target: Path | None = None,
+    owner: Path | None = None,
 ) -> Path:
     """Write the page from a campaign's records and figures, by default as its ``report.html``; the path is returned.
     ``owner``: folder of the campaign whose it is, where the one given only stands for it.
@@ -47,7 +50,12 @@ def build(
     must_be_complete(results, partial, "html")
     figures = dict.fromkeys(pictures.names(rows, layout_of(results)), 100)
     data = document.build(
-        results, rows, figures, str(results.report_config.get("logo") or "") or None, partial, page=True
+        results,
+        rows,
+        figures,
+        str(results.report_config.get("logo") or "") or None,
+        partial,
+        page=True,
     )
     target = target or results.directory / "report.html"
     text = page(data, results.directory, results.mark)
@@ -73,15 +81,22 @@ def page(data: Data, folder: Path, mark: str = ".") -> str:
         ("Artifact description", _artifact(data["artifact"])),
         ("Provenance", _provenance(data["provenance"])),
     ]
-    links = [("Summary", "summary"), *((_SHORT.get(title, title), _anchor(title)) for title, _ in chapters)]
+    links = [
+        ("Summary", "summary"),
+        *((_SHORT.get(title, title), _anchor(title)) for title, _ in chapters),
+    ]
     return Template(frame).substitute(
         policy=escape(policy),
         style=style,
         script=script,
         title=escape(meta["title"]),
-        under="  ·  ".join(escape(str(meta[key])) for key in ("author", "course", "date") if meta[key]),
+        under="  ·  ".join(
+            escape(str(meta[key])) for key in ("author", "course", "date") if meta[key]
+        ),
         logo=f'<img src="{_embedded(Path(meta["logo"]))}" alt="Logo">' if meta["logo"] else "",
-        links="".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for title, anchor in links),
+        links="".join(
+            f'<li><a href="#{anchor}">{escape(title)}</a></li>' for title, anchor in links
+        ),
         summary=_summary(data, folder),
         chapters="".join(
             f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{escape(title)}</h2>{content}</section>'
@@ -94,7 +109,8 @@ def _written(chapters: Iterable[Data]) -> list[tuple[str, str]]:
     """The author's chapters; one written in Typst stands in the PDF alone."""
     elsewhere = "<p>This chapter is written in Typst; it stands in the PDF.</p>"
     return [
-        (chapter["title"], elsewhere if chapter["file"] else prose.blocks(chapter["blocks"])) for chapter in chapters
+        (chapter["title"], elsewhere if chapter["file"] else prose.blocks(chapter["blocks"]))
+        for chapter in chapters
     ]
 
 
@@ -110,7 +126,10 @@ def _summary(data: Data, folder: Path) -> str:
     meta, overview, caveats = data["meta"], data["overview"], data["caveats"]
     partial = f"<strong>Partial report.</strong> {escape(meta['partial_text'])}"
     lines = [
-        [(": " if place in (0, len(line) - 1) else " ").join(filter(None, cell)) for place, cell in enumerate(line)]
+        [
+            (": " if place in (0, len(line) - 1) else " ").join(filter(None, cell))
+            for place, cell in enumerate(line)
+        ]
         for line in data["verdicts"]
     ]
     above = "How close each resource comes to its limit, by the row that speaks for it"
@@ -123,7 +142,9 @@ def _summary(data: Data, folder: Path) -> str:
             webtables.plain(data["verdict_head"], lines, above),
             _paragraphs(data["slow"]),
             _figure(overview, "Overview", folder) if overview else "",
-            f"<p><strong>Before you use these numbers</strong></p><ul>{items}</ul>" if caveats else "",
+            f"<p><strong>Before you use these numbers</strong></p><ul>{items}</ul>"
+            if caveats
+            else "",
             "</section>",
         )
     )
@@ -154,13 +175,19 @@ def _machine(nodes: Sequence[Data]) -> str:
         return "<p>No facts of the machine were recorded with this campaign.</p>"
     return "".join(
         (f"<h3>{escape(node['name'])}</h3>" if len(nodes) > 1 else "")
-        + "".join(f"<h3>{escape(group['title'])}</h3>{webtables.facts(group['items'])}" for group in node["groups"])
+        + "".join(
+            f"<h3>{escape(group['title'])}</h3>{webtables.facts(group['items'])}"
+            for group in node["groups"]
+        )
         for node in nodes
     )
 
 
 def _method(method: Data) -> str:
-    text = "".join(f"<h3>{escape(part['title'])}</h3>{_paragraphs(part['paragraphs'])}" for part in method["parts"])
+    text = "".join(
+        f"<h3>{escape(part['title'])}</h3>{_paragraphs(part['paragraphs'])}"
+        for part in method["parts"]
+    )
     return (
         f"{text}<h3>What one operation is</h3>{webtables.plain(['Resource', 'Workloads', 'What is counted'], method['workloads'])}"
         f"<h3>Programs</h3>{webtables.plain(['Program', 'Version', 'Path, or why it is missing'], method['programs'])}"
@@ -184,7 +211,10 @@ def _findings(findings: Sequence[Data]) -> str:
     by_topic: dict[str, list[str]] = {}
     for finding in findings:
         by_topic.setdefault(finding["topic"], []).append(finding["text"])
-    items = "".join(f"<dt>{escape(topic)}</dt><dd>{_paragraphs(texts)}</dd>" for topic, texts in by_topic.items())
+    items = "".join(
+        f"<dt>{escape(topic)}</dt><dd>{_paragraphs(texts)}</dd>"
+        for topic, texts in by_topic.items()
+    )
     return f'<h4>What the numbers say</h4><dl class="findings">{items}</dl>' if items else ""
 
 
@@ -198,14 +228,20 @@ def _formulas(formulas: Data) -> str:
 
 
 def _runs(runs: Data, mark: str) -> str:
-    lines = [[group["program"], *line, group["unit"]] for group in runs["groups"] for line in group["lines"]]
+    lines = [
+        [group["program"], *line, group["unit"]]
+        for group in runs["groups"]
+        for line in group["lines"]
+    ]
     lengths = [len(group["lines"]) for group in runs["groups"]]
     table = {
         "name": "runs",
         "title": "Every repetition.",
         "reading": "",
         "columns": [{"kind": "text"} for _ in runs["columns"]],
-        "head": [{"title": title, "span": 1, "rows": 1, "kind": "text"} for title in runs["columns"]],
+        "head": [
+            {"title": title, "span": 1, "rows": 1, "kind": "text"} for title in runs["columns"]
+        ],
         "subhead": [],
         "breaks": {sum(lengths[:number]) for number in range(1, len(lengths))},
         "body": lines,
@@ -216,12 +252,19 @@ def _runs(runs: Data, mark: str) -> str:
 
 
 def _problems(problems: Data) -> str:
-    table = webtables.plain(["Cell", "What happened", "Reason"], problems["lines"]) if problems["lines"] else ""
+    table = (
+        webtables.plain(["Cell", "What happened", "Reason"], problems["lines"])
+        if problems["lines"]
+        else ""
+    )
     return f"<p>{escape(problems['text'])}</p>{table}"
 
 
 def _artifact(artifact: Data) -> str:
-    steps = "".join(f"<li>{escape(text)}<pre>{escape(command)}</pre></li>" for text, command in artifact["steps"])
+    steps = "".join(
+        f"<li>{escape(text)}<pre>{escape(command)}</pre></li>"
+        for text, command in artifact["steps"]
+    )
     return (
         f"<h3>Hardware</h3>{webtables.facts(artifact['hardware'])}<h3>Software</h3>{webtables.facts(artifact['software'])}"
         f"<h3>How to reproduce</h3><ol>{steps}</ol><h3>Expected results</h3><p>{webtables.rich(artifact['expected'])}</p>"
@@ -231,7 +274,9 @@ def _artifact(artifact: Data) -> str:
 
 def _provenance(provenance: Data) -> str:
     commands = "\n".join(escape(line) for line in provenance["commands"])
-    sums = "\n".join(f"{escape(digest)}  {escape(path)}" for path, digest in provenance["checksums"])
+    sums = "\n".join(
+        f"{escape(digest)}  {escape(path)}" for path, digest in provenance["checksums"]
+    )
     listed = f"<details><summary>The list</summary><pre>{sums}</pre></details>" if sums else ""
     return (
         f"{webtables.facts(provenance['facts'])}<h3>Commands</h3><p>One per program and workload; the records hold them all.</p>"

@@ -44,7 +44,9 @@ def _find(places: list[Path]) -> Iterable[Leftover]:
     seen: set[Path] = set()
     for place in places or [files.scratch()]:
         if not place.is_dir():
-            raise ConfigError(f"{place} is no directory: give a scratch directory or the folder of a campaign")
+            raise ConfigError(
+                f"{place} is no directory: give a scratch directory or the folder of a campaign"
+            )
         folders = {place}
         if (place / "plan.json").exists():
             yield from _temporary_files(place)
@@ -64,7 +66,9 @@ def _temporary_files(campaign: Path) -> Iterable[Leftover]:
         match = _TEMPORARY.fullmatch(path.name)
         facts = path.lstat()
         if match is not None and stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid():
-            yield Leftover(path, facts.st_size, "the campaign is being measured" if _held(campaign) else "")
+            yield Leftover(
+                path, facts.st_size, "the campaign is being measured" if _held(campaign) else ""
+            )
 
 
 def _held(campaign: Path) -> bool:

@@ -26,7 +26,10 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
     """A line per finding, and whether nothing that is needed is missing. ``node``: inside a job, on its node."""
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     others = [*_references(), *_toolchain(kernels), *_settings(), *_busy()]
-    lines = [*(probe.of_node() if node else ()), *(probe.line(*finding) for finding in (*needed, *others))]
+    lines = [
+        *(probe.of_node() if node else ()),
+        *(probe.line(*finding) for finding in (*needed, *others)),
+    ]
     return "\n".join(lines), all(mark in ("ok", "note") for mark, _, _ in needed)
 
 
@@ -77,17 +80,31 @@ def _toolchain(kernels: Path) -> Iterator[Finding]:
 
 def _scratch(scratch: Path) -> Finding:
     try:
-        with tempfile.TemporaryFile(dir=scratch) as file:  # /proc is a folder with room, and takes none
+        with tempfile.TemporaryFile(
+            dir=scratch
+        ) as file:  # /proc is a folder with room, and takes none
             file.write(b"0")
         kind = subprocess.run(
-            ["stat", "-f", "-c", "%T", str(scratch)], capture_output=True, text=True, timeout=10, check=True
+            ["stat", "-f", "-c", "%T", str(scratch)],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
         ).stdout.strip()
         text = f"{scratch}: {kind}, {gigabytes(files.free(scratch))} free"
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         why = getattr(error, "strerror", None) or error
-        return "missing", "scratch", f"{scratch} cannot be used ({why}); set scratch: to a directory on the node"
+        return (
+            "missing",
+            "scratch",
+            f"{scratch} cannot be used ({why}); set scratch: to a directory on the node",
+        )
     if kind in ("tmpfs", "ramfs"):
-        return "note", "scratch", f"{text}; this is memory, not a disk: set scratch: to a directory on a disk"
+        return (
+            "note",
+            "scratch",
+            f"{text}; this is memory, not a disk: set scratch: to a directory on a disk",
+        )
     return "ok", "scratch", text
 
 
@@ -99,8 +116,16 @@ def _settings() -> Iterator[Finding]:
     elif choice:
         yield "ok", "huge pages", choice
     if host.read("/proc/sys/kernel/io_uring_disabled") not in (None, "0"):
-        yield "note", "io_uring", "switched off by kernel.io_uring_disabled; the psync engine is not affected"
-    yield "note", "Slurm", shutil.which("sbatch") or "not here; measure this machine with --profile local"
+        yield (
+            "note",
+            "io_uring",
+            "switched off by kernel.io_uring_disabled; the psync engine is not affected",
+        )
+    yield (
+        "note",
+        "Slurm",
+        shutil.which("sbatch") or "not here; measure this machine with --profile local",
+    )
 
 
 def _busy() -> Iterator[Finding]:

@@ -24,7 +24,12 @@ _MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
 
 
 def keep(
-    plan: Plan, cells: Sequence[Cell], number: str, state: str, details: Mapping[str, str], now: datetime.datetime
+    plan: Plan,
+    cells: Sequence[Cell],
+    number: str,
+    state: str,
+    details: Mapping[str, str],
+    now: datetime.datetime,
 ) -> Path | None:
     """Write the attempt of the cell that a job was measuring, unless the job did so itself. Returns its path, None when
     it cannot be written, which is said once. Never raises for a disk: the campaign goes on.
@@ -32,7 +37,9 @@ def keep(
     ``details`` as of ``scontrol show job``; None is returned where nobody knows which cell it was.
     """
     cell = _present(plan, cells)
-    if cell is None or any(_number(path) == number for path in attempts.paths(plan.directory, cell)):
+    if cell is None or any(
+        _number(path) == number for path in attempts.paths(plan.directory, cell)
+    ):
         return None
     code, log = details.get("ExitCode", ""), details.get("StdOut", "")
     name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(log) else state
@@ -48,12 +55,19 @@ def keep(
         "unknown",
     )  # its script ran on the first one that is known
     host = next(name for name in names if name and name != "(null)")
-    return _store(plan, cell, _record(cell, reason, host.partition(".")[0], now, {"job_id": number, "slurm": end}))
+    return _store(
+        plan,
+        cell,
+        _record(cell, reason, host.partition(".")[0], now, {"job_id": number, "slurm": end}),
+    )
 
 
 def _memory(details: Mapping[str, str], number: str) -> JobReason:
     """With the memory that a job was granted: ``--mem=0``, which an exclusive job asks for, is all of its node."""
-    asked, has = details.get("MinMemoryNode", "0"), re.search(r"\bmem=(\w+)", details.get("TRES", ""))
+    asked, has = (
+        details.get("MinMemoryNode", "0"),
+        re.search(r"\bmem=(\w+)", details.get("TRES", "")),
+    )
     if asked != "0":
         return JobReason(OUT_OF_MEMORY, (asked,), number)
     return JobReason("whole node", (f" ({has[1]})" if has else "",), number)
@@ -81,7 +95,9 @@ def refused(plan: Plan, cells: Iterable[Cell], reason: JobReason, now: datetime.
 
 def has_told(plan: Plan, cells: Iterable[Cell], number: str) -> bool:
     """Whether the job has left an attempt of one of its cells."""
-    return any(_number(path) == number for cell in cells for path in attempts.paths(plan.directory, cell))
+    return any(
+        _number(path) == number for cell in cells for path in attempts.paths(plan.directory, cell)
+    )
 
 
 def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
@@ -94,7 +110,11 @@ def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
 
 
 def _record(
-    cell: Cell, reason: JobReason, host: str, now: datetime.datetime, more: Mapping[str, Any] | None = None
+    cell: Cell,
+    reason: JobReason,
+    host: str,
+    now: datetime.datetime,
+    more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """``more``: of the context. The reason is there as a sentence, and as what ``read_reason`` makes of it again."""
     return {

@@ -13,7 +13,17 @@ from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 
 STATE = Path(".snakemake")
-OF_CAMPAIGN = ("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside", "tables", "figures")
+OF_CAMPAIGN = (
+    "cells",
+    "logs",
+    "attempts",
+    "machine",
+    "nodes",
+    "repetitions",
+    "set-aside",
+    "tables",
+    "figures",
+)
 FILES = ("plan.json", "config.json", "code.json", "report.pdf", "report.html", "running")
 CACHE = "XDG_CACHE_HOME"
 ELSEWHERE = "or work in another folder with --directory FOLDER"
@@ -32,7 +42,9 @@ def check_campaign(directory: Path, cells: Iterable[Cell]) -> None:
             raise PeakmarkError(f"the campaign needs a folder {path}: {why}")
     for name in FILES:
         if (directory / name).is_dir():
-            raise PeakmarkError(f"{directory / name} is a folder where the campaign needs a file: move it away")
+            raise PeakmarkError(
+                f"{directory / name} is a folder where the campaign needs a file: move it away"
+            )
 
 
 def check_room(directory: Path) -> None:

@@ -88,7 +88,11 @@ def check_allocation_overlap(plan: Plan) -> None:
     Errors: PeakmarkError that names the nodes; SlurmError when Slurm does not answer.
     """
     number = os.environ.get("SLURM_JOB_ID")
-    if number is None or plan.cluster is None or not settings_of(plan.config).get("exclusive", True):
+    if (
+        number is None
+        or plan.cluster is None
+        or not settings_of(plan.config).get("exclusive", True)
+    ):
         return
     known = {name for kind in plan.cluster.kinds for name in kind["nodes"]}
     mine = {name for name in slurm.job_nodes(number) if name in known}
@@ -112,7 +116,9 @@ def adopt(plan: Plan) -> dict[str, str]:
 
     def left() -> dict[str, str]:
         return {
-            job.number: job.comment for job in slurm.jobs() if job.comment.startswith(start) and mark in job.comment
+            job.number: job.comment
+            for job in slurm.jobs()
+            if job.comment.startswith(start) and mark in job.comment
         }
 
     queued = left()
@@ -123,7 +129,9 @@ def adopt(plan: Plan) -> dict[str, str]:
         of_before = plural(len(kept), "job of an earlier run is", "jobs of an earlier run are")
         output.tell(f"{of_before} still in the queue and {'goes' if len(kept) == 1 else 'go'} on")
     if over:
-        of_before = plural(len(over), "job of an earlier run measures", "jobs of an earlier run measure")
+        of_before = plural(
+            len(over), "job of an earlier run measures", "jobs of an earlier run measure"
+        )
         output.tell(f"{of_before} something else, which ends now")
         _end(over, left)
     return kept
@@ -162,7 +170,9 @@ def check(plan: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bo
         missing.append(remaining)
         asked = jobs.asked(cells, plan, given)
         asked.pop("dependency", None)
-        kind = tuple((name, value) for name, value in asked.items() if name not in ("time", "nodelist"))
+        kind = tuple(
+            (name, value) for name, value in asked.items() if name not in ("time", "nodelist")
+        )
         if int(asked["time"]) > int(longest.get(kind, {"time": "0"})["time"]):
             longest[kind] = asked
     # Those of one node first: what is refused of two alone is a matter of the network cells.

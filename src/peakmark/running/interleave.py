@@ -59,7 +59,11 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     before = plan.make({**configs[0], "campaign": f"{names[0]}-beside-{names[1]}"})
     after = plan.make({**configs[1], "campaign": f"{names[1]}-beside-{names[0]}"})
     for path, side in ((first, before), (second, after)):
-        if settings_of(side.config) and side.config["nodes"] == ANY and "SLURM_JOB_ID" not in os.environ:
+        if (
+            settings_of(side.config)
+            and side.config["nodes"] == ANY
+            and "SLURM_JOB_ID" not in os.environ
+        ):
             raise ConfigError(
                 f"{path} has a site with a section slurm, and this is no job: {HERE}, which would be {gethostname()} (nodes: "
                 f"{gethostname()} says that it is meant). {_in_a_job()}"
@@ -70,7 +74,9 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
                 "turn, repetitions is a number"
             )
     if not {cell.id for cell in before.cells} & {cell.id for cell in after.cells}:
-        raise ConfigError(f"{first} and {second} have no cell in common: nothing of them can be compared")
+        raise ConfigError(
+            f"{first} and {second} have no cell in common: nothing of them can be compared"
+        )
     return before, after
 
 
@@ -98,7 +104,10 @@ def orders(before: Plan, after: Plan) -> Iterator[tuple[int, list[list[Order]]]]
     for number in sorted({cell.repetition for cell in (*before.cells, *after.cells)}):
         pairs = []
         for cell in (cell for cell in before.cells if cell.repetition == number):
-            pair = [Order(before, cell), *(Order(after, other) for other in (beside.get(cell.id),) if other)]
+            pair = [
+                Order(before, cell),
+                *(Order(after, other) for other in (beside.get(cell.id),) if other),
+            ]
             lot = random.Random(f"{before.config['seed']}/{cell.row}").randrange(2)  # noqa: S311 - an order, not a secret
             pairs.append(pair if (number + lot) % 2 == 0 else pair[::-1])
         alone = (cell for cell in after.cells if cell.repetition == number and cell.id not in own)
@@ -111,11 +120,15 @@ def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
     """
     before, after = plans(first, second)
     if not build.up_to_date():
-        raise ConfigError("the kernels are not compiled, or older than their sources: run `make kernels` first")
+        raise ConfigError(
+            "the kernels are not compiled, or older than their sources: run `make kernels` first"
+        )
     held = [head.lock(before.directory), head.lock(after.directory)]
     try:
         held.append(lock.acquire("campaign"))
-        os.environ[watchdog.OWNER] = watchdog.own()  # a cell does not outlive this process, however that ends
+        os.environ[watchdog.OWNER] = (
+            watchdog.own()
+        )  # a cell does not outlive this process, however that ends
         build.python()
         _measure(before, after, kernels)
     finally:
@@ -128,15 +141,25 @@ def _measure(before: Plan, after: Plan, kernels: Path) -> None:
     good: set[tuple[str, str]] = set()
     for side, other in ((before, after), (after, before)):
         findings = resume.survey(side.results)
-        good |= {(side.campaign, name) for name, finding in findings.items() if finding.state == integrity.GOOD}
-        output.tell(*preflight.check(side, [cell for cell in side.cells if (side.campaign, cell.id) not in good]))
+        good |= {
+            (side.campaign, name)
+            for name, finding in findings.items()
+            if finding.state == integrity.GOOD
+        }
+        output.tell(
+            *preflight.check(
+                side, [cell for cell in side.cells if (side.campaign, cell.id) not in good]
+            )
+        )
         planfile.write(side.directory / "plan.json", {**side.to_json(), "beside": other.campaign})
         code.keep(side.directory)
         resume.begin(side, findings)
     rounds = [(number, list(_missing(pairs, good))) for number, pairs in orders(before, after)]
     left = [order for _, missing in rounds for order in missing]
     if left:
-        output.tell(f"{plural(len(left), 'cell')} of {before.directory} and {after.directory}, about {_time(left)}")
+        output.tell(
+            f"{plural(len(left), 'cell')} of {before.directory} and {after.directory}, about {_time(left)}"
+        )
     failed: list[Path] = []
     for number, missing in rounds:
         failed += [_log(order) for order in missing if not _cell(order, kernels)]
@@ -172,7 +195,9 @@ def _cell(order: Order, kernels: Path) -> bool:
     """Measure one cell as a rule does, in a process of its own; whether there is a record now."""
     log, plan_path = _log(order), str(order.plan.directory / "plan.json")
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv = resources.command("measure", "--plan", plan_path, "--cell", order.cell.id, "--kernels", str(kernels))
+    argv = resources.command(
+        "measure", "--plan", plan_path, "--cell", order.cell.id, "--kernels", str(kernels)
+    )
     with log.open("wb") as errors:
         process = subprocess.Popen(argv, stderr=errors)
         try:

@@ -34,7 +34,10 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     Errors: ConfigError for what would let cells fail, or make an own kernel's row impossible.
     """
     asked = plan.config["site"]
-    return [*(site.conflicts(asked) if isinstance(asked, list) else ()), *_lines(_empty(plan, cells))]
+    return [
+        *(site.conflicts(asked) if isinstance(asked, list) else ()),
+        *_lines(_empty(plan, cells)),
+    ]
 
 
 def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | None:
@@ -144,11 +147,19 @@ def _scratch(plan: Plan) -> Path:
     try:
         if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
             return place
-        why = "cannot be written to" if place.is_dir() else "is not a directory" if place.exists() else "does not exist"
+        why = (
+            "cannot be written to"
+            if place.is_dir()
+            else "is not a directory"
+            if place.exists()
+            else "does not exist"
+        )
     except (OSError, ValueError) as error:
         why = f"cannot be used ({getattr(error, 'strerror', None) or error})"
     said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
-    raise ConfigError(f"{said}, which {why}: set scratch: to a directory on the disk that is measured")
+    raise ConfigError(
+        f"{said}, which {why}: set scratch: to a directory on the disk that is measured"
+    )
 
 
 def _room(rows: dict[str, Cell], place: Path) -> None:
@@ -169,14 +180,21 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
             continue
         reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
         if not REGISTRY[cell.instrument].reference:
-            raise ConfigError(f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller")
+            raise ConfigError(
+                f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
+            )
         empty[row] = reason
     return empty
 
 
 def _records(rows: dict[str, Cell], place: Path) -> dict[str, str]:
     """Rows of records that direct I/O cannot move on the disk below ``place``."""
-    disks = {row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block}
+    disks = {
+        row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block
+    }
     sector = storage.collect(Host(), place).get("logical_block_size") if disks else None
-    refused = {row: common.sectors_refuse(block, sector, f"the disk of {place}") for row, block in disks.items()}
+    refused = {
+        row: common.sectors_refuse(block, sector, f"the disk of {place}")
+        for row, block in disks.items()
+    }
     return {row: str(reason) for row, reason in refused.items() if reason is not None}

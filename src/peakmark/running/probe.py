@@ -35,15 +35,22 @@ def examine(settings: Mapping[str, Any], scratch: Path | None, wait_s: float) ->
         kinds.setdefault((node.cpus, node.memory, " ".join(sorted(node.features))), []).append(node)
     lines = []
     for count, what in ((1, "one node"), (2, "two nodes")):
-        asked = jobs.site_options(settings, count, jobs.clip_minutes(MINUTES, nodes[0].limit), lambda: SIZE)
+        asked = jobs.site_options(
+            settings, count, jobs.clip_minutes(MINUTES, nodes[0].limit), lambda: SIZE
+        )
         refusal = preflight.submission_error(asked, jobs.command_line(asked, settings))
-        lines.append(line("missing" if refusal else "ok", what, refusal or "Slurm would take such a job"))
+        lines.append(
+            line("missing" if refusal else "ok", what, refusal or "Slurm would take such a job")
+        )
         if refusal and count == 1:
             return "\n".join(lines), False
     asked = jobs.site_options(settings, 1, jobs.clip_minutes(MINUTES, nodes[0].limit), lambda: SIZE)
     for (cpus, memory, _), equal in sorted(kinds.items()):
         usable = next((node for node in equal if node.usable), None)
-        lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {', '.join(node.name for node in equal[:4])}"]
+        lines += [
+            "",
+            f"{len(equal)} x {cpus} CPUs, {memory} MiB: {', '.join(node.name for node in equal[:4])}",
+        ]
         if usable is None:
             lines.append(line("note", "nodes", f"none can be used now ({equal[0].state})"))
             continue
@@ -69,7 +76,9 @@ def _probe(options: list[str], node: slurm.Node, scratch: Path | None, wait_s: f
     try:
         with interrupts.held(*ENDINGS):  # else nobody might know the number of a job in the queue
             number = slurm.submit(options, f"#!/bin/sh\n{command}\n")
-        output.tell(f"job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)")
+        output.tell(
+            f"job {number} asks {node.name}; it may wait {wait_s:g} s for its turn (--wait)"
+        )
         return _answer(path, number, wait_s)
     except BaseException as error:
         with interrupts.held(*ENDINGS), contextlib.suppress(PeakmarkError):
@@ -88,7 +97,11 @@ def _answer(path: Path, number: str, wait_s: float) -> str:
         time.sleep(0.5)
     if not path.exists():
         slurm.cancel([number])
-        return line("note", "job", f"did not run within {wait_s:g} s and is cancelled; --wait gives it longer")
+        return line(
+            "note",
+            "job",
+            f"did not run within {wait_s:g} s and is cancelled; --wait gives it longer",
+        )
     return path.read_text(encoding="utf-8").rstrip()
 
 
@@ -96,6 +109,10 @@ def of_node() -> list[str]:
     """On a node, inside a job: the CPUs it may use of those that are there, and threads a core."""
     allowed, there = len(os.sched_getaffinity(0)), os.cpu_count() or 0
     mark = "ok" if allowed == there else "note"
-    bound = f"{allowed} of {there}" + ("" if allowed == there else "; the job is bound to a part of its node")
-    siblings = parse_cpu_list(Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list"))
+    bound = f"{allowed} of {there}" + (
+        "" if allowed == there else "; the job is bound to a part of its node"
+    )
+    siblings = parse_cpu_list(
+        Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+    )
     return [line(mark, "CPUs", bound), line("ok", "threads", f"{len(siblings) or 1} a core")]

@@ -88,7 +88,11 @@ class Queue:
     @property
     def hands_over(self) -> bool:
         """Whether another step would submit at once: there are jobs, and Slurm takes them."""
-        return bool(self.waiting) and len(self.active) < self.max_jobs and self.clock() >= self._submit_at
+        return (
+            bool(self.waiting)
+            and len(self.active) < self.max_jobs
+            and self.clock() >= self._submit_at
+        )
 
     def step(self) -> list[Ended]:
         """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
@@ -117,7 +121,9 @@ class Queue:
             self._turn.release()
         comments = {task.comment for task in self.waiting if task.unanswered}
         with contextlib.suppress(slurm.SlurmError):
-            lost = [job.number for job in slurm.jobs() if job.comment in comments] if comments else []
+            lost = (
+                [job.number for job in slurm.jobs() if job.comment in comments] if comments else []
+            )
             slurm.cancel([*self.active, *lost])
         for task in [*self.active.values()]:
             current_cell.forget(self.plan, task)
@@ -174,7 +180,9 @@ class Queue:
         if not tasks:
             return None
         try:
-            there = {job.comment: job.number for job in slurm.jobs() if job.number not in self.active}
+            there = {
+                job.comment: job.number for job in slurm.jobs() if job.number not in self.active
+            }
         except slurm.SlurmError as error:
             return error
         for task in tasks:
@@ -212,7 +220,11 @@ class Queue:
             self._silent_since = None
             self._said.discard("silent")
         ended = []
-        running = (task for number, task in self.active.items() if number in known and not known[number].waits)
+        running = (
+            task
+            for number, task in self.active.items()
+            if number in known and not known[number].waits
+        )
         self._running = list(itertools.islice(running, FEW))
         for number, task in list(self.active.items()):
             job = known.get(number)
@@ -244,7 +256,10 @@ class Queue:
         with contextlib.suppress(OSError, PeakmarkError):
             details = slurm.job(job.number)
             now = datetime.datetime.now().astimezone()
-            if failures.keep(self.plan, task.cells, job.number, job.state, details, now) is not None:
+            if (
+                failures.keep(self.plan, task.cells, job.number, job.state, details, now)
+                is not None
+            ):
                 named = JobReason("ended on", (job.nodes, job.state), job.number)
                 return named if job.nodes else JobReason("ended", (job.state,), job.number)
         return JobReason("told")
@@ -267,7 +282,13 @@ class Queue:
         """Whether the cell may well succeed on another node, or later."""
         if job.state not in slurm.NODE_LOST or task.retries >= self.retries:
             return False
-        self.say(str(JobReason("retry", (job.nodes, job.state, task.retries + 1, self.retries), job.number)))
+        self.say(
+            str(
+                JobReason(
+                    "retry", (job.nodes, job.state, task.retries + 1, self.retries), job.number
+                )
+            )
+        )
         return True
 
     # -- jobs that wait
@@ -299,12 +320,19 @@ class Queue:
                 ended.append(Ended(task, JobReason("given up", (states, duration(self.give_up_s)))))
         for states, count in waiting.items():
             clock = datetime.datetime.now().strftime("%H:%M")
-            values = (plural(count, "job waits", "jobs wait"), clock, states, duration(self.give_up_s))
+            values = (
+                plural(count, "job waits", "jobs wait"),
+                clock,
+                states,
+                duration(self.give_up_s),
+            )
             self._tell(states, JobReason("nodes away", values))
         self._drop(ended)
         return ended
 
-    def _tell_idle(self, pending: Sequence[tuple[Task, slurm.Job]], none_runs: bool, now: float) -> None:
+    def _tell_idle(
+        self, pending: Sequence[tuple[Task, slurm.Job]], none_runs: bool, now: float
+    ) -> None:
         """Say why nothing happens, where no job has run for a while."""
         if not pending or not none_runs:
             self._idle_since = None

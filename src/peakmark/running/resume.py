@@ -22,7 +22,11 @@ def survey(results: Results) -> dict[str, Finding]:
     findings = dict(results.findings)
     for host, reason in results.damaged_facts.items():
         for name, finding in findings.items():
-            if finding.state == integrity.GOOD and finding.data is not None and finding.data["context"]["host"] == host:
+            if (
+                finding.state == integrity.GOOD
+                and finding.data is not None
+                and finding.data["context"]["host"] == host
+            ):
                 findings[name] = Finding(integrity.DAMAGED, reason, data=finding.data)
                 break
     return findings
@@ -53,16 +57,24 @@ def begin(plan: Plan, findings: Mapping[str, Finding]) -> None:
     decisions.set_aside(plan.directory)
     kept = f"kept in {plan.directory / integrity.ASIDE}"
     if aside[integrity.DAMAGED]:
-        output.tell(f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}")
+        output.tell(
+            f"{_cells(aside[integrity.DAMAGED])} measured again, the records as they were are {kept}"
+        )
     if aside[integrity.OTHER]:
         good = sum(finding.state == integrity.GOOD for finding in findings.values())
         their = "its" if aside[integrity.OTHER] == 1 else "their"
-        stay = plural(good, "finished cell has not changed and stays", "finished cells have not changed and stay")
+        stay = plural(
+            good,
+            "finished cell has not changed and stays",
+            "finished cells have not changed and stay",
+        )
         anew = f"measured anew because {their} options have changed, the earlier records are {kept}"
         output.tell(f"{_cells(aside[integrity.OTHER])} {anew}; {stay}")
     if foreign := integrity.foreign(plan.directory, plan.cells):
         records = plural(len(foreign), "record is", "records are")
-        output.tell(f"{records} of cells that the configuration does not ask for: kept, but in no table")
+        output.tell(
+            f"{records} of cells that the configuration does not ask for: kept, but in no table"
+        )
 
 
 def _cells(count: int) -> str:

@@ -50,11 +50,17 @@ class Run:
     current: ClassVar[Run | None] = None
     opened: Queue | None = None
 
-    def __init__(self, config: Mapping[str, Any], main: bool, remote: bool, given: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], main: bool, remote: bool, given: Mapping[str, str]
+    ) -> None:
         _settle()
         self.config, self.main = config, main
-        self.given = {jobs.OVERRIDES[name]: value for name, value in given.items() if name in jobs.OVERRIDES}
-        completed = plan.complete(config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main)
+        self.given = {
+            jobs.OVERRIDES[name]: value for name, value in given.items() if name in jobs.OVERRIDES
+        }
+        completed = plan.complete(
+            config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main
+        )
         where = _cluster(completed, self.given) if main and remote else _inherited(main)
         self.plan: Plan = plan.build(completed, where, resumes=main)
         if self.plan.cluster is not None:
@@ -107,7 +113,9 @@ class Run:
         """Records of a round of repetitions, by the decisions after the round before."""
         if decision is None:
             return self.records
-        cells = adaptive.asked(self.plan.cells, self.plan.criteria, decisions.read(Path(decision)), number)
+        cells = adaptive.asked(
+            self.plan.cells, self.plan.criteria, decisions.read(Path(decision)), number
+        )
         return [decision, *map(self.plan.record_name, cells)]
 
     @cached_property
@@ -118,14 +126,20 @@ class Run:
     @property
     def plan_trigger(self) -> list[str]:
         """A reason to begin where tables stand without their plan, which somebody has removed."""
-        return [self.rerun_trigger] if self.is_there("tables") and not self.is_there("plan.json") else []
+        return (
+            [self.rerun_trigger]
+            if self.is_there("tables") and not self.is_there("plan.json")
+            else []
+        )
 
     @cached_property
     def rerun_trigger(self) -> str:
         """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again what
         is there. It lies among Snakemake's own; a rule would not do, as nobody misses what only finished cells need."""
         TRIGGER.parent.mkdir(exist_ok=True)
-        TRIGGER.write_text(f"{time.time_ns()}\n")  # never the same: Snakemake compares the contents of small inputs too
+        TRIGGER.write_text(
+            f"{time.time_ns()}\n"
+        )  # never the same: Snakemake compares the contents of small inputs too
         return str(TRIGGER)
 
     # -- what is there already
@@ -147,13 +161,19 @@ class Run:
         """
         cell = self.cells[wildcards.cell]
         rerun_trigger = [self.rerun_trigger] if resume.unfit(self.findings[cell.id]) else []
-        return rerun_trigger if self.kernels_ready or self.is_measured(cell) else [*rerun_trigger, *build.programs()]
+        return (
+            rerun_trigger
+            if self.kernels_ready or self.is_measured(cell)
+            else [*rerun_trigger, *build.programs()]
+        )
 
     def job_inputs(self, wildcards: Any) -> list[str]:
         """The same for a job of several cells: what it once said of them may not be true any more."""
         if not self.main or not self.missing(wildcards.job):
             return []
-        return [self.rerun_trigger] if self.kernels_ready else [self.rerun_trigger, *build.programs()]
+        return (
+            [self.rerun_trigger] if self.kernels_ready else [self.rerun_trigger, *build.programs()]
+        )
 
     def missing(self, name: str) -> list[Cell]:
         """What the job will have to do."""
@@ -170,7 +190,9 @@ class Run:
         """What a cell is measured by: when it changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
         pair = ["--pair"] if self.plan.cluster and grouping.two_nodes(cell) else []
-        return shlex.join(["--cell", cell.spec(), "--tool", *jobs.words_of(cell.instrument, self.plan), *pair])
+        return shlex.join(
+            ["--cell", cell.spec(), "--tool", *jobs.words_of(cell.instrument, self.plan), *pair]
+        )
 
     def job_fingerprint(self, wildcards: Any) -> str:
         return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
@@ -195,7 +217,11 @@ class Run:
         if self.plan.cluster is None:
             return {}
         names = jobs.resources(self.plan.cells[:1], self.plan, {}) if self.plan.cells else {}
-        return {name: self._resource(name) for name in names if jobs.OVERRIDES.get(name) not in self.given}
+        return {
+            name: self._resource(name)
+            for name in names
+            if jobs.OVERRIDES.get(name) not in self.given
+        }
 
     def _resource(self, name: str) -> Callback:
         return lambda wildcards: jobs.resources(self.cells_of(wildcards), self.plan, {})[name]
@@ -281,7 +307,10 @@ class Run:
     def _write(self) -> None:
         """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is
         there."""
-        files.renew(self.plan.directory / "config.json", json.dumps(self.config, indent=1, sort_keys=True) + "\n")
+        files.renew(
+            self.plan.directory / "config.json",
+            json.dumps(self.config, indent=1, sort_keys=True) + "\n",
+        )
         planfile.write(self.plan.directory / "plan.json", self.plan.results.plan)
 
     def _estimate(self) -> None:
@@ -289,7 +318,10 @@ class Run:
         each = {self.plan.record_name(cell): [cell] for cell in self.left}
         if self.plan.jobs:
             each = {self.job_output(name): self.missing(name) for name in self.plan.jobs}
-            progress.steps = {path: {cell.id: seconds_of([cell]) for cell in cells} for path, cells in each.items()}
+            progress.steps = {
+                path: {cell.id: seconds_of([cell]) for cell in cells}
+                for path, cells in each.items()
+            }
         progress.estimates = {path: seconds_of(cells) for path, cells in each.items() if cells}
         if self.plan.cluster is not None and each:
             cells = plural(sum(map(len, each.values())), "cell")

@@ -74,7 +74,9 @@ class Description:
     complete: bool
 
 
-def describe(campaign: Results, only_failed: bool = False, interrupted: bool = False) -> Description:
+def describe(
+    campaign: Results, only_failed: bool = False, interrupted: bool = False
+) -> Description:
     """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command.
 
     Args:
@@ -89,9 +91,17 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
     if not only_failed:
         spared = sum(standing.state == "spared" for standing in standings)
         done = len(standings) - spared - len(missing)
-        more = f"; {spared} spared, as their rows are sure enough or cannot be made so" if spared else ""
-        lines.append(f"{campaign.directory}: {done} of {plural(len(standings) - spared, 'cell')} done{more}")
-        lines += _counts("subsystem", SUBSYSTEMS, standings, lambda standing: standing.cell.subsystem)
+        more = (
+            f"; {spared} spared, as their rows are sure enough or cannot be made so"
+            if spared
+            else ""
+        )
+        lines.append(
+            f"{campaign.directory}: {done} of {plural(len(standings) - spared, 'cell')} done{more}"
+        )
+        lines += _counts(
+            "subsystem", SUBSYSTEMS, standings, lambda standing: standing.cell.subsystem
+        )
         if campaign.plan.get("cluster"):
             nodes = sorted({standing.node for standing in missing}, key=natural)
             lines += _counts("node", nodes, missing, lambda standing: standing.node)
@@ -100,7 +110,9 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
             lines.append(f"running and pending jobs are not known: {trouble}")
     lines += [f"does not count: {standing.reason}" for standing in standings if standing.reason]
     lines += [f"does not count: {reason}" for reason in campaign.damaged_facts.values()]
-    lines += impossible((standing.cell, standing.record) for standing in standings if standing.record is not None)
+    lines += impossible(
+        (standing.cell, standing.record) for standing in standings if standing.record is not None
+    )
     failed = {
         standing.cell: standing.failure
         for standing in standings
@@ -115,9 +127,13 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
         lines.append(f"{what} {are} not measured; the next run goes on with {them}:")
         lines += [f"  {standing.cell.id}" for standing in rest]
     elif not missing and only_failed and interrupted:
-        lines.append(f"interrupted; every cell is measured. To finish tables and report: {command(campaign)}")
+        lines.append(
+            f"interrupted; every cell is measured. To finish tables and report: {command(campaign)}"
+        )
     elif not missing and only_failed:
-        lines.append("every cell is measured: it is tables, figures or report that failed, and their log says why")
+        lines.append(
+            "every cell is measured: it is tables, figures or report that failed, and their log says why"
+        )
     elif not missing:
         lines.append("complete")
     if missing and (full := files.full(campaign.directory)):
@@ -137,7 +153,11 @@ def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str
         if record["status"] == "unavailable":
             reasons.setdefault(str(record["reason"]), []).append(cell.id)
     total = sum(map(len, reasons.values()))
-    stays = plural(total, "cell is not possible here and stays empty", "cells are not possible here and stay empty")
+    stays = plural(
+        total,
+        "cell is not possible here and stays empty",
+        "cells are not possible here and stay empty",
+    )
     lines = [f"{stays}:"] if total else []
     for reason, ids in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
         more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
@@ -212,11 +232,17 @@ def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
     lines = []
     for job in queue:
         if job.number in mine and job.state != "PENDING":
-            cells = [standing.cell.id for standing in standings if standing.job == job and standing.state == "running"]
+            cells = [
+                standing.cell.id
+                for standing in standings
+                if standing.job == job and standing.state == "running"
+            ]
             about = f"{job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}"
             lines.append(f"  job {about}  {', '.join(cells)}")
     reasons = Counter(job.reason for job in queue if job.number in mine and job.state == "PENDING")
-    lines += [f"  {plural(count, 'job')} pending: {reason}" for reason, count in reasons.most_common()]
+    lines += [
+        f"  {plural(count, 'job')} pending: {reason}" for reason, count in reasons.most_common()
+    ]
     return lines
 
 
@@ -232,13 +258,20 @@ def _failures(campaign: Results, failed: Mapping[Cell, Failure]) -> list[str]:
             lines += [line for about in each for line in about]
             continue
         nodes = sorted({failed[cell].host for cell in cells}, key=natural)
-        lines += [f"  {len(cells)} cells, {', '.join(nodes)}: {reason}", *(f"    {cell.id}" for cell in cells)]
+        lines += [
+            f"  {len(cells)} cells, {', '.join(nodes)}: {reason}",
+            *(f"    {cell.id}" for cell in cells),
+        ]
         lines += each[0][2:]
     return lines
 
 
 def _failure(campaign: Results, cell: Cell, failure: Failure) -> list[str]:
-    logs = [path for path in (campaign.directory / "logs" / f"{cell.id}.log", failure.job_log) if path is not None]
+    logs = [
+        path
+        for path in (campaign.directory / "logs" / f"{cell.id}.log", failure.job_log)
+        if path is not None
+    ]
     return [
         f"  {cell.id}",
         f"    {failure.host}: {failure.reason}",
@@ -251,7 +284,13 @@ def _failure(campaign: Results, cell: Cell, failure: Failure) -> list[str]:
 def command(campaign: Results, cell: Cell | None = None) -> str:
     """What measures this cell alone, or all that is missing, to be pasted into a shell in the checkout."""
     name = campaign.jobs.get(cell.id) if cell else None
-    target = output_path(campaign.directory, name) if name else campaign.record_path(cell) if cell else None
+    target = (
+        output_path(campaign.directory, name)
+        if name
+        else campaign.record_path(cell)
+        if cell
+        else None
+    )
     first, *more = snakemake("slurm" if campaign.plan.get("cluster") else "local").partition(" ")
     # The target comes first: --configfile would take it for one more file.
     wanted = f" {shlex.quote(str(target))}" if target else ""

@@ -12,15 +12,15 @@ _LATER = re.compile(
     r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily",
 )
 _UNANSWERED = re.compile(r"timed? ?out|[Cc]onnection|Zero Bytes|Communication")
-_NODES = re.compile(r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained")
+_NODES = re.compile(
+    r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained"
+)
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
 """Slurm's name of a limit, such as QOSMaxNodePerJobLimit; one sentence follows that is the same for all."""
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
 """In the name of a limit: it counts jobs in the queue, of which some will end."""
 
-NO_NETWORK = (
-    "only the network cells take two nodes: `network: []` in the configuration, or --config network=[], leaves them out"
-)
+NO_NETWORK = "only the network cells take two nodes: `network: []` in the configuration, or --config network=[], leaves them out"
 _TIME = "slurm.partition in the site file names one with longer jobs; slurm.runtime_factor makes them shorter"
 _MEMORY = "slurm.memory: per_cpu or none in the site file asks for it in another way"
 _ACCOUNT = "name one: slurm.account in the site file, or --default-resources slurm_account=NAME"

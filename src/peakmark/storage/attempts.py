@@ -14,7 +14,9 @@ def paths(campaign: Path, cell: Cell) -> Iterator[Path]:
     """Records of the failed attempts of a cell, oldest first."""
     folder = campaign / "attempts" / cell.id
     if folder.is_dir():
-        yield from sorted(folder.glob("*.json"), key=lambda path: int(path.stem) if path.stem.isdigit() else 0)
+        yield from sorted(
+            folder.glob("*.json"), key=lambda path: int(path.stem) if path.stem.isdigit() else 0
+        )
 
 
 def new(campaign: Path, cell: Cell) -> Path:

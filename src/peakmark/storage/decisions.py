@@ -42,7 +42,10 @@ Decisions = Mapping[str, Decision]
 
 def write(path: Path, decisions: Decisions) -> None:
     """Store decisions. Errors: OSError."""
-    rows = {row: {**asdict(decision), "criterion": decision.criterion.to_json()} for row, decision in decisions.items()}
+    rows = {
+        row: {**asdict(decision), "criterion": decision.criterion.to_json()}
+        for row, decision in decisions.items()
+    }
     files.write_text(path, json.dumps({"schema": 1, "rows": rows}, indent=1, sort_keys=True) + "\n")
 
 
@@ -51,7 +54,9 @@ def read(path: Path) -> dict[str, Decision]:
     try:
         stored = files.read_json(path)
     except OSError as error:
-        raise RecordError(f"the decisions {path} cannot be read ({error.strerror})", ANEW) from error
+        raise RecordError(
+            f"the decisions {path} cannot be read ({error.strerror})", ANEW
+        ) from error
     except ValueError as error:
         raise RecordError(f"the decisions {path} are damaged ({error})", ANEW) from error
     schemas.validate_fast(stored, "decisions", f"the decisions {path} are damaged")
@@ -69,7 +74,11 @@ def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, De
             decided = read(path)
         except RecordError:
             continue
-        newest |= {row: decision for row, decision in decided.items() if criteria.get(row) == decision.criterion}
+        newest |= {
+            row: decision
+            for row, decision in decided.items()
+            if criteria.get(row) == decision.criterion
+        }
     return newest
 
 

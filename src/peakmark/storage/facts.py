@@ -35,7 +35,9 @@ def read(path: Path) -> dict[str, Any]:
         raise RecordError(f"the machine facts {path} are damaged (they are no facts of a machine)")
     seal = facts.pop(records.CHECKSUM, None)
     if seal is not None and not records.fits(seal, facts):
-        raise RecordError(f"the machine facts {path} are not as they were written (their checksum does not fit)")
+        raise RecordError(
+            f"the machine facts {path} are not as they were written (their checksum does not fit)"
+        )
     schemas.validate_fast(facts, "machine", f"the machine facts {path} are damaged", partial=True)
     return facts
 
@@ -53,7 +55,11 @@ def survey(directory: Path) -> dict[str, dict[str, Any] | RecordError]:
 
 def whole(directory: Path) -> dict[str, dict[str, Any]]:
     """Those of ``survey`` that count."""
-    return {host: facts for host, facts in survey(directory).items() if not isinstance(facts, RecordError)}
+    return {
+        host: facts
+        for host, facts in survey(directory).items()
+        if not isinstance(facts, RecordError)
+    }
 
 
 def set_aside(directory: Path, host: str) -> Path:

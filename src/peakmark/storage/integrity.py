@@ -19,7 +19,13 @@ from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, whole
 from peakmark.storage import records
 
-GOOD, ABSENT, DAMAGED, OTHER, FOREIGN = "good", "absent", "damaged", "other options", "not asked for"
+GOOD, ABSENT, DAMAGED, OTHER, FOREIGN = (
+    "good",
+    "absent",
+    "damaged",
+    "other options",
+    "not asked for",
+)
 ASIDE = "set-aside"
 
 
@@ -53,7 +59,11 @@ def look(path: Path, cell: Cell | None) -> Finding:
     if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
     if cell is None:
-        return Finding(FOREIGN, f"the record {path} is of a cell that the configuration does not ask for", data=data)
+        return Finding(
+            FOREIGN,
+            f"the record {path} is of a cell that the configuration does not ask for",
+            data=data,
+        )
     # Equal in print, where 1, 1.0 and true differ as in a spec, which takes ten times as long: mostly that is enough.
     if repr(measured.to_json()) != repr(cell.to_json()) and measured.spec() != cell.spec():
         reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
@@ -77,7 +87,9 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
                 f"{file}, the output behind the record {path}, cannot be read: {error.strerror}"
             ) from error
         if hashlib.sha256(content).hexdigest() != digest:
-            raise RecordError(f"{file}, the output behind the record {path}, is not as it was written")
+            raise RecordError(
+                f"{file}, the output behind the record {path}, is not as it was written"
+            )
 
 
 # What a kernel that did not even start left as final before that was a failure.
@@ -94,7 +106,9 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
         raise RecordError(f"the record {path} is that of a failed attempt", records.AGAIN)
     final = data["status"] == "unavailable" and cell["instrument"] in workloads.KERNELS.values()
     if final and re.search(_NOT_STARTED, str(data["reason"])):
-        raise RecordError(f"the record {path} is of a kernel that did not start ({data['reason']})", records.AGAIN)
+        raise RecordError(
+            f"the record {path} is of a kernel that did not start ({data['reason']})", records.AGAIN
+        )
     for measurement in data["measurements"]:
         allowed = workloads.metrics(cell["subsystem"], measurement["workload"])
         if allowed.get(measurement["metric"]) != measurement["unit"]:
@@ -116,7 +130,10 @@ def check_host(path: Path, data: Mapping[str, Any]) -> None:
     if node == "any" or names & {node, node.partition(".")[0]}:
         return
     if any("/" not in name and (path.parent.parent / name).is_dir() for name in names):
-        raise RecordError(f"the record {path} was measured on {host}, another node than its cell names", records.AGAIN)
+        raise RecordError(
+            f"the record {path} was measured on {host}, another node than its cell names",
+            records.AGAIN,
+        )
 
 
 def foreign(directory: Path, cells: Iterable[Cell]) -> list[str]:
@@ -132,10 +149,14 @@ def record_names(directory: Path, folder: str) -> list[str]:
     """
     paths = []
     for place, folders, names in os.walk(directory / folder):
-        folders[:] = (name for name in folders if not name.endswith(".raw") and not name.startswith("."))
+        folders[:] = (
+            name for name in folders if not name.endswith(".raw") and not name.startswith(".")
+        )
         below = Path(place).relative_to(directory).as_posix()
         paths += [
-            f"{below}/{name}" for name in (*folders, *names) if name.endswith(".json") and not name.startswith(".")
+            f"{below}/{name}"
+            for name in (*folders, *names)
+            if name.endswith(".json") and not name.startswith(".")
         ]
     return sorted(paths, key=lambda name: name.split("/"))
 

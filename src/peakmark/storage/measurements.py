@@ -14,7 +14,16 @@ import pandas as pd
 from peakmark import documents, output
 from peakmark.storage.results import Results, StoredRecord
 
-_CELL = ("subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "repetition")
+_CELL = (
+    "subsystem",
+    "instrument",
+    "workload",
+    "variant",
+    "block",
+    "concurrency",
+    "node",
+    "repetition",
+)
 _MEASUREMENT = ("workload", "variant", "block", "concurrency", "metric", "value", "unit")
 _NUMBERS = {"block": "Int64", "concurrency": "Int64", "repetition": "Int64", "value": "Float64"}
 COLUMNS = {
@@ -35,7 +44,11 @@ def build(results: Results) -> pd.DataFrame:
     ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign. A record that does not
     count (damaged, edited, of other options) is left out and named on standard error.
     """
-    lines = [line for record in (*results.records, *results.attempts) for line in _lines(results.name, record)]
+    lines = [
+        line
+        for record in (*results.records, *results.attempts)
+        for line in _lines(results.name, record)
+    ]
     for reason in results.left_out:
         output.tell(f"left out: {reason}")
     frame = pd.DataFrame(lines, columns=list(COLUMNS)).astype(dict(COLUMNS))

@@ -86,7 +86,10 @@ def read(path: Path) -> dict[str, Any]:
     whole: dict[str, Any] = plan
     config = whole.get("config") or {}
     _check(path, config, "config", partial=True)
-    site = {**(config.get("site_facts") or {}), "name": "site"}  # several files have a name of several words
+    site = {
+        **(config.get("site_facts") or {}),
+        "name": "site",
+    }  # several files have a name of several words
     _check(path, site, "site", partial=True)
     return whole
 
@@ -120,7 +123,9 @@ def _part(path: Path, key: str, name: str) -> Part:
     if first < 0 or last < 0:
         raise RecordError(f"{path} is no plan of this peakmark: give results/<campaign>/plan.json")
     try:
-        plan = files.parse_json((data[:first] + b'"adaptive": ' + data[last + len(_LAST) :]).decode())
+        plan = files.parse_json(
+            (data[:first] + b'"adaptive": ' + data[last + len(_LAST) :]).decode()
+        )
         lines = _lines(data, _NAMES.encode({key: name})[1:-1].encode(), first + len(_FIRST), last)
         found = [files.parse_json(line.decode()) for line in lines]
     except ValueError as error:

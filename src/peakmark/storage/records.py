@@ -24,7 +24,9 @@ AGAIN = "the next run sets it aside and measures this cell again"
 def checksum(record: Mapping[str, Any]) -> str:
     """SHA-256 of a record's content, whatever the layout of its text: keys sorted, no spaces, without the checksum."""
     content = {key: value for key, value in record.items() if key != CHECKSUM}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    text = json.dumps(
+        content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
@@ -70,5 +72,7 @@ def read(path: Path) -> dict[str, Any]:
         raise RecordError(f"the record {path} is damaged ({error})", AGAIN) from error
     schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
     if not fits(record.pop(CHECKSUM, None), record):
-        raise RecordError(f"the record {path} is not as it was written (its checksum does not fit)", AGAIN)
+        raise RecordError(
+            f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
+        )
     return record

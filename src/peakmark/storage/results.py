@@ -55,7 +55,9 @@ class Results:
         """The campaign below ``directory``. Errors: RecordError when there is no plan or it is damaged."""
         plan = planfile.read(directory / "plan.json")
         criteria = {row: Criterion(**entry) for row, entry in (plan.get("adaptive") or {}).items()}
-        return cls(directory, plan, planfile.cells_of(directory / "plan.json", plan["cells"]), criteria)
+        return cls(
+            directory, plan, planfile.cells_of(directory / "plan.json", plan["cells"]), criteria
+        )
 
     @property
     def name(self) -> str:
@@ -91,7 +93,9 @@ class Results:
         """Ids of planned cells that are not needed, as their rows are sure enough without them, and have no record."""
         cells = self.planned if self.criteria else ()
         ids = decisions.spared(cells, self.decisions)
-        return frozenset(cell.id for cell in cells if cell.id in ids and not self.record_path(cell).exists())
+        return frozenset(
+            cell.id for cell in cells if cell.id in ids and not self.record_path(cell).exists()
+        )
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -101,7 +105,9 @@ class Results:
     @cached_property
     def jobs(self) -> Mapping[str, str]:
         """Cell id -> the job that measures it together with others; a cell with a job of its own has no entry."""
-        return {cell["id"]: cell["job"] for cell in self.plan["cells"] if "job" in cell and "id" in cell}
+        return {
+            cell["id"]: cell["job"] for cell in self.plan["cells"] if "job" in cell and "id" in cell
+        }
 
     def record_path(self, cell: Cell) -> Path:
         """Where the record of a cell lies, or will."""
@@ -117,11 +123,16 @@ class Results:
         """Path of every record below ``cells/`` -> what is known of it."""
         known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
         names = integrity.record_names(self.directory, "cells")
-        return {name: known.get(name) or integrity.look(self.directory / name, None) for name in names}
+        return {
+            name: known.get(name) or integrity.look(self.directory / name, None) for name in names
+        }
 
     @cached_property
     def _attempts(self) -> dict[str, Finding]:
-        return {name: _attempt(self.directory / name) for name in integrity.record_names(self.directory, "attempts")}
+        return {
+            name: _attempt(self.directory / name)
+            for name in integrity.record_names(self.directory, "attempts")
+        }
 
     @cached_property
     def records(self) -> tuple[StoredRecord, ...]:
@@ -141,13 +152,19 @@ class Results:
     @cached_property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """Node name -> machine facts, from ``machine/<node>.json``, node2 before node10."""
-        whole = {host: known for host, known in self._facts.items() if not isinstance(known, RecordError)}
+        whole = {
+            host: known for host, known in self._facts.items() if not isinstance(known, RecordError)
+        }
         return {host: whole[host] for host in sorted(whole, key=natural)}
 
     @cached_property
     def damaged_facts(self) -> Mapping[str, str]:
         """Node name -> why its facts do not count."""
-        return {host: str(error) for host, error in self._facts.items() if isinstance(error, RecordError)}
+        return {
+            host: str(error)
+            for host, error in self._facts.items()
+            if isinstance(error, RecordError)
+        }
 
     @cached_property
     def _facts(self) -> Mapping[str, dict[str, Any] | RecordError]:
@@ -156,7 +173,9 @@ class Results:
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """A sentence on every record, every node's facts and all decisions that do not count."""
-        damaged = [finding.sentence for finding in (*self._cells.values(), *self._attempts.values())]
+        damaged = [
+            finding.sentence for finding in (*self._cells.values(), *self._attempts.values())
+        ]
         without_facts = [
             f"{reason}: the limits of {host} are not known; the next run collects them again"
             for host, reason in self.damaged_facts.items()

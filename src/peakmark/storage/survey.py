@@ -70,7 +70,10 @@ def _begin() -> None:
 def _read(folder: Path, part: Sequence[Cell]) -> list[Finding]:
     once = _Once()
     findings = (integrity.look(folder / f"{cell.id}.json", cell) for cell in part)
-    return [replace(finding, data=once.of(finding.data)) if finding.data else finding for finding in findings]
+    return [
+        replace(finding, data=once.of(finding.data)) if finding.data else finding
+        for finding in findings
+    ]
 
 
 class _Once:
@@ -86,11 +89,16 @@ class _Once:
             return self.known.setdefault(value, value)
         if kind is not dict and kind is not list:
             return value
-        known, content = self.known, marshal.dumps(value, 2)  # later versions tell apart what equals
+        known, content = (
+            self.known,
+            marshal.dumps(value, 2),
+        )  # later versions tell apart what equals
         if content not in known:
             if kind is dict:
                 known[content] = {
-                    known.setdefault(key, key): member if type(member) in _NUMBERS else self.of(member)
+                    known.setdefault(key, key): member
+                    if type(member) in _NUMBERS
+                    else self.of(member)
                     for key, member in value.items()
                 }
             else:

@@ -47,7 +47,9 @@ def grid(rows: Sequence[Row]) -> PrintedTable:
         return "" if value is None else significant(value * table.factor)
 
     def measured(series: Program) -> Callable[[Row], str]:
-        return of_series(series, lambda it: shown(it.centre), NOT_MEASURED if series is table.own else "")
+        return of_series(
+            series, lambda it: shown(it.centre), NOT_MEASURED if series is table.own else ""
+        )
 
     def share(it: Measured) -> str:
         return "" if it.efficiency is None else percent(it.efficiency)
@@ -62,7 +64,10 @@ def grid(rows: Sequence[Row]) -> PrintedTable:
         (first, lambda row: name(row) + (MARKS[row.level] if row.level else "")),
         *sizes,
         (PrintedColumn("N", kind="number"), lambda row: str(row.key.concurrency or row.key.word)),
-        *((PrintedColumn(series.instrument, kind="number"), measured(series)) for series in (table.own, *beside)),
+        *(
+            (PrintedColumn(series.instrument, kind="number"), measured(series))
+            for series in (table.own, *beside)
+        ),
         *(limit if with_limit else []),
     ]
     counted = [row.own.summary.n for row in rows if row.own]
@@ -83,7 +88,10 @@ def of_nodes(rows: Sequence[Row]) -> PrintedTable:
 
     fields: list[Field] = [
         *through(_keys([group.middle for group in groups]), lambda group: group.middle),
-        (PrintedColumn("N", kind="number"), lambda group: group.middle.key.word or str(group.middle.key.concurrency)),
+        (
+            PrintedColumn("N", kind="number"),
+            lambda group: group.middle.key.word or str(group.middle.key.concurrency),
+        ),
         (PrintedColumn("median", kind="number"), shown(lambda group: group.median)),
         (PrintedColumn("low", kind="number"), shown(lambda group: group.low)),
         (PrintedColumn("high", kind="number"), shown(lambda group: group.high)),
@@ -98,9 +106,15 @@ def _keys(rows: Sequence[Row]) -> list[Field]:
     table, variants = rows[0].table, {row.key.variant for row in rows}
 
     def name(row: Row) -> str:
-        return table.workload_label(row.key.workload) + (f" {row.key.variant}" if len(variants) > 1 else "")
+        return table.workload_label(row.key.workload) + (
+            f" {row.key.variant}" if len(variants) > 1 else ""
+        )
 
-    sizes = [(PrintedColumn("Size"), lambda row: size(row.key.block))] if any(row.key.block for row in rows) else []
+    sizes = (
+        [(PrintedColumn("Size"), lambda row: size(row.key.block))]
+        if any(row.key.block for row in rows)
+        else []
+    )
     return [(PrintedColumn(table.first), name), *sizes]
 
 
@@ -133,11 +147,19 @@ def starred(grid: PrintedTable) -> PrintedTable:
         ),
         notes=(),
         numbered=False,
-        remarks=(*plain.remarks, *(f"{text}." for level, text in LEGEND.items() if str(level) in specific_warnings)),
+        remarks=(
+            *plain.remarks,
+            *(f"{text}." for level, text in LEGEND.items() if str(level) in specific_warnings),
+        ),
     )
 
 
 def _references(rows: Sequence[Row]) -> list[Program]:
     """Those that measured, the one with most rows first."""
-    counted = {series: sum(series.instrument in row.series for row in rows) for series in rows[0].table.references}
-    return sorted((series for series, count in counted.items() if count), key=lambda series: -counted[series])
+    counted = {
+        series: sum(series.instrument in row.series for row in rows)
+        for series in rows[0].table.references
+    }
+    return sorted(
+        (series for series, count in counted.items() if count), key=lambda series: -counted[series]
+    )

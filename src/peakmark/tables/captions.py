@@ -39,9 +39,13 @@ def text(name: str, absent: Collection[str] = ()) -> str:
     """The caption of a figure, on one line, without the sentences about what is ``absent`` from it: its limit, or a program."""
     table = name.rpartition("_")[0]  # of a figure of one workload, such as disk_throughput_RS
     known = next(
-        entry for entry in (name, table if table.endswith("latency") else "", WORKLOAD) if entry in sentences()
+        entry
+        for entry in (name, table if table.endswith("latency") else "", WORKLOAD)
+        if entry in sentences()
     )
-    return " ".join(sentence for about, sentence in sentences()[known].items() if about not in absent)
+    return " ".join(
+        sentence for about, sentence in sentences()[known].items() if about not in absent
+    )
 
 
 def of_drawing(drawing: Drawing, absent: Collection[str]) -> str:
@@ -51,15 +55,28 @@ def of_drawing(drawing: Drawing, absent: Collection[str]) -> str:
 
 def warning_counts(rows: Sequence[Row]) -> str:
     """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure.``"""
-    counts = {level: sum(row.level is level for row in rows) for level in (Severity.WRONG, Severity.UNSURE)}
-    counted = [f"{count} {'is' if count == 1 else 'are'} {level}" for level, count in counts.items() if count]
+    counts = {
+        level: sum(row.level is level for row in rows)
+        for level in (Severity.WRONG, Severity.UNSURE)
+    }
+    counted = [
+        f"{count} {'is' if count == 1 else 'are'} {level}"
+        for level, count in counts.items()
+        if count
+    ]
     return f" Of its {plural(len(rows), 'row')} {listed(counted)}." if counted else ""
 
 
 def texts() -> dict[str, str]:
     """Figure name -> caption, of figures of one workload too."""
-    alone = [f"{table.name}_{name}" for table in TABLES for name in SUBSYSTEMS[table.subsystem].workloads]
-    return {name: text(name) for name in (*FIGURES, *alone) if name in FIGURES or name.rpartition("_")[0] in FIGURES}
+    alone = [
+        f"{table.name}_{name}" for table in TABLES for name in SUBSYSTEMS[table.subsystem].workloads
+    ]
+    return {
+        name: text(name)
+        for name in (*FIGURES, *alone)
+        if name in FIGURES or name.rpartition("_")[0] in FIGURES
+    }
 
 
 def tables() -> dict[str, str]:

@@ -27,7 +27,10 @@ class Footnote(NamedTuple):
     @classmethod
     def of(cls, letter: str, sentence: Sentence, mark: str, more: str = "") -> Footnote:
         """The words as they are printed, with ``more`` behind them."""
-        whole, fact = (typeset(closed(f"{text.rstrip('.')}{more}"), mark) for text in (str(sentence), sentence.fact))
+        whole, fact = (
+            typeset(closed(f"{text.rstrip('.')}{more}"), mark)
+            for text in (str(sentence), sentence.fact)
+        )
         return cls(letter, whole, fact, sentence.remedy)
 
 
@@ -47,9 +50,16 @@ class Notes:
     def of(cls, rows: Sequence[Row]) -> Notes:
         """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
         common = _common(rows)
-        merged = merge(note for row in rows for note in row.remarks if row.said([note])[0] not in common)
-        sentences = {note: rows[0].of_program(note, form.message.sentence) for note, form in merged.items()}
-        letters = {wording: letter(number) for number, wording in enumerate(dict.fromkeys(sentences.values()))}
+        merged = merge(
+            note for row in rows for note in row.remarks if row.said([note])[0] not in common
+        )
+        sentences = {
+            note: rows[0].of_program(note, form.message.sentence) for note, form in merged.items()
+        }
+        letters = {
+            wording: letter(number)
+            for number, wording in enumerate(dict.fromkeys(sentences.values()))
+        }
         return cls(
             letters={note: letters[wording] for note, wording in sentences.items()},
             sentences_by_letter={place: wording for wording, place in letters.items()},
@@ -57,10 +67,13 @@ class Notes:
             merged=merged,
         )
 
-    def footnotes(self, mark: str, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
+    def footnotes(
+        self, mark: str, more: Callable[[str], str] = lambda _: ""
+    ) -> tuple[Footnote, ...]:
         """What the letters stand for, as it is printed; ``more``: what is said behind the words of a letter."""
         return tuple(
-            Footnote.of(place, wording, mark, more(place)) for place, wording in self.sentences_by_letter.items()
+            Footnote.of(place, wording, mark, more(place))
+            for place, wording in self.sentences_by_letter.items()
         )
 
     @property

@@ -9,7 +9,14 @@ WORD = 10  # characters of a heading's line, up to which words stand beside each
 
 _NAMES = "backslash asciicircum asciitilde less greater bar mu times minus"
 _NAMED = dict(zip("\\^~<>|µ×−", _NAMES.split(), strict=True))
-_OTHERS = {"→": r"$\rightarrow$", "“": "``", "”": "''", "–": "--", "⁹": r"\textsuperscript{9}", "\u00a0": "~"}
+_OTHERS = {
+    "→": r"$\rightarrow$",
+    "“": "``",
+    "”": "''",
+    "–": "--",
+    "⁹": r"\textsuperscript{9}",
+    "\u00a0": "~",
+}
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "{}$&#%_"}
     | {character: f"\\text{name}{{}}" for character, name in _NAMED.items()}
@@ -19,7 +26,9 @@ _SPECIAL = str.maketrans(
 
 def escape(text: str) -> str:
     """``text`` so that LaTeX prints it as it is; control characters become spaces."""
-    return "".join(character if character.isprintable() else " " for character in text.translate(_SPECIAL))
+    return "".join(
+        character if character.isprintable() else " " for character in text.translate(_SPECIAL)
+    )
 
 
 def table(grid: PrintedTable, across: bool = False) -> str:
@@ -29,13 +38,18 @@ def table(grid: PrintedTable, across: bool = False) -> str:
     Numbers keep a decimal point whatever the report uses: siunitx's ``output-decimal-marker`` decides in the document.
     """
     long = len(grid.body) > LONG
-    specification = "".join(_specification(grid, number, column) for number, column in enumerate(grid.columns))
+    specification = "".join(
+        _specification(grid, number, column) for number, column in enumerate(grid.columns)
+    )
     body = [
-        " & ".join(_cell(column, text) for column, text in zip(grid.columns, line, strict=True)) for line in grid.body
+        " & ".join(_cell(column, text) for column, text in zip(grid.columns, line, strict=True))
+        for line in grid.body
     ]
     packages = "booktabs,longtable,siunitx" if long else "booktabs,siunitx"
     place = (
-        "a page of one column, outside of any float" if long else ("table*" if across else "table, a column of 8.4 cm")
+        "a page of one column, outside of any float"
+        if long
+        else ("table*" if across else "table, a column of 8.4 cm")
     )
     ended = ["\\endhead", "\\bottomrule", "\\endlastfoot"] if long else []
     kind = "longtable" if long else "tabular"
@@ -52,7 +66,10 @@ def table(grid: PrintedTable, across: bool = False) -> str:
         *([] if long else ["\\bottomrule"]),
         f"\\end{{{kind}}}\\par",
         "\\smallskip\\sloppy\\emergencystretch=3em",
-        *(f"\\noindent\\textsuperscript{{{note.letter}}}\\,{escape(note.text)}\\par" for note in grid.notes),
+        *(
+            f"\\noindent\\textsuperscript{{{note.letter}}}\\,{escape(note.text)}\\par"
+            for note in grid.notes
+        ),
         *(f"\\noindent {escape(remark)}\\par" for remark in (grid.reading, *grid.below) if remark),
         "}",
     ]

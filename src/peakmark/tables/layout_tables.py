@@ -45,12 +45,20 @@ def lines(layout_table: LayoutTable, rows: Sequence[Row]) -> list[Line]:
 
     taken = [row for row in rows if layout_table.takes(row.key.workload, row.key.variant)]
     # A label may split a workload in two, such as RWS and RWR of a latency: then the block decides first.
-    labelled = {row.key: layout_table.names(row.key.workload, row.key.concurrency, row.key.block) for row in taken}
+    labelled = {
+        row.key: layout_table.names(row.key.workload, row.key.concurrency, row.key.block)
+        for row in taken
+    }
     taken.sort(
         key=lambda row: (
             natural(row.key.node),
             [
-                (place(row, key), (row.key.block or 0) if key == "workload" and _renamed(layout_table, row) else 0)
+                (
+                    place(row, key),
+                    (row.key.block or 0)
+                    if key == "workload" and _renamed(layout_table, row)
+                    else 0,
+                )
                 for key in layout_table.order
             ],
         )
@@ -70,11 +78,15 @@ def _renamed(layout_table: LayoutTable, row: Row) -> bool:
 
 def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
     """Rows of the table ``name`` that no sheet of the layout shows."""
-    layout_tables = [layout_table for layout_table in layout.layout_tables if layout_table.table.name == name]
+    layout_tables = [
+        layout_table for layout_table in layout.layout_tables if layout_table.table.name == name
+    ]
     return [
         row
         for row in rows
-        if not any(layout_table.takes(row.key.workload, row.key.variant) for layout_table in layout_tables)
+        if not any(
+            layout_table.takes(row.key.workload, row.key.variant) for layout_table in layout_tables
+        )
     ]
 
 
@@ -93,7 +105,8 @@ def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
         for line in layout_lines
     ]
     return pd.DataFrame(
-        body, columns=[*([where] if where else []), *(column.heading for column in layout_table.columns)]
+        body,
+        columns=[*([where] if where else []), *(column.heading for column in layout_table.columns)],
     )
 
 
@@ -127,12 +140,17 @@ def value(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> float 
 def row_of(column: LayoutColumn, line: Line) -> Row | None:
     """The row of a line that a column speaks of."""
     for row in line.rows:
-        if column.workload in (None, row.key.workload) and column.concurrency in (None, row.key.concurrency):
+        if column.workload in (None, row.key.workload) and column.concurrency in (
+            None,
+            row.key.concurrency,
+        ):
             return row
     return None
 
 
-def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row], mark: str = ".") -> PrintedTable:
+def grid(
+    results: Results, layout_table: LayoutTable, rows: Sequence[Row], mark: str = "."
+) -> PrintedTable:
     """A sheet as text, with the notes of its rows: headings as in the layout, and a column of letters for the notes."""
     layout_lines = lines(layout_table, rows)
     shown = [row for line in layout_lines for row in line.rows]
@@ -146,10 +164,17 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row], mark:
         return lambda line: _text(layout_table, column, line, mark)
 
     fields: list[Field] = [
-        *([(presentation.PrintedColumn(where), lambda line: presentation.where(line.rows))] if where else []),
+        *(
+            [(presentation.PrintedColumn(where), lambda line: presentation.where(line.rows))]
+            if where
+            else []
+        ),
         *((_described(column, layout_lines), text(column)) for column in layout_table.columns),
         *through(
-            (published_field(name, layout_table.table, layout_table.factor, mark) for name in published),
+            (
+                published_field(name, layout_table.table, layout_table.factor, mark)
+                for name in published
+            ),
             lambda line: line.rows[0],
         ),
         (presentation.DOUBT, lambda line: _level(line.rows)),
@@ -157,20 +182,31 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row], mark:
     ]
     remarks = _remarks(results, layout_table, shown)
     return PrintedTable.of(
-        layout_table.name, layout_table.title, fields, layout_lines, notes, remarks, layout_table.remark, mark
+        layout_table.name,
+        layout_table.title,
+        fields,
+        layout_lines,
+        notes,
+        remarks,
+        layout_table.remark,
+        mark,
     )
 
 
 def _level(rows: Sequence[Row]) -> str:
     """The heaviest doubt about the rows of a line."""
-    return str(worst([note for row in rows for note in row.warnings_of(row.table.own.instrument)]) or "")
+    return str(
+        worst([note for row in rows for note in row.warnings_of(row.table.own.instrument)]) or ""
+    )
 
 
 def _described(column: LayoutColumn, layout_lines: Sequence[Line]) -> presentation.PrintedColumn:
     """Texts that are numbers, such as thread counts, stand to the right as numbers do."""
     texts = [line.text(column) for line in layout_lines]
     digits = bool(texts) and all(text[:1].isdigit() and " " not in text for text in texts)
-    return presentation.PrintedColumn(column.heading, kind="number" if digits or column.text is None else "text")
+    return presentation.PrintedColumn(
+        column.heading, kind="number" if digits or column.text is None else "text"
+    )
 
 
 def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line, mark: str) -> str:
@@ -178,7 +214,10 @@ def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line, mark: str
         return line.text(column)
     shown, row = value(layout_table, column, line), row_of(column, line)
     if shown is None:
-        hole = column.value in ("measured", "mean") and column.instrument == layout_table.table.own.instrument
+        hole = (
+            column.value in ("measured", "mean")
+            and column.instrument == layout_table.table.own.instrument
+        )
         return presentation.NOT_MEASURED if hole and (row is None or row.own is None) else ""
     if column.value == "efficiency":
         return percent(shown / 100, mark)
@@ -189,12 +228,22 @@ def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line, mark: str
 
 
 def _remarks(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> list[str]:
-    shown = {column.instrument for column in layout_table.columns if column.value not in (None, "theoretical")}
+    shown = {
+        column.instrument
+        for column in layout_table.columns
+        if column.value not in (None, "theoretical")
+    }
     remarks = []
     if layout_table.sizes == "KB" and any((row.key.block or 0) >= 1024 for row in rows):
         remarks.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")
     for column in layout_table.columns:
         if column.value == "efficiency" and column.formula is not None:
-            remarks.append(f"{column.heading} is {column.formula}, as in the report that this layout follows")
-    with_limit = any(column.value in ("theoretical", "efficiency") for column in layout_table.columns)
-    return remarks + presentation.remarks_on_gaps(results, layout_table.table, rows, shown, with_limit)
+            remarks.append(
+                f"{column.heading} is {column.formula}, as in the report that this layout follows"
+            )
+    with_limit = any(
+        column.value in ("theoretical", "efficiency") for column in layout_table.columns
+    )
+    return remarks + presentation.remarks_on_gaps(
+        results, layout_table.table, rows, shown, with_limit
+    )

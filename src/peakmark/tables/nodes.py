@@ -24,7 +24,9 @@ from peakmark.tables.presentation import Field, PrintedColumn, PrintedTable
 NAMED = 3
 
 
-def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> tuple[PrintedTable, list[Row]]:
+def grid(
+    results: Results, table: Table, rows: Sequence[Row], mark: str = "."
+) -> tuple[PrintedTable, list[Row]]:
     """The points of one table as text, and for each the row of the node that is nearest to the median."""
     groups = fleet.groups(rows)
     every = len({row.key.node for row in rows})
@@ -38,7 +40,9 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         return text
 
     def share(group: NodeGroup) -> str:
-        shares = [row.measured.efficiency for row in group.rows if row.measured.efficiency is not None]
+        shares = [
+            row.measured.efficiency for row in group.rows if row.measured.efficiency is not None
+        ]
         return percent(statistics.median(shares), mark) if shares else ""
 
     def limit(group: NodeGroup) -> float | None:
@@ -57,7 +61,10 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         (PrintedColumn("Spread (%)", kind="number"), lambda group: percent(group.range, mark)),
         (PrintedColumn("Slowest node"), lambda group: group.worst.key.node),
         *(
-            (PrintedColumn(series.heading, "Medians of references", "number"), shown(of(series.instrument)))
+            (
+                PrintedColumn(series.heading, "Medians of references", "number"),
+                shown(of(series.instrument)),
+            )
             for series in table.references
         ),
         (PrintedColumn(table.theoretical_heading, kind="number"), shown(limit)),
@@ -66,12 +73,18 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         (PrintedColumn("Apart"), _apart),
         (presentation.NOTES, lambda group: notes.warnings(group.every, mark)),
     ]
-    remarks = presentation.remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
+    remarks = presentation.remarks_on_gaps(
+        results, table, rows, {series.instrument for series in table.series}
+    )
     points = len({fleet.place(row) for row in rows})
     if points > len(groups):
-        remarks.append(f"{points - len(groups)} of {points} points were measured on no node, or are wrong on all")
+        remarks.append(
+            f"{points - len(groups)} of {points} points were measured on no node, or are wrong on all"
+        )
     reading = f"A line for each point: {every} nodes. {table.remark}"
-    whole = PrintedTable.of(f"{table.name}_nodes", table.title, fields, groups, notes, remarks, reading, mark)
+    whole = PrintedTable.of(
+        f"{table.name}_nodes", table.title, fields, groups, notes, remarks, reading, mark
+    )
     placed = notes.footnotes(mark, lambda letter: _where(letter, notes, rows, every))
     return replace(whole, notes=placed), [group.middle for group in groups]
 
@@ -89,7 +102,11 @@ def _apart(group: NodeGroup) -> str:
 
 def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
     """The nodes that a note is about, in brackets; nothing where it is about all."""
-    nodes = {row.key.node: None for row in rows if any(notes.letters.get(note) == at for note in row.remarks)}
+    nodes = {
+        row.key.node: None
+        for row in rows
+        if any(notes.letters.get(note) == at for note in row.remarks)
+    }
     if len(nodes) in (0, every):
         return ""
     which = listed([*nodes]) if len(nodes) <= NAMED else f"{len(nodes)} of {every} nodes"
@@ -119,4 +136,6 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
         for group in fleet.groups(table)
         for row in group.rows
     ]
-    return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+    return (
+        pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+    )

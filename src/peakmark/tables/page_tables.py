@@ -11,14 +11,20 @@ from peakmark.judging.row import Row
 from peakmark.tables import captions
 from peakmark.tables.presentation import NOT_MEASURED, PrintedTable
 
-_BREAK = re.compile(r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)")
+_BREAK = re.compile(
+    r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)"
+)
 LONG = 8  # rows from which on the eye needs rules between them
 
 
 def table(grid: PrintedTable, rows: Sequence[Row], mark: str) -> dict[str, Any]:
     """A grid with what only the page needs: headings over several columns, thin rules, numbers padded to their decimal mark."""
-    measured = [[text for text in texts if text != NOT_MEASURED] for texts in zip(*grid.body, strict=True)]
-    decimals = [max((len(text.partition(mark)[2]) for text in texts), default=0) for texts in measured]
+    measured = [
+        [text for text in texts if text != NOT_MEASURED] for texts in zip(*grid.body, strict=True)
+    ]
+    decimals = [
+        max((len(text.partition(mark)[2]) for text in texts), default=0) for texts in measured
+    ]
 
     def cell(place: int, text: str) -> str | dict[str, str]:
         if grid.columns[place].kind != "number" or text == NOT_MEASURED:
@@ -55,7 +61,8 @@ def _headings(grid: PrintedTable) -> tuple[list[dict[str, Any]], list[str]]:
             subhead += [column.label for column in columns]
         else:
             head += [
-                {"title": _wrapped(column.label), "span": 1, "rows": lines, "kind": column.kind} for column in columns
+                {"title": _wrapped(column.label), "span": 1, "rows": lines, "kind": column.kind}
+                for column in columns
             ]
     return head, subhead
 
@@ -69,7 +76,9 @@ def _breaks(rows: Sequence[Row]) -> list[int]:
     """Rows above which a thin rule stands: where the workload changes; in a long table of one, where the concurrency does."""
 
     def changes(of: Callable[[Row], object]) -> list[int]:
-        return [number for number in range(1, len(rows)) if of(rows[number]) != of(rows[number - 1])]
+        return [
+            number for number in range(1, len(rows)) if of(rows[number]) != of(rows[number - 1])
+        ]
 
     starts = changes(lambda row: (row.key.node, row.key.workload, row.key.variant))
     steps = changes(lambda row: row.key.concurrency)

@@ -77,7 +77,9 @@ class PrintedTable:
         kept, once = [], []
         for place, (column, _) in enumerate(fields):
             if column.once and len(lines) > 1 and len(set(texts[place])) == 1:
-                once += [column.once.format(texts[place][0])] if texts[place][0] not in USUAL else []
+                once += (
+                    [column.once.format(texts[place][0])] if texts[place][0] not in USUAL else []
+                )
             elif not lines or any(texts[place]):
                 kept.append(place)
         return cls(
@@ -94,7 +96,12 @@ class PrintedTable:
 
     def texts(self, kind: str) -> list[str]:
         """What stands in the column of a kind that there is at most once; nothing without it."""
-        return [line[place] for place, column in enumerate(self.columns) if column.kind == kind for line in self.body]
+        return [
+            line[place]
+            for place, column in enumerate(self.columns)
+            if column.kind == kind
+            for line in self.body
+        ]
 
     @property
     def below(self) -> tuple[str, ...]:
@@ -127,9 +134,13 @@ NOTES = PrintedColumn("Notes", kind="notes")
 
 def interval_heading(rows: Sequence[Row]) -> str:
     """``95 % interval``, or what the number of repetitions allows: ``75 % interval``, ``75 to 95 % interval``."""
-    levels = sorted({int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1})
+    levels = sorted(
+        {int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1}
+    )
     capped = list(dict.fromkeys(min(level, 95) for level in levels)) or [95]
-    return f"{capped[0]} % interval" if len(capped) == 1 else f"{capped[0]} to {capped[-1]} % interval"
+    return (
+        f"{capped[0]} % interval" if len(capped) == 1 else f"{capped[0]} to {capped[-1]} % interval"
+    )
 
 
 def where_heading(rows: Sequence[Row]) -> str:
@@ -188,10 +199,18 @@ def key_fields(table: Table) -> list[Field]:
     """The columns that say which row it is."""
     fields: list[Field] = [
         (PrintedColumn(table.first), lambda row: table.workload_label(row.key.workload)),
-        (PrintedColumn("Concurrency", kind="number"), lambda row: str(count(row.key.concurrency, row.key.word))),
+        (
+            PrintedColumn("Concurrency", kind="number"),
+            lambda row: str(count(row.key.concurrency, row.key.word)),
+        ),
     ]
     if table.block:
-        fields.append((PrintedColumn(table.block, kind="number"), lambda row: size(row.key.block) or table.unsized))
+        fields.append(
+            (
+                PrintedColumn(table.block, kind="number"),
+                lambda row: size(row.key.block) or table.unsized,
+            )
+        )
     if table.variant:
         column = PrintedColumn(table.variant, once=f"{table.variant.capitalize()}: {{}}.")
         fields.append((column, lambda row: table.variant_label(row.key.variant)))
@@ -206,7 +225,11 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     interval = interval_heading(rows)
 
     def shown(value: float | None, step: float = 0.0) -> str:
-        return "" if value is None else significant(value * table.factor, mark=mark, step=step * table.factor)
+        return (
+            ""
+            if value is None
+            else significant(value * table.factor, mark=mark, step=step * table.factor)
+        )
 
     def measured(series: Program) -> Callable[[Row], str]:
         hole = NOT_MEASURED if series is table.own else ""
@@ -224,14 +247,26 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
     fields: list[Field] = [
         *where_fields(rows),
         *key_fields(table),
-        *((PrintedColumn(series.heading, table.measured_group, "number"), measured(series)) for series in table.series),
-        (PrintedColumn(table.theoretical_heading, kind="number"), lambda row: shown(row.limit.value)),
         *(
-            (PrintedColumn(series.heading, "Efficiency (%)", "number"), of_series(series, share, ""))
+            (PrintedColumn(series.heading, table.measured_group, "number"), measured(series))
+            for series in table.series
+        ),
+        (
+            PrintedColumn(table.theoretical_heading, kind="number"),
+            lambda row: shown(row.limit.value),
+        ),
+        *(
+            (
+                PrintedColumn(series.heading, "Efficiency (%)", "number"),
+                of_series(series, share, ""),
+            )
             for series in table.series
         ),
         (PrintedColumn("Standard Deviation", kind="number"), own(deviation)),
-        (PrintedColumn("n", kind="number", once="n = {} in all rows."), own(lambda summary: str(summary.n))),
+        (
+            PrintedColumn("n", kind="number", once="n = {} in all rows."),
+            own(lambda summary: str(summary.n)),
+        ),
         (PrintedColumn("low", interval, "number"), own(lambda summary: shown(summary.low))),
         (PrintedColumn("high", interval, "number"), own(lambda summary: shown(summary.high))),
         *(published_field(name, table, table.factor, mark) for name in published_names(rows)),
@@ -239,23 +274,39 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         (NOTES, lambda row: notes.warnings([row], mark)),
     ]
     remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
-    return PrintedTable.of(table.name, table.title, fields, rows, notes, remarks, table.remark, mark)
+    return PrintedTable.of(
+        table.name, table.title, fields, rows, notes, remarks, table.remark, mark
+    )
 
 
 def remarks_on_gaps(
-    results: Results, table: Table, rows: Sequence[Row], instruments: Collection[str], with_limit: bool = True
+    results: Results,
+    table: Table,
+    rows: Sequence[Row],
+    instruments: Collection[str],
+    with_limit: bool = True,
 ) -> list[str]:
     """Why the columns of ``instruments`` are empty and why a theoretical value is missing, as far as they are."""
     remarks = []
     for series in table.series:
-        if rows and series.instrument in instruments and not any(series.instrument in row.series for row in rows):
-            remarks.append(f"No columns of {series.heading}: {empty_reason(results, series.instrument)}")
+        if (
+            rows
+            and series.instrument in instruments
+            and not any(series.instrument in row.series for row in rows)
+        ):
+            remarks.append(
+                f"No columns of {series.heading}: {empty_reason(results, series.instrument)}"
+            )
     reasons = unknown_reasons(rows) if with_limit else []
-    where = "where it is empty" if any(row.limit.value is not None for row in rows) else "throughout"
+    where = (
+        "where it is empty" if any(row.limit.value is not None for row in rows) else "throughout"
+    )
     if len(reasons) == 1:
         remarks.append(f"Theoretical {table.quantity} unknown {where}: {reasons[0]}")
     elif reasons:
-        remarks.append(f"Theoretical {table.quantity} unknown {where}; the list of formulas says why")
+        remarks.append(
+            f"Theoretical {table.quantity} unknown {where}; the list of formulas says why"
+        )
     return remarks
 
 
@@ -263,13 +314,19 @@ def unknown_reasons(rows: Sequence[Row]) -> list[str]:
     """Why rows have no theoretical value, each reason once; those that differ in the key of the site file alone are one:
     ``write disk.throughput.RS, .RR and .WS in the site file``.
     """
-    unknown = {row.limit.reason: row.limit.missing for row in rows if row.limit.value is None and row.limit.reason}
+    unknown = {
+        row.limit.reason: row.limit.missing
+        for row in rows
+        if row.limit.value is None and row.limit.reason
+    }
     families: dict[Missing | str, list[str]] = {}
     for reason, missing in unknown.items():
         stem, _, name = missing.key.rpartition(".") if missing else ("", "", "")
         families.setdefault(missing._replace(key=stem) if missing else reason, []).append(name)
     return [
-        family if isinstance(family, str) else str(family._replace(key=f"{family.key}{_listed(names)}"))
+        family
+        if isinstance(family, str)
+        else str(family._replace(key=f"{family.key}{_listed(names)}"))
         for family, names in families.items()
     ]
 
@@ -288,7 +345,9 @@ def empty_reason(results: Results, instrument: str) -> str:
             hint = f"; `apt install {package}` fills them" if package else ""
             return f"{reference['reason'] or 'the program is not on this machine'}{hint}"
     stored = [record.data for record in (*results.records, *results.attempts) if not record.ok]
-    refused = dict.fromkeys(str(data["reason"]) for data in stored if data["cell"]["instrument"] == instrument)
+    refused = dict.fromkeys(
+        str(data["reason"]) for data in stored if data["cell"]["instrument"] == instrument
+    )
     if refused:
         return "; ".join(refused)
     if any(cell.instrument == instrument for cell in results.cells):

@@ -47,11 +47,19 @@ def build(campaign: Path | Analysis) -> None:
     in_brief = brief.of_nodes if fleet.is_many(rows) else brief.grid
     several = len(fleet.nodes(rows)) > 1
     frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
-    texts = {table.name: latex.table(in_brief(rows[table.name])) for table in TABLES if rows[table.name]}
+    texts = {
+        table.name: latex.table(in_brief(rows[table.name])) for table in TABLES if rows[table.name]
+    }
     # Of rows that are gone, or of an earlier choice of nodes.
-    for stale in (*(f"{name}.tex" for name in frames.keys() - texts.keys()), *(() if several else ("nodes.csv",))):
+    for stale in (
+        *(f"{name}.tex" for name in frames.keys() - texts.keys()),
+        *(() if several else ("nodes.csv",)),
+    ):
         (folder / stale).unlink(missing_ok=True)
-    frames |= {"summary": summary([row for table in TABLES for row in rows[table.name]]), "findings": sentences(rows)}
+    frames |= {
+        "summary": summary([row for table in TABLES for row in rows[table.name]]),
+        "findings": sentences(rows),
+    }
     frames |= {"nodes": nodes.frame(rows)} if several else {}
     frames["runs"] = runs(measurements.build(results))
     layout = layout_of(results)
@@ -64,7 +72,9 @@ def build(campaign: Path | Analysis) -> None:
             grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
             # A page of a paper has no room for a word of doubt in each row: its notes say it, in a column stars.
             printed = brief.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
-            texts[f"{layout.name}/{layout_table.name}"] = latex.table(printed, across=not layout.narrow)
+            texts[f"{layout.name}/{layout_table.name}"] = latex.table(
+                printed, across=not layout.narrow
+            )
     for name, content in frames.items():
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
@@ -78,10 +88,14 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by "; ".
     """
     chosen = columns(table, len({row.key.node for row in rows}) > 1, published_names(rows))
-    return pd.DataFrame([[of(row) for _, of in chosen] for row in rows], columns=[heading for heading, _ in chosen])
+    return pd.DataFrame(
+        [[of(row) for _, of in chosen] for row in rows], columns=[heading for heading, _ in chosen]
+    )
 
 
-def columns(table: Table, with_node: bool = False, published: Sequence[str] = ()) -> list[tuple[str, Of]]:
+def columns(
+    table: Table, with_node: bool = False, published: Sequence[str] = ()
+) -> list[tuple[str, Of]]:
     """Each column of a table's CSV: its heading, and what it has of a row; ``published`` sets stand beside it."""
 
     def shown(value: float | None) -> float | None:
@@ -107,11 +121,20 @@ def columns(table: Table, with_node: bool = False, published: Sequence[str] = ()
         *if_named("Node" if with_node else None, lambda row: row.key.node),
         (table.first, lambda row: table.workload_label(row.key.workload)),
         ("Concurrency", lambda row: count(row.key.concurrency, row.key.word)),
-        *if_named(table.block, lambda row: table.unsized if row.key.block is None else format_size(row.key.block)),
+        *if_named(
+            table.block,
+            lambda row: table.unsized if row.key.block is None else format_size(row.key.block),
+        ),
         *if_named(table.variant, lambda row: table.variant_label(row.key.variant)),
-        *((table.measured_heading(it), of_series(it, lambda m: shown(m.centre), None)) for it in series),
+        *(
+            (table.measured_heading(it), of_series(it, lambda m: shown(m.centre), None))
+            for it in series
+        ),
         (table.theoretical_heading, lambda row: shown(row.limit.value)),
-        *((table.efficiency_heading(it), of_series(it, lambda m: in_percent(m.efficiency), None)) for it in series),
+        *(
+            (table.efficiency_heading(it), of_series(it, lambda m: in_percent(m.efficiency), None))
+            for it in series
+        ),
         ("Standard Deviation", own(lambda summary: shown(summary.stdev))),
         ("n", lambda row: row.own.summary.n if row.own else 0),
         ("Interval of the median, low", own(lambda summary: shown(summary.low))),
@@ -119,7 +142,11 @@ def columns(table: Table, with_node: bool = False, published: Sequence[str] = ()
         ("Level of the interval (%)", own(lambda summary: 100 * summary.level)),
         ("Doubt", lambda row: str(row.level or "")),
         *((f"{name}: {table.published_group}", beside(name)) for name in published),
-        *((f"Efficiency at {name} clock (%)", at_clock(name)) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
+        *(
+            (f"Efficiency at {name} clock (%)", at_clock(name))
+            for name in CLOCKS
+            if SUBSYSTEMS[table.subsystem].pinned
+        ),
         *((name, _ends(place)) for place, name in enumerate(ENDS) if table.subsystem == "network"),
         ("Notes", lambda row: "; ".join(row.said(row.warnings))),
     ]
@@ -167,13 +194,19 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
         for row in rows
         for instrument, series in row.series.items()
     ]
-    return pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+    return (
+        pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+    )
 
 
 def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """What the rows of each table say: table, topic, sentence."""
     find = fleet_text.of if fleet.is_many(rows) else findings.of
-    lines = [(name, finding.heading, finding.text) for name, table_rows in rows.items() for finding in find(table_rows)]
+    lines = [
+        (name, finding.heading, finding.text)
+        for name, table_rows in rows.items()
+        for finding in find(table_rows)
+    ]
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 

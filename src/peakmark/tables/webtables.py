@@ -12,7 +12,16 @@ from typing import Any
 from peakmark.tables.footnotes import BETWEEN, BOUND
 from peakmark.tables.presentation import NOT_MEASURED
 
-_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_SIZES = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+}
 
 Data = Mapping[str, Any]
 
@@ -22,7 +31,10 @@ def rich(text: str) -> str:
     parts = text.split("`")
     if len(parts) % 2 == 0:  # one backtick is no code
         return escape(text)
-    return "".join(f"<code>{escape(part)}</code>" if odd % 2 else escape(part) for odd, part in enumerate(parts))
+    return "".join(
+        f"<code>{escape(part)}</code>" if odd % 2 else escape(part)
+        for odd, part in enumerate(parts)
+    )
 
 
 def grid(table: Data, mark: str) -> str:
@@ -36,7 +48,9 @@ def grid(table: Data, mark: str) -> str:
         if entry["rows"] == 1 and table["subhead"]:
             head += f'<th class="group" scope="colgroup" colspan="{entry["span"]}">{heading}</th>'
             for _ in range(entry["span"]):
-                sub.append(f'<th class="number" scope="col" data-column="{place}">{escape(next(leaves))}</th>')
+                sub.append(
+                    f'<th class="number" scope="col" data-column="{place}">{escape(next(leaves))}</th>'
+                )
                 place += 1
         else:
             kind = ' class="number"' if entry["kind"] == "number" else ""
@@ -44,7 +58,9 @@ def grid(table: Data, mark: str) -> str:
             place += 1
     rows = ""
     for number, line in enumerate(table["body"]):
-        cells = "".join(_cell(x, cell, columns[x]["kind"], table["name"], mark) for x, cell in enumerate(line))
+        cells = "".join(
+            _cell(x, cell, columns[x]["kind"], table["name"], mark) for x, cell in enumerate(line)
+        )
         rows += ('<tr class="rule">' if number in table["breaks"] else "<tr>") + f"{cells}</tr>"
     second = f"<tr>{''.join(sub)}</tr>" if sub else ""
     caption = escape(table["title"])
@@ -59,11 +75,18 @@ def _cell(place: int, cell: str | Mapping[str, str], kind: str, table: str, mark
     text, pad = (cell, "") if isinstance(cell, str) else (cell["text"], cell["pad"])
     if kind == "notes":
         marks = (mark.partition(BOUND) for mark in text.split(BETWEEN) if mark)
-        links = (f'<a href="#{table}-{letter}">{escape(letter)}</a>{escape(gap + own)}' for letter, gap, own in marks)
+        links = (
+            f'<a href="#{table}-{letter}">{escape(letter)}</a>{escape(gap + own)}'
+            for letter, gap, own in marks
+        )
         return f"<td>{BETWEEN.join(links)}</td>"
     value = sort_value(text, mark)
     attributes = f' data-v="{value!r}"' if value is not None else ""
-    names = [name for name, wanted in (("number", kind == "number"), ("hole", text == NOT_MEASURED)) if wanted]
+    names = [
+        name
+        for name, wanted in (("number", kind == "number"), ("hole", text == NOT_MEASURED))
+        if wanted
+    ]
     attributes += f' class="{" ".join(names)}"' if names else ""
     hidden = f'<span class="pad" aria-hidden="true">{escape(pad)}</span>' if pad else ""
     if place == 0:
@@ -100,7 +123,9 @@ def plain(headings: Sequence[str], lines: Iterable[Sequence[str]], caption: str 
     rows = "".join(
         "<tr>"
         + "".join(
-            f'<th scope="row">{escape(cell)}</th>' if place == 0 else f'<td class="break">{escape(cell)}</td>'
+            f'<th scope="row">{escape(cell)}</th>'
+            if place == 0
+            else f'<td class="break">{escape(cell)}</td>'
             for place, cell in enumerate(line)
         )
         + "</tr>"
@@ -113,5 +138,8 @@ def plain(headings: Sequence[str], lines: Iterable[Sequence[str]], caption: str 
 
 def facts(items: Iterable[Sequence[str]]) -> str:
     """Lines of what and value."""
-    lines = "".join(f'<tr><th scope="row">{escape(a)}</th><td class="break">{rich(b)}</td></tr>' for a, b in items)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(a)}</th><td class="break">{rich(b)}</td></tr>'
+        for a, b in items
+    )
     return f'<table class="plain facts wide"><tbody>{lines}</tbody></table>'

@@ -23,18 +23,24 @@ PROG = f"{PYTHON.relative_to(CHECKOUT) if PYTHON.is_relative_to(CHECKOUT) else '
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=PROG, description="A real Slurm cluster on this machine, in namespaces of its own (root only)."
+        prog=PROG,
+        description="A real Slurm cluster on this machine, in namespaces of its own (root only).",
     )
     parser.set_defaults(directory=None)
     commands = parser.add_subparsers(dest="action", required=True)
     where = argparse.ArgumentParser(add_help=False)
     where.add_argument(
-        "--directory", type=Path, metavar="D", help="state directory; default: the cluster of this checkout"
+        "--directory",
+        type=Path,
+        metavar="D",
+        help="state directory; default: the cluster of this checkout",
     )
 
     up = commands.add_parser("up", parents=[where], help="start a cluster; it stays until `down`")
     up.add_argument("--nodes", type=int, default=2, metavar="N", help="number of nodes (default 2)")
-    up.add_argument("--cpus", type=int, default=2, metavar="N", help="CPUs each node claims to have (default 2)")
+    up.add_argument(
+        "--cpus", type=int, default=2, metavar="N", help="CPUs each node claims to have (default 2)"
+    )
     up.add_argument(
         "--memory",
         type=int,
@@ -42,12 +48,21 @@ def arguments() -> argparse.ArgumentParser:
         metavar="MIB",
         help="memory each node claims to have (default: this machine's)",
     )
-    up.add_argument("--accounting", action="store_true", help="with slurmdbd and a database, so that sacct works")
+    up.add_argument(
+        "--accounting",
+        action="store_true",
+        help="with slurmdbd and a database, so that sacct works",
+    )
     commands.add_parser("down", parents=[where], help="end the cluster and remove its files")
     commands.add_parser("status", parents=[where], help="nodes, queue and logs")
-    execute = commands.add_parser("exec", parents=[where], help="run a command on the cluster's login side")
+    execute = commands.add_parser(
+        "exec", parents=[where], help="run a command on the cluster's login side"
+    )
     execute.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command and its arguments"
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND",
+        help="the command and its arguments",
     )
     return parser
 
@@ -63,7 +78,9 @@ def find(directory: Path | None) -> Cluster:
 def up(options: argparse.Namespace) -> int:
     if options.directory is None and POINTER.is_symlink():
         if (Path(os.readlink(POINTER)) / "cluster.json").exists() and find(None).alive():
-            raise ClusterError(f"a test cluster of this checkout runs already; end it with `{PROG} down`")
+            raise ClusterError(
+                f"a test cluster of this checkout runs already; end it with `{PROG} down`"
+            )
         POINTER.unlink()
     began = time.monotonic()
     cluster = Cluster.start(

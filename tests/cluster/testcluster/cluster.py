@@ -26,7 +26,9 @@ STATE = "cluster.json"
 class Cluster(Login):
     """One running cluster. Made by `start`, `running` or `attach`; all methods raise ClusterError."""
 
-    def __init__(self, layout: Layout, hosts: Hosts, login_mounts: int, owner: "subprocess.Popen[str] | None") -> None:
+    def __init__(
+        self, layout: Layout, hosts: Hosts, login_mounts: int, owner: "subprocess.Popen[str] | None"
+    ) -> None:
         super().__init__(layout, hosts)
         self._login_mounts = login_mounts
         self._owner = owner
@@ -80,9 +82,12 @@ class Cluster(Login):
         try:
             state = json.loads((directory / STATE).read_text())
         except FileNotFoundError:
-            raise ClusterError(f"no test cluster runs in {directory}; start one with `up`") from None
+            raise ClusterError(
+                f"no test cluster runs in {directory}; start one with `up`"
+            ) from None
         given: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in state["layout"].items()
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in state["layout"].items()
         }
         layout = Layout(**{**given, "directory": Path(given["directory"])})
         nodes = {name: Process(*process) for name, process in state["nodes"].items()}
@@ -105,7 +110,9 @@ class Cluster(Login):
             "layout": {**dataclasses.asdict(self.layout), "directory": str(self.layout.directory)},
             "keeper": dataclasses.astuple(self.hosts.keeper),
             "controller": dataclasses.astuple(self.hosts.controller),
-            "nodes": {name: dataclasses.astuple(process) for name, process in self.hosts.nodes.items()},
+            "nodes": {
+                name: dataclasses.astuple(process) for name, process in self.hosts.nodes.items()
+            },
             "login_mounts": self._login_mounts,
         }
         temporary = self.layout.path(STATE + ".new")
@@ -190,14 +197,21 @@ class Cluster(Login):
             if not {"DRAIN", "DOWN"}.isdisjoint(self.node_states(name)):
                 self.resume(name)
             self.wait_for_node(name, "IDLE", seconds=seconds)
-        wait_until(lambda: not self.run(["squeue", "--noheader"]).stdout, seconds, "no job is left in the queue", 0.1)
+        wait_until(
+            lambda: not self.run(["squeue", "--noheader"]).stdout,
+            seconds,
+            "no job is left in the queue",
+            0.1,
+        )
 
 
 def _state_directory(directory: Path | None) -> Path:
     if directory is None:
         # The sockets of a cluster do not fit below some of the long temporary directories that CI systems give.
         base = tempfile.gettempdir()
-        return Path(tempfile.mkdtemp(prefix="testcluster-", dir=base if len(base) <= 25 else "/tmp")).resolve()
+        return Path(
+            tempfile.mkdtemp(prefix="testcluster-", dir=base if len(base) <= 25 else "/tmp")
+        ).resolve()
     where = directory.resolve()
     if where.exists() and (not where.is_dir() or any(where.iterdir())):
         raise ClusterError(

@@ -77,7 +77,9 @@ class Layout:
             if isinstance(given, tuple) and len(given) != self.nodes:
                 raise ClusterError(f"{what} gives {len(given)} numbers for {self.nodes} nodes")
             if min(self.each(given)) < 1:
-                raise ClusterError(f"a node of a test cluster has 1 or more {unit}, not {min(self.each(given))}")
+                raise ClusterError(
+                    f"a node of a test cluster has 1 or more {unit}, not {min(self.each(given))}"
+                )
         if (self.account or self.max_submit) and not self.accounting:
             raise ClusterError(
                 "Slurm keeps accounts and their limits in its database: account and max_submit want accounting"
@@ -87,7 +89,9 @@ class Layout:
                 f"the state directory {self.directory} has too long a name for the sockets in it; "
                 f"choose one of at most {LONGEST_DIRECTORY} characters"
             )
-        if not str(self.directory).isascii() or any(letter in str(self.directory) for letter in " \t#,'\"\\=%"):
+        if not str(self.directory).isascii() or any(
+            letter in str(self.directory) for letter in " \t#,'\"\\=%"
+        ):
             raise ClusterError(
                 f"slurm.conf cannot hold the name {self.directory}; choose a plain one, such as /tmp/mycluster"
             )
@@ -203,7 +207,11 @@ JobAcctGatherParams=OverMemoryKill
 def _accounting(layout: Layout) -> str:
     if not layout.accounting:
         return "AccountingStorageType=accounting_storage/none\n"
-    enforced = "AccountingStorageEnforce=associations,limits,qos\n" if layout.account or layout.max_submit else ""
+    enforced = (
+        "AccountingStorageEnforce=associations,limits,qos\n"
+        if layout.account or layout.max_submit
+        else ""
+    )
     return f"""AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost={LOGIN}
 AccountingStoragePass=socket={layout.path("run/munge.socket")}

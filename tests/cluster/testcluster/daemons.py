@@ -64,7 +64,11 @@ def start_munge(hosts: Hosts, layout: Layout) -> None:
 
 def start_database(hosts: Hosts, layout: Layout) -> None:
     """MariaDB with its own data, reached by a socket only."""
-    data, end, log = layout.path("database"), layout.path("run/mariadb.socket"), layout.path("log/mariadb.log")
+    data, end, log = (
+        layout.path("database"),
+        layout.path("run/mariadb.socket"),
+        layout.path("log/mariadb.log"),
+    )
     checked(
         [*hosts.enter(LOGIN), "mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root", "--skip-test-db",
          "--auth-root-authentication-method=socket"],
@@ -82,14 +86,25 @@ def start_database(hosts: Hosts, layout: Layout) -> None:
 def start_slurmdbd(hosts: Hosts, layout: Layout) -> None:
     log = layout.path("log/slurmdbd.out")
     # slurmdbd has no setting for the socket of its database, but the client library in it reads this variable.
-    hosts.daemon(LOGIN, ["slurmdbd", "-D"], log, {"MYSQL_UNIX_PORT": str(layout.path("run/mariadb.socket"))})
-    ready(lambda: fails(hosts, "sacctmgr", "--noheader", "list", "cluster"), "slurmdbd answers", log)
+    hosts.daemon(
+        LOGIN, ["slurmdbd", "-D"], log, {"MYSQL_UNIX_PORT": str(layout.path("run/mariadb.socket"))}
+    )
+    ready(
+        lambda: fails(hosts, "sacctmgr", "--noheader", "list", "cluster"), "slurmdbd answers", log
+    )
     # The account that is used is not the user's default one, where jobs are to say it.
     first = "other" if layout.account else config.ACCOUNT
     for words in (
         ["add", "cluster", layout.name],
         *(
-            ["add", "account", name, f"cluster={layout.name}", f"description={name}", "organization=tests"]
+            [
+                "add",
+                "account",
+                name,
+                f"cluster={layout.name}",
+                f"description={name}",
+                "organization=tests",
+            ]
             for name in dict.fromkeys((first, config.ACCOUNT))
         ),
         ["add", "user", "root", f"account={first}", f"defaultaccount={first}"],
@@ -100,7 +115,10 @@ def start_slurmdbd(hosts: Hosts, layout: Layout) -> None:
             else []
         ),
     ):
-        checked([*hosts.enter(LOGIN), "sacctmgr", "--immediate", "--quiet", *words], "the accounts of the cluster")
+        checked(
+            [*hosts.enter(LOGIN), "sacctmgr", "--immediate", "--quiet", *words],
+            "the accounts of the cluster",
+        )
 
 
 def start_slurmctld(hosts: Hosts, layout: Layout) -> None:

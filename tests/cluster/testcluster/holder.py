@@ -18,7 +18,9 @@ if __name__ == "__main__":
     from mounts import fresh_sys, mount  # type: ignore[import-not-found]
 
     name, *options = sys.argv[1:]
-    machine_pid = os.readlink("/proc/self")  # /proc still is the machine's here, so this is the id seen from outside
+    machine_pid = os.readlink(
+        "/proc/self"
+    )  # /proc still is the machine's here, so this is the id seen from outside
     try:
         socket.sethostname(name)
         if "--sys" in options:

@@ -67,7 +67,10 @@ class Hosts:
             f"the namespaces of {name}",
         )  # fmt: skip
         self.nodes[name] = alive(pid, f"the first process of {name}")
-        for target, commands in ((keeper, config.cable_commands(name, pid)), (pid, config.interface_commands(name))):
+        for target, commands in (
+            (keeper, config.cable_commands(name, pid)),
+            (pid, config.interface_commands(name)),
+        ):
             checked(
                 ["nsenter", f"--target={target}", "--net", "--", "ip", "-batch", "-"],
                 f"the network of {name}",
@@ -78,9 +81,13 @@ class Hosts:
         """Make programs of this machine look as if the node had none of them: a device lies over each, which nobody can execute."""
         for program in programs:
             while found := checked(
-                [*self.enter(name), "sh", "-c", 'command -v "$1" || true', "sh", program], f"{program} on {name}"
+                [*self.enter(name), "sh", "-c", 'command -v "$1" || true', "sh", program],
+                f"{program} on {name}",
             ).strip():
-                checked([*self.enter(name), "mount", "--bind", "/dev/null", found], f"{program} on {name}")
+                checked(
+                    [*self.enter(name), "mount", "--bind", "/dev/null", found],
+                    f"{program} on {name}",
+                )
 
     def remove_node(self, name: str) -> None:
         """End every process of a node at once, as a power cut would; its network goes with it."""
@@ -88,7 +95,11 @@ class Hosts:
         del self.nodes[name]
 
     def daemon(
-        self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start a long-running program on a host, in its own session, with what it prints appended to `log`."""
         with log.open("ab") as stream:
@@ -104,7 +115,11 @@ class Hosts:
         """Everything that runs in the process table of this host, without the process that keeps it alive."""
         first = self.controller if name == config.LOGIN else self.node(name)
         number = namespace(first.pid, "pid")
-        return [] if number is None else [process for process in members("pid", number) if process.pid != first.pid]
+        return (
+            []
+            if number is None
+            else [process for process in members("pid", number) if process.pid != first.pid]
+        )
 
     def end_daemon(self, name: str, program: str, number: int = signal.SIGKILL) -> None:
         """Send a signal to a program on one host and wait for its end. Raises ClusterError when it does not run or does not end."""
@@ -164,9 +179,13 @@ def checked(command: Sequence[str], what: str, given: str | None = None) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ClusterError(f"{what}: `{' '.join(command)}` did not come to an end within {START_SECONDS:g} s") from None
+        raise ClusterError(
+            f"{what}: `{' '.join(command)}` did not come to an end within {START_SECONDS:g} s"
+        ) from None
     if done.returncode:
-        raise ClusterError(f"{what}: `{' '.join(command)}` failed: {' '.join((done.stderr or done.stdout).split())}")
+        raise ClusterError(
+            f"{what}: `{' '.join(command)}` failed: {' '.join((done.stderr or done.stdout).split())}"
+        )
     return done.stdout
 
 
@@ -185,7 +204,9 @@ def start_keeper(directory: Path, remove: bool, log: Path) -> tuple["subprocess.
         line = child.stdout.readline().strip() if ready else ""
         if not line:
             raise ClusterError(f"the login side of the cluster could not be made{tail(log)}")
-        return child, Hosts(alive(child.pid, "the keeper"), alive(int(line), "the controller's first process"), {})
+        return child, Hosts(
+            alive(child.pid, "the keeper"), alive(int(line), "the controller's first process"), {}
+        )
     except BaseException:
         end_keeper(child)
         raise

@@ -47,16 +47,25 @@ class Login:
         """The caller's environment for a command on the login side, without what belongs to another Slurm."""
         foreign = re.compile(r"(SLURM|SBATCH|SALLOC|SRUN|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL)_")
         kept = {
-            name: value for name, value in (os.environ if given is None else given).items() if not foreign.match(name)
+            name: value
+            for name, value in (os.environ if given is None else given).items()
+            if not foreign.match(name)
         }
         return {**kept, "PATH": kept.get("PATH", search_path())}
 
     def popen(
-        self, command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None, **options: Any
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        **options: Any,
     ) -> "subprocess.Popen[str]":
         """subprocess.Popen on the login side. Its pid is the command's own; it ends with the cluster at the latest."""
         self._must_run()
-        return subprocess.Popen(self.command(command, cwd), env=self.environment(env), text=True, **options)
+        return subprocess.Popen(
+            self.command(command, cwd), env=self.environment(env), text=True, **options
+        )
 
     def run(
         self, command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
@@ -68,17 +77,33 @@ class Login:
         """
         self._must_run()
         inside = ["env", f"--chdir={(cwd or Path.cwd()).resolve()}"]
-        line = self.command(command, cwd) if on == LOGIN else [*self.hosts.enter(on), *inside, *command]
-        stdin: dict[str, IO[Any] | int | str] = {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
+        line = (
+            self.command(command, cwd)
+            if on == LOGIN
+            else [*self.hosts.enter(on), *inside, *command]
+        )
+        stdin: dict[str, IO[Any] | int | str] = (
+            {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
+        )
         words = " ".join(command)
         try:
             done: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
-                line, env=self.environment(env), capture_output=True, text=True, timeout=timeout, check=False, **stdin
+                line,
+                env=self.environment(env),
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+                check=False,
+                **stdin,
             )
         except subprocess.TimeoutExpired:
-            raise ClusterError(f"`{words}` did not come to an end within {timeout:g} s on {on}") from None
+            raise ClusterError(
+                f"`{words}` did not come to an end within {timeout:g} s on {on}"
+            ) from None
         if check and done.returncode:
-            raise ClusterError(f"`{words}` ended with exit code {done.returncode} on {on}:\n{done.stdout}{done.stderr}")
+            raise ClusterError(
+                f"`{words}` ended with exit code {done.returncode} on {on}:\n{done.stdout}{done.stderr}"
+            )
         return done
 
     def _must_run(self) -> None:
@@ -92,7 +117,9 @@ class Login:
     def sbatch(self, script: str, *options: str, cwd: Path | None = None) -> int:
         """Submit a shell script (its text) and return the job id."""
         text = script if script.startswith("#!") else f"#!/bin/sh\n{script}\n"
-        return int(self.run(["sbatch", "--parsable", *options], cwd=cwd, input=text).stdout.split(";")[0])
+        return int(
+            self.run(["sbatch", "--parsable", *options], cwd=cwd, input=text).stdout.split(";")[0]
+        )
 
     def job(self, number: int) -> dict[str, str]:
         """What `scontrol show job` tells of a job, such as {"JobState": "RUNNING", "NodeList": "node1", ...}."""
@@ -109,7 +136,9 @@ class Login:
         try:
             wait_until(there, seconds, f"job {number} is {' or '.join(wanted)}", 0.1)
         except ClusterError as error:
-            raise ClusterError(f"{error}; it is {seen['JobState']} ({seen.get('Reason')})") from None
+            raise ClusterError(
+                f"{error}; it is {seen['JobState']} ({seen.get('Reason')})"
+            ) from None
         return seen
 
     def expire(self, number: int) -> None:
@@ -121,7 +150,9 @@ class Login:
     def node_states(self, name: str) -> list[str]:
         """The state of a node and its flags, such as ["IDLE"] or ["DOWN", "NOT_RESPONDING"]."""
         return (
-            _fields(self.run(["scontrol", "--oneliner", "show", "node", name]).stdout)["State"].rstrip("*").split("+")
+            _fields(self.run(["scontrol", "--oneliner", "show", "node", name]).stdout)["State"]
+            .rstrip("*")
+            .split("+")
         )
 
     def wait_for_node(self, name: str, *states: str, seconds: float = 60.0) -> None:
@@ -148,7 +179,9 @@ class Login:
         --no-requeue says. Who wants to disturb a running job waits for its process.
         """
         wait_until(
-            lambda: name in {process.name for process in self.processes(host)}, seconds, f"{name} runs on {host}"
+            lambda: name in {process.name for process in self.processes(host)},
+            seconds,
+            f"{name} runs on {host}",
         )
 
 

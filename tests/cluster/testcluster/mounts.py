@@ -13,7 +13,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0) -> None:
     """mount(2), without the path rewriting of mount(8). Raises OSError."""
-    result = _libc.mount(source.encode(), target.encode(), kind.encode() if kind else None, flags, None)
+    result = _libc.mount(
+        source.encode(), target.encode(), kind.encode() if kind else None, flags, None
+    )
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"cannot mount {source} on {target}: {os.strerror(number)}")

@@ -31,7 +31,9 @@ class Process:
         except ProcessLookupError:
             return True
         try:
-            if not self.alive():  # the id was given to another process meanwhile: leave that one alone
+            if (
+                not self.alive()
+            ):  # the id was given to another process meanwhile: leave that one alone
                 return True
             signal.pidfd_send_signal(handle, number)
             return bool(select.select([handle], [], [], seconds)[0])
@@ -63,11 +65,17 @@ def namespace(pid: int | str, kind: str) -> int | None:
 def members(kind: str, number: int) -> Iterator[Process]:
     """Every running process in this namespace; of process tables, not those in a table inside it."""
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and namespace(entry, kind) == number and (process := describe(int(entry))):
+        if (
+            entry.isdigit()
+            and namespace(entry, kind) == number
+            and (process := describe(int(entry)))
+        ):
             yield process
 
 
-def wait_until(condition: Callable[[], object], seconds: float, what: str, pause: float = 0.05) -> None:
+def wait_until(
+    condition: Callable[[], object], seconds: float, what: str, pause: float = 0.05
+) -> None:
     """Return as soon as the condition holds. Raises ClusterError naming `what` when it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():

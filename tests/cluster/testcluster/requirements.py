@@ -8,7 +8,18 @@ from typing import Any
 
 from . import cgroups
 
-SLURM = ("slurmctld", "slurmd", "scontrol", "sinfo", "squeue", "sbatch", "srun", "scancel", "sacct", "munged")
+SLURM = (
+    "slurmctld",
+    "slurmd",
+    "scontrol",
+    "sinfo",
+    "squeue",
+    "sbatch",
+    "srun",
+    "scancel",
+    "sacct",
+    "munged",
+)
 ACCOUNTING = ("slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db")
 TOOLS = ("ip", "nsenter", "unshare", "setpriv", "setsid", "env")
 
@@ -26,7 +37,9 @@ hostname pmprobe
 def search_path() -> str:
     """PATH with the directories of daemons in it; root has them, but not in every environment."""
     given = os.environ.get("PATH", "/usr/bin:/bin").split(":")
-    return ":".join(given + [d for d in ("/usr/local/sbin", "/usr/sbin", "/sbin") if d not in given])
+    return ":".join(
+        given + [d for d in ("/usr/local/sbin", "/usr/sbin", "/sbin") if d not in given]
+    )
 
 
 def why_not(**options: Any) -> str | None:
@@ -38,7 +51,9 @@ def why_not(**options: Any) -> str | None:
     wanted = TOOLS + SLURM + (ACCOUNTING if accounting else ())
     missing = [name for name in wanted if not shutil.which(name, path=path)]
     if missing:
-        packages = "slurm-wlm munge iproute2 util-linux" + (" slurmdbd mariadb-server" if accounting else "")
+        packages = "slurm-wlm munge iproute2 util-linux" + (
+            " slurmdbd mariadb-server" if accounting else ""
+        )
         return f"a Slurm test cluster needs {', '.join(missing)}, not found in PATH (Debian packages: {packages})"
     if not Path("/etc/slurm").is_dir():
         return "a Slurm test cluster needs the directory /etc/slurm to lay its own over; Debian's slurm-wlm makes it"

@@ -11,7 +11,15 @@ from pathlib import Path
 
 from benchmarks.guest.cpio import archive
 
-PACKAGES = ("bochs", "bochs-term", "bochsbios", "vgabios", "isolinux", "syslinux-common", "genisoimage")
+PACKAGES = (
+    "bochs",
+    "bochs-term",
+    "bochsbios",
+    "vgabios",
+    "isolinux",
+    "syslinux-common",
+    "genisoimage",
+)
 KERNEL = "linux-image-cloud-amd64"  # the smallest of Debian's kernels; it has the serial port, and needs no module
 # No devices and checks that are not needed: a boot is half a billion instructions, and bochs does 20 million a second.
 # What bochs says of itself is not all true. Protection keys (CPU feature 515) have no state, compacted state (XSAVEC 321,
@@ -54,7 +62,9 @@ def part(root: Path, pattern: str) -> Path:
         found = sorted(top.glob(pattern))
         if found:
             return found[-1]
-    raise SystemExit(f"emulated: there is no {pattern}: it should be in {', '.join(PACKAGES)} or {KERNEL}")
+    raise SystemExit(
+        f"emulated: there is no {pattern}: it should be in {', '.join(PACKAGES)} or {KERNEL}"
+    )
 
 
 def environment(root: Path) -> dict[str, str]:
@@ -72,7 +82,9 @@ def make(root: Path, build: Path, programs: Mapping[str, Path], jobs: Iterable[s
     """A bootable image in ``build``: ``programs`` by their paths inside, ``jobs`` the lines that init runs."""
     init = build / "init"
     source = Path(__file__).with_name("init.c")
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", init, source], check=True)
+    subprocess.run(
+        ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", init, source], check=True
+    )
     files = {"init": init.read_bytes(), "jobs": "".join(f"{line}\n" for line in jobs).encode()}
     for inside, program in programs.items():
         files[inside] = program.read_bytes()
@@ -90,9 +102,21 @@ def make(root: Path, build: Path, programs: Mapping[str, Path], jobs: Iterable[s
         f" tsc_early_khz={INSTRUCTIONS_PER_SECOND // 1000}\n"
     )
     image = build / "boot.iso"
-    boot = ("-b", "isolinux/isolinux.bin", "-c", "isolinux/boot.cat", "-no-emul-boot", "-boot-load-size", "4")
+    boot = (
+        "-b",
+        "isolinux/isolinux.bin",
+        "-c",
+        "isolinux/boot.cat",
+        "-no-emul-boot",
+        "-boot-load-size",
+        "4",
+    )
     maker = part(root, "usr/bin/genisoimage")
-    subprocess.run([maker, "-quiet", "-o", image, *boot, "-boot-info-table", tree], env=environment(root), check=True)
+    subprocess.run(
+        [maker, "-quiet", "-o", image, *boot, "-boot-info-table", tree],
+        env=environment(root),
+        check=True,
+    )
     return image
 
 

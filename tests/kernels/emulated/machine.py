@@ -36,15 +36,21 @@ class Ended:
 def boot(root: Path, build: Path, image: Path, cpu: str, limit_s: float) -> Iterator[Ended]:
     """Boots ``image`` on a CPU of the model ``cpu`` and yields every job as it ends; at most ``limit_s`` seconds."""
     with contextlib.ExitStack() as stack:
-        serial, serial_end = pty.openpty()  # a file would be written in blocks, and the last of them never
-        screen, screen_end = pty.openpty()  # bochs wants a terminal of this size for the emulated display
+        serial, serial_end = (
+            pty.openpty()
+        )  # a file would be written in blocks, and the last of them never
+        screen, screen_end = (
+            pty.openpty()
+        )  # bochs wants a terminal of this size for the emulated display
         for end in (serial, serial_end, screen, screen_end):
             stack.callback(os.close, end)
         tty.setraw(serial_end)
         fcntl.ioctl(screen_end, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         config, start = build / "bochsrc", build / "start"
         config.write_text(_config(root, build, image, cpu, os.ttyname(serial_end)))
-        start.write_text("continue\n")  # Debian's bochs has the debugger built in, which waits for this word
+        start.write_text(
+            "continue\n"
+        )  # Debian's bochs has the debugger built in, which waits for this word
         argv = [part(root, "usr/bin/bochs-bin"), "-q", "-f", config, "-rc", start]
         process = subprocess.Popen(
             argv,
@@ -57,10 +63,14 @@ def boot(root: Path, build: Path, image: Path, cpu: str, limit_s: float) -> Iter
         )
         stack.callback(process.wait)
         stack.callback(process.send_signal, signal.SIGKILL)
-        yield from _read(process, serial, screen, build / f"serial.{cpu}.txt", time.monotonic() + limit_s)
+        yield from _read(
+            process, serial, screen, build / f"serial.{cpu}.txt", time.monotonic() + limit_s
+        )
 
 
-def _read(process: subprocess.Popen[bytes], serial: int, screen: int, kept: Path, deadline: float) -> Iterator[Ended]:
+def _read(
+    process: subprocess.Popen[bytes], serial: int, screen: int, kept: Path, deadline: float
+) -> Iterator[Ended]:
     job, begun, said, text = "boot", time.monotonic(), "", b""
     with kept.open("wb") as copy:
         while time.monotonic() < deadline and process.poll() is None:

@@ -57,9 +57,14 @@ def jobs(model: Model) -> list[Job]:
     compute = "/kernels/cpubench --warmup 0 --operations 1e6 --workload"
     memory = "/kernels/rambench --warmup 0 --block 1088 --pool 64KiB --total 1MiB --workload"
     best = f'"isa": "{model.has[0]}"'
-    found = [Job("/tests/test_sweeps"), Job(f"{compute} QPDOT", said=f'"instruction": "{model.dot}')]
+    found = [
+        Job("/tests/test_sweeps"),
+        Job(f"{compute} QPDOT", said=f'"instruction": "{model.dot}'),
+    ]
     for isa in model.has:
-        found += [Job(f"{compute} {workload} --isa {isa}", said=f'"isa": "{isa}"') for workload in COMPUTE]
+        found += [
+            Job(f"{compute} {workload} --isa {isa}", said=f'"isa": "{isa}"') for workload in COMPUTE
+        ]
         found += [
             Job(f"{memory} {workload} --isa {isa} --store {store}", said=f'"isa": "{isa}"')
             for workload in MEMORY
@@ -94,7 +99,9 @@ def run(model: Model, root: Path, limit_s: float) -> list[str]:
             continue
         complaint = check(wanted[done], ended) if ended.job != "boot" else "did not boot in time"
         done += complaint is None or ended.status is not None
-        print(f"{model.name}: {ended.seconds:5.1f} s  {complaint or 'right'}: {ended.job}", flush=True)
+        print(
+            f"{model.name}: {ended.seconds:5.1f} s  {complaint or 'right'}: {ended.job}", flush=True
+        )
         if complaint is not None:
             wrong.append(f"{model.name}: {ended.job} {complaint}: {ended.said.strip()[-600:]}")
     if done < len(wanted) and not wrong:
@@ -103,10 +110,16 @@ def run(model: Model, root: Path, limit_s: float) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     names = [model.name for model in MODELS]
-    parser.add_argument("--cpu", action="append", choices=names, help="only this model; may be repeated")
-    parser.add_argument("--limit", type=float, default=900, metavar="S", help="seconds for each boot (default 900)")
+    parser.add_argument(
+        "--cpu", action="append", choices=names, help="only this model; may be repeated"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=900, metavar="S", help="seconds for each boot (default 900)"
+    )
     options = parser.parse_args(arguments)
     BUILD.mkdir(parents=True, exist_ok=True)
     root = image.unpack(BUILD)

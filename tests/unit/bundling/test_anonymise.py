@@ -36,9 +36,17 @@ def campaign(tmp_path: Path) -> Path:
     context: dict[str, Any] = {
         "server_host": "login3.cluster.example.org",
         "network": {"interface": "ib0", "address": "10.20.30.40", "loopback": False},
-        "commands": [{"argv": ["/home/alice/bin/iperf3", "--client", "10.20.30.40"], "returncode": 0, "seconds": 1.0}],
+        "commands": [
+            {
+                "argv": ["/home/alice/bin/iperf3", "--client", "10.20.30.40"],
+                "returncode": 0,
+                "seconds": 1.0,
+            }
+        ],
     }
-    record = make.record(of, [make.measurement(of, "throughput", 1.25e10)], host="c07n12", context=context)
+    record = make.record(
+        of, [make.measurement(of, "throughput", 1.25e10)], host="c07n12", context=context
+    )
     raw = "iperf 3.12 on Linux c07n12 6.1.0, 10.20.30.40 port 5201, fe80::1:2, aa:bb:cc:dd:ee:ff, 127.0.0.1, 1.2.3\n"
     failed = make.record(
         make.cell("ping", "LAT-ICMP", subsystem="network", block=1, node="c07n12"),
@@ -47,10 +55,14 @@ def campaign(tmp_path: Path) -> Path:
         host="c07n12",
     )
     own = make.cell("netbench", "TCP", subsystem="network", block=1024, node="c07n12")
-    ours = make.record(own, [make.measurement(own, "throughput", 1.5e10)], host="c07n12") | {"raw": {}}
+    ours = make.record(own, [make.measurement(own, "throughput", 1.5e10)], host="c07n12") | {
+        "raw": {}
+    }
     facts = {"host": "c07n12", "slurm": {"node": "c07n12"}}
     config = {"report": {"author": "Alice Meier", "title": "Results"}, "scratch": "/scratch/alice"}
-    folder = make.write(tmp_path / "c", [record, ours], attempts=[failed], config=config, facts=facts)
+    folder = make.write(
+        tmp_path / "c", [record, ours], attempts=[failed], config=config, facts=facts
+    )
     path = next((folder / "cells" / "network" / "iperf3").rglob("0.json"))
     (path.with_suffix(".raw")).mkdir()
     (path.with_suffix(".raw") / "0.stdout").write_text(raw)
@@ -80,12 +92,18 @@ def test_no_name_is_left_and_every_number_is(campaign: Path, tmp_path: Path) -> 
     assert copied.records[0].cell.node == host == copied.attempts[0].data["context"]["host"]
     assert set(copied.facts) == {host}
     assert after["context"]["server_host"] != host
-    assert "127.0.0.1" in (target / copied.records[0].path).with_suffix(".raw").joinpath("0.stdout").read_text()
+    assert (
+        "127.0.0.1"
+        in (target / copied.records[0].path).with_suffix(".raw").joinpath("0.stdout").read_text()
+    )
 
 
 def test_words_that_contain_a_name_stay(campaign: Path) -> None:
     replace = anonymise.replacer(Results.read(campaign))
-    assert replace("malice c07n123 xc07n12 fio 3.33 1.2.3 0::") == "malice c07n123 xc07n12 fio 3.33 1.2.3 0::"
+    assert (
+        replace("malice c07n123 xc07n12 fio 3.33 1.2.3 0::")
+        == "malice c07n123 xc07n12 fio 3.33 1.2.3 0::"
+    )
     assert replace("c07n12.json") == f"{replace('c07n12')}.json"
     assert replace("C07N12") == replace("c07n12")
     assert replace(json.dumps({"a": [1, 2.5]})) == json.dumps({"a": [1, 2.5]})
@@ -93,11 +111,21 @@ def test_words_that_contain_a_name_stay(campaign: Path) -> None:
 
 def test_times_and_hex_are_no_addresses(campaign: Path) -> None:
     replace = anonymise.replacer(Results.read(campaign))
-    for text in ("2026-11-21T04:00:00+00:00", "04:00:00", "0-1:2", "::", "a::b::c", "999.1.2.3", "1.2.3.4.5"):
+    for text in (
+        "2026-11-21T04:00:00+00:00",
+        "04:00:00",
+        "0-1:2",
+        "::",
+        "a::b::c",
+        "999.1.2.3",
+        "1.2.3.4.5",
+    ):
         assert replace(text) == text
 
 
-def test_report_and_bundle_without_names(campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_and_bundle_without_names(
+    campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """By the commands a user gives; what is in the PDF's text is looked at with another program."""
     assert cli.main(["report", "--anonymise", str(campaign)]) == 0
     pdf = campaign / "report-anonymous.pdf"
@@ -115,19 +143,28 @@ def test_report_and_bundle_without_names(campaign: Path, tmp_path: Path, capsys:
     for name in NAMES:
         assert name.lower() not in text.lower()
         for path, content in contents.items():
-            assert name.lower().encode() not in path.lower().encode() + content.lower(), (name, path)
+            assert name.lower().encode() not in path.lower().encode() + content.lower(), (
+                name,
+                path,
+            )
 
 
 def test_nodes_that_were_not_measured_have_no_name_left_either(campaign: Path) -> None:
     path = campaign / "plan.json"
     plan = json.loads(path.read_text())
     kinds = [{"cpus": 2, "memory": 100, "nodes": ["fat-99"]}]
-    path.write_text(json.dumps({**plan, "cluster": {"nodes": ["any"], "left_out": {"slim-7": "down"}, "kinds": kinds}}))
+    path.write_text(
+        json.dumps(
+            {**plan, "cluster": {"nodes": ["any"], "left_out": {"slim-7": "down"}, "kinds": kinds}}
+        )
+    )
     replace = anonymise.replacer(Results.read(campaign))
     assert "fat-99" not in replace("on fat-99") and "slim-7" not in replace("not slim-7")
 
 
-def test_a_user_without_a_name_has_none_to_take_out(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_name_has_none_to_take_out(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As in a container that runs under a number that nobody has."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
@@ -138,5 +175,7 @@ def test_a_user_without_a_name_has_none_to_take_out(campaign: Path, monkeypatch:
 def test_a_damaged_configuration_is_one_sentence(campaign: Path, tmp_path: Path) -> None:
     (campaign / "config.json").write_text('{"a": ')
     results = Results.read(campaign)
-    with pytest.raises(RecordError, match=r"config\.json is damaged .*: the next run .* writes it anew"):
+    with pytest.raises(
+        RecordError, match=r"config\.json is damaged .*: the next run .* writes it anew"
+    ):
         staging.copy(results, tmp_path / "copy", anonymise.replacer(results))

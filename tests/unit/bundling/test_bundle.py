@@ -43,7 +43,10 @@ def campaign(folder: Path, **config: Any) -> Path:
         make.record(disk, [make.measurement(disk, "throughput", 1e9)]) | {"raw": {}},
         reference,
     ]
-    facts = {"host": "node1", "cpu": {"model_name": "AMD EPYC", "cores": 2, "threads": 2, "sockets": 1}}
+    facts = {
+        "host": "node1",
+        "cpu": {"model_name": "AMD EPYC", "cores": 2, "threads": 2, "sockets": 1},
+    }
     written = make.write(folder, records, attempts=[failed], facts=facts, config={"report": config})
     raw = written / "cells" / f"{theirs.id}.json"
     raw = raw.parent / "0.raw" / "0.stdout"
@@ -58,7 +61,9 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bundle.write(campaign(folder / "small"))
 
 
-def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], Mapping[str, bytes]]) -> Path:
+def rewritten(
+    source: Path, target: Path, change: Callable[[dict[str, bytes]], Mapping[str, bytes]]
+) -> Path:
     """A copy of a zip file whose files were changed."""
     with zipfile.ZipFile(source) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
@@ -68,7 +73,9 @@ def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], M
     return target
 
 
-def test_the_same_pdf_elsewhere_from_the_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_pdf_elsewhere_from_the_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = tmp_path / "here"
     logo, layout, published = here / "Our logo.svg", here / "mine.yaml", here / "theirs.csv"
     folder = campaign(
@@ -109,16 +116,27 @@ def test_the_same_records_give_the_same_bytes(packed: Path, tmp_path: Path) -> N
     assert again.read_bytes() == packed.read_bytes()
 
 
-def test_checksums_are_what_sha256sum_reads_and_name_every_file(packed: Path, tmp_path: Path) -> None:
+def test_checksums_are_what_sha256sum_reads_and_name_every_file(
+    packed: Path, tmp_path: Path
+) -> None:
     with zipfile.ZipFile(packed) as archive:
         archive.extractall(tmp_path)
         names = set(archive.namelist())
     done = subprocess.run(
-        ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path, capture_output=True, text=True
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == len(names) - 2
-    assert {"plan.json", "machine/node1.json", "report.pdf", "tables/cpu.csv", "ro-crate-metadata.json"} <= names
+    assert {
+        "plan.json",
+        "machine/node1.json",
+        "report.pdf",
+        "tables/cpu.csv",
+        "ro-crate-metadata.json",
+    } <= names
     assert any(name.endswith("0.raw/0.stdout") for name in names)
     assert any(name.startswith("attempts/") for name in names)
 
@@ -126,10 +144,16 @@ def test_checksums_are_what_sha256sum_reads_and_name_every_file(packed: Path, tm
 def test_the_description_names_every_file_and_everything_it_refers_to(packed: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
         graph = json.loads(archive.read("ro-crate-metadata.json"))["@graph"]
-        files = {name: archive.read(name) for name in archive.namelist() if name != "ro-crate-metadata.json"}
+        files = {
+            name: archive.read(name)
+            for name in archive.namelist()
+            if name != "ro-crate-metadata.json"
+        }
     entities = {entity["@id"]: entity for entity in graph}
     assert len(entities) == len(graph)
-    assert entities["ro-crate-metadata.json"]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert entities["ro-crate-metadata.json"]["conformsTo"] == {
+        "@id": "https://w3id.org/ro/crate/1.1"
+    }
     root = entities["./"]
     assert {"name", "description", "datePublished", "license"} <= set(root)
     assert files["report.html"].startswith(b"<!DOCTYPE html>")
@@ -144,7 +168,9 @@ def test_the_description_names_every_file_and_everything_it_refers_to(packed: Pa
                 if set(value) == {"@id"}
                 else [one for part in value.values() for one in references(part)]
             )
-        return [one for part in value for one in references(part)] if isinstance(value, list) else []
+        return (
+            [one for part in value for one in references(part)] if isinstance(value, list) else []
+        )
 
     outside = {"https://w3id.org/ro/crate/1.1"}
     assert {one for entity in graph for one in references(entity)} - outside <= set(entities)
@@ -158,12 +184,18 @@ def test_the_description_names_every_file_and_everything_it_refers_to(packed: Pa
 def test_a_licence_and_extra_files_are_described_and_checked(tmp_path: Path) -> None:
     folder = campaign(tmp_path / "small")
     sbom = crate.Extra(
-        "sbom.cdx.json", "Bill of materials", "What was installed.", b"{}", "application/vnd.cyclonedx+json"
+        "sbom.cdx.json",
+        "Bill of materials",
+        "What was installed.",
+        b"{}",
+        "application/vnd.cyclonedx+json",
     )
     made = bundle.write(folder, tmp_path / "b.zip", licence="CC-BY-4.0", extra=[sbom])
     with unbundle.unpacked(made) as unpacked:
         assert (unpacked / "sbom.cdx.json").read_bytes() == b"{}"
-        entities = {one["@id"]: one for one in json.loads((unpacked / crate.NAME).read_text())["@graph"]}
+        entities = {
+            one["@id"]: one for one in json.loads((unpacked / crate.NAME).read_text())["@graph"]
+        }
     assert entities["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
     assert entities["sbom.cdx.json"]["encodingFormat"] == "application/vnd.cyclonedx+json"
     with pytest.raises(ConfigError, match="neither an SPDX identifier"):
@@ -196,7 +228,9 @@ def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) 
     folder = campaign(tmp_path / "small", title="About node1", logo=str(tmp_path / "node1.svg"))
     (tmp_path / "node1.svg").write_text(LOGO)
     made = bundle.write(
-        folder, tmp_path / "b.zip", replace=lambda text: text.replace("node1", "alpha").replace("iozone -a", "x")
+        folder,
+        tmp_path / "b.zip",
+        replace=lambda text: text.replace("node1", "alpha").replace("iozone -a", "x"),
     )
     with unbundle.unpacked(made) as unpacked:
         for path in unpacked.rglob("*"):
@@ -213,14 +247,18 @@ def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) 
 
 def test_repetitions_that_were_spared_are_not_missing_elsewhere(tmp_path: Path) -> None:
     cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(9)]
-    records = [make.record(of, [make.measurement(of, "rate", 4e10 + of.repetition)]) | {"raw": {}} for of in cells[:6]]
+    records = [
+        make.record(of, [make.measurement(of, "rate", 4e10 + of.repetition)]) | {"raw": {}}
+        for of in cells[:6]
+    ]
     folder = make.write(tmp_path / "small", records, planned=cells[6:])
     criterion = Criterion(6, 9, 0.02)
     plan = json.loads((folder / "plan.json").read_text())
     plan["adaptive"] = {cells[0].row: criterion.to_json()}
     (folder / "plan.json").write_text(json.dumps(plan))
     decisions.write(
-        folder / "repetitions" / "0.json", {cells[0].row: decisions.Decision(criterion, 6, 6, 0.001, "narrow")}
+        folder / "repetitions" / "0.json",
+        {cells[0].row: decisions.Decision(criterion, 6, 6, 0.001, "narrow")},
     )
     made = bundle.write(folder)
     assert unbundle.report(made).comparison.startswith("the same")
@@ -231,8 +269,14 @@ def test_repetitions_that_were_spared_are_not_missing_elsewhere(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json in .*bad\.zip is not what SHA256SUMS says"),
-        (lambda f: {k: v for k, v in f.items() if k != "report.pdf"}, r"not whole: report\.pdf is missing"),
+        (
+            lambda f: f | {"plan.json": f["plan.json"] + b" "},
+            r"plan\.json in .*bad\.zip is not what SHA256SUMS says",
+        ),
+        (
+            lambda f: {k: v for k, v in f.items() if k != "report.pdf"},
+            r"not whole: report\.pdf is missing",
+        ),
         (lambda f: f | {"cells/more.json": b"{}"}, r"cells/more\.json in .* stands in no line"),
         (lambda f: {k: v for k, v in f.items() if k != "SHA256SUMS"}, "SHA256SUMS cannot be read"),
         (lambda f: f | {"SHA256SUMS": b"\xff\xfe"}, "SHA256SUMS cannot be read"),
@@ -246,7 +290,10 @@ def test_repetitions_that_were_spared_are_not_missing_elsewhere(tmp_path: Path) 
     ],
 )
 def test_a_changed_or_hostile_bundle_is_one_sentence(
-    packed: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], Mapping[str, bytes]], message: str
+    packed: Path,
+    tmp_path: Path,
+    change: Callable[[dict[str, bytes]], Mapping[str, bytes]],
+    message: str,
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -257,14 +304,19 @@ def test_a_changed_or_hostile_bundle_is_one_sentence(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["bad.zip", "in"]
 
 
-def test_links_doubles_and_bombs_are_refused(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_doubles_and_bombs_are_refused(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     link = zipfile.ZipInfo("cells/link")
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(PeakmarkError, match="is a link"):
         unbundle.report(tmp_path / "link.zip")
-    with zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive, pytest.warns(UserWarning, match="Duplicate"):
+    with (
+        zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive,
+        pytest.warns(UserWarning, match="Duplicate"),
+    ):
         archive.writestr("plan.json", "{}")
         archive.writestr("plan.json", "[]")
     with pytest.raises(PeakmarkError, match=r"'plan\.json' twice"):
@@ -279,7 +331,12 @@ def test_a_damaged_file_is_one_sentence(packed: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
         start = archive.getinfo("report.pdf").header_offset
     for number, content in enumerate(
-        (whole[: len(whole) // 2], b"", b"PK nonsense", whole[: start + 2000] + b"\0" * 900 + whole[start + 2900 :])
+        (
+            whole[: len(whole) // 2],
+            b"",
+            b"PK nonsense",
+            whole[: start + 2000] + b"\0" * 900 + whole[start + 2900 :],
+        )
     ):
         bad = tmp_path / f"{number}.zip"
         bad.write_bytes(content)
@@ -290,16 +347,22 @@ def test_a_damaged_file_is_one_sentence(packed: Path, tmp_path: Path) -> None:
 
 def test_a_folder_packed_again_with_its_name_is_understood(packed: Path, tmp_path: Path) -> None:
     wrapped = rewritten(
-        packed, tmp_path / "w.zip", lambda files: {f"small/{name}": text for name, text in files.items()}
+        packed,
+        tmp_path / "w.zip",
+        lambda files: {f"small/{name}": text for name, text in files.items()},
     )
     assert unbundle.report(wrapped).comparison.startswith("the same")
 
 
-def test_an_unpacked_bundle_is_checked_but_may_be_reported_anew(packed: Path, tmp_path: Path) -> None:
+def test_an_unpacked_bundle_is_checked_but_may_be_reported_anew(
+    packed: Path, tmp_path: Path
+) -> None:
     with zipfile.ZipFile(packed) as archive:
         archive.extractall(tmp_path / "b")
     (tmp_path / "b" / "report.pdf").write_bytes(b"old")
-    assert unbundle.report(tmp_path / "b", tmp_path / "r.pdf").comparison.startswith("not the same bytes")
+    assert unbundle.report(tmp_path / "b", tmp_path / "r.pdf").comparison.startswith(
+        "not the same bytes"
+    )
     assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
     record = next((tmp_path / "b").glob("cells/cpu/cpubench/*/any/0.json"))
     record.write_text(record.read_text().replace("40000000000.0", "90000000000.0"))
@@ -310,13 +373,18 @@ def test_an_unpacked_bundle_is_checked_but_may_be_reported_anew(packed: Path, tm
 def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path: Path) -> None:
     folder = campaign(tmp_path / "small", logo="logo.svg")
     (folder / "inputs").mkdir()
-    for text, message in (('{"logo": {"logo.svg": "inputs/../../x.svg"}}', "not below inputs/"), ("[]", "is damaged")):
+    for text, message in (
+        ('{"logo": {"logo.svg": "inputs/../../x.svg"}}', "not below inputs/"),
+        ("[]", "is damaged"),
+    ):
         (folder / "inputs" / "inputs.json").write_text(text)
         with pytest.raises(RecordError, match=message):
             bundle.write(folder, tmp_path / "b.zip")
 
 
-def test_what_cannot_be_bundled_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_bundled_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = campaign(tmp_path / "small", logo="nowhere.svg")
     assert cli.main(["bundle", str(folder)]) == 2
     assert "report.logo names 'nowhere.svg', which is not here" in capsys.readouterr().err
@@ -325,7 +393,9 @@ def test_what_cannot_be_bundled_is_one_sentence(tmp_path: Path, capsys: pytest.C
     assert "there is no folder" in capsys.readouterr().err
     next(folder.rglob("0.stdout")).write_text("another text")
     assert cli.main(["bundle", str(folder)]) == 1
-    assert "1 of 3 planned cells" in capsys.readouterr().err, "a record whose raw output was changed does not count"
+    assert "1 of 3 planned cells" in capsys.readouterr().err, (
+        "a record whose raw output was changed does not count"
+    )
     next(folder.rglob("0.stdout")).unlink()
     assert cli.main(["bundle", str(folder)]) == 1
     assert "cannot be read" in capsys.readouterr().err
@@ -338,7 +408,9 @@ def test_what_cannot_be_bundled_is_one_sentence(tmp_path: Path, capsys: pytest.C
     assert "is no campaign" in capsys.readouterr().err
 
 
-def test_a_partial_bundle_says_how_to_report_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_partial_bundle_says_how_to_report_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = campaign(tmp_path / "small")
     next(folder.glob("cells/cpu/cpubench/*/any/0.json")).unlink()
     assert cli.main(["bundle", "--partial", str(folder), "-o", str(tmp_path / "p.zip")]) == 0

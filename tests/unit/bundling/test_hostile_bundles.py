@@ -39,7 +39,9 @@ def test_the_names_of_a_large_bundle_are_looked_at_once(tmp_path: Path) -> None:
     """Twice the entries take about twice the steps; comparing each with each would take four times."""
 
     def steps(count: int) -> int:
-        bundle = zipped(tmp_path / f"{count}.zip", {f"cells/{number}.json": b"" for number in range(count)})
+        bundle = zipped(
+            tmp_path / f"{count}.zip", {f"cells/{number}.json": b"" for number in range(count)}
+        )
         taken = 0
 
         def trace(_frame: FrameType, event: str, _argument: object) -> None:

@@ -19,7 +19,11 @@ from peakmark.errors import ConfigError
 from peakmark.planning import plan, plan_text
 from peakmark.resources import schema
 
-GRID = {"repetitions": {"min": 6, "max": 7, "until": "2%", "within": "1 h"}, "seconds": 0.1, "warmup": 0.1}
+GRID = {
+    "repetitions": {"min": 6, "max": 7, "until": "2%", "within": "1 h"},
+    "seconds": 0.1,
+    "warmup": 0.1,
+}
 
 
 EVERY_KEY: dict[str, Any] = {
@@ -77,7 +81,13 @@ WRONG: list[Any] = [
 def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if path:
         yield path
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield from paths(inner, (*path, key))
 
 
@@ -135,7 +145,9 @@ def test_any_value_of_any_key_is_planned_or_refused(path: tuple[Any, ...], in_ti
 
 
 @pytest.mark.parametrize("path", list(paths(EVERY_SITE_KEY)), ids=name_of)
-def test_any_value_of_any_site_key_is_read_or_refused(path: tuple[Any, ...], tmp_path: Path, in_time: None) -> None:
+def test_any_value_of_any_site_key_is_read_or_refused(
+    path: tuple[Any, ...], tmp_path: Path, in_time: None
+) -> None:
     file = tmp_path / "site.yaml"
     for new in WRONG:
         file.write_text(json.dumps(with_value(EVERY_SITE_KEY, path, new)))
@@ -167,7 +179,10 @@ def test_a_message_shows_what_was_written(tmp_path: Path) -> None:
     for values, words in (
         ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
         ({"nodes": {"sample": 0}}, ["at least 1"]),
-        ({"cpu": [{"workloads": [], "concurrency": [1]}]}, ["cpu[0].workloads", "at least 1 entry"]),
+        (
+            {"cpu": [{"workloads": [], "concurrency": [1]}]},
+            ["cpu[0].workloads", "at least 1 entry"],
+        ),
     ):
         with pytest.raises(ConfigError) as caught:
             plan.make({**one_grid("cpu"), **values})

@@ -26,7 +26,9 @@ def test_defaults_are_filled_in() -> None:
     assert completed["report"]["decimal_mark"] == "."
 
 
-def test_the_former_name_of_the_dates_language_is_taken_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_former_name_of_the_dates_language_is_taken_with_a_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     completed = config.complete({**CPU, "report": {"language": "de"}})
     assert completed["report"]["date_language"] == "de" and "language" not in completed["report"]
     assert "report.language is called report.date_language now" in capsys.readouterr().err
@@ -40,20 +42,32 @@ def test_every_key_is_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"), [("config/config.yaml", [1, "socket", "cores"]), ("config/presets/quick.yaml", [1, "cores"])]
+    ("path", "asked"),
+    [("config/config.yaml", [1, "socket", "cores"]), ("config/presets/quick.yaml", [1, "cores"])],
 )
-def test_what_is_measured_without_a_word_loads_the_whole_node(path: str, asked: list[int | str]) -> None:
+def test_what_is_measured_without_a_word_loads_the_whole_node(
+    path: str, asked: list[int | str]
+) -> None:
     """But for latencies, and the presets that repeat a published report's own numbers."""
     completed = config.complete(overrides.read([ROOT / path]))
-    grids = [grid for name in ("cpu", "memory") for grid in completed[name] if grid["workloads"] != ["LAT"]]
+    grids = [
+        grid
+        for name in ("cpu", "memory")
+        for grid in completed[name]
+        if grid["workloads"] != ["LAT"]
+    ]
     assert len(grids) > 3 and all(grid["concurrency"] == asked for grid in grids)
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_the_node_chooses_the_pool_but_where_a_report_states_one(preset: Path) -> None:
     """The second report of 2018 walked 1 GB a hundred times."""
-    pools = {grid.get("pool", "auto") for grid in config.complete(overrides.read([preset]))["memory"]}
-    assert pools <= ({"1GiB", "auto"} if preset.stem == "four-subsystems-2018-prometheus" else {"auto"})
+    pools = {
+        grid.get("pool", "auto") for grid in config.complete(overrides.read([preset]))["memory"]
+    }
+    assert pools <= (
+        {"1GiB", "auto"} if preset.stem == "four-subsystems-2018-prometheus" else {"auto"}
+    )
 
 
 @pytest.mark.parametrize("word", topology.WORDS)
@@ -88,9 +102,18 @@ def test_presets_are_valid(preset: Path) -> None:
         ({"campaign": "a b; rm -rf $(HOME)"}, ["campaign"]),
         ({"cpu": [{"workloads": ["XP"], "concurrency": [1]}]}, ["cpu[0].workloads", "XP", "DP"]),
         ({"cpu": [{"workloads": ["DP"]}]}, ["cpu[0]", "concurrency"]),
-        ({"cpu": [{"workloads": ["DP"], "concurrency": [0]}]}, ["cpu[0].concurrency[0]", "0", "at least 1"]),
-        ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "blocks": ["1KiB"]}]}, ["cpu[0]", "blocks"]),
-        ({"cpu": [{"workloads": ["DP"], "concurrency": [1], "total": "lots"}]}, ["cpu[0].total", "lots"]),
+        (
+            {"cpu": [{"workloads": ["DP"], "concurrency": [0]}]},
+            ["cpu[0].concurrency[0]", "0", "at least 1"],
+        ),
+        (
+            {"cpu": [{"workloads": ["DP"], "concurrency": [1], "blocks": ["1KiB"]}]},
+            ["cpu[0]", "blocks"],
+        ),
+        (
+            {"cpu": [{"workloads": ["DP"], "concurrency": [1], "total": "lots"}]},
+            ["cpu[0].total", "lots"],
+        ),
         ({"memory": [{"workloads": ["RWS"], "concurrency": [1]}]}, ["memory[0]", "blocks"]),
         (
             {"network": [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": ["cores"]}]},
@@ -101,11 +124,29 @@ def test_presets_are_valid(preset: Path) -> None:
             ["memory[0].blocks", "1KB", "KiB"],
         ),
         (
-            {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KiB"], "variants": ["cache"]}]},
+            {
+                "memory": [
+                    {
+                        "workloads": ["RWS"],
+                        "concurrency": [1],
+                        "blocks": ["1KiB"],
+                        "variants": ["cache"],
+                    }
+                ]
+            },
             ["memory[0].variants", "cache", "block, pool and pool-temporal"],
         ),
         (
-            {"disk": [{"workloads": ["RS"], "concurrency": [1], "blocks": ["1MiB"], "references": {"dd": {}}}]},
+            {
+                "disk": [
+                    {
+                        "workloads": ["RS"],
+                        "concurrency": [1],
+                        "blocks": ["1MiB"],
+                        "references": {"dd": {}},
+                    }
+                ]
+            },
             ["disk[0].references", "dd", "fio"],
         ),
         ({"tools": {"hpl": 3}}, ["tools.hpl", "3"]),
@@ -126,7 +167,9 @@ def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(
 def test_later_files_win_by_key(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("campaign: a\nreport: {title: A, author: B}\n")
     (tmp_path / "b.yaml").write_text("report: {title: C}\ncpu: [x]")
-    read = overrides.read([tmp_path / "a.yaml", tmp_path / "b.yaml"], ["scale=0.5", "report={author: D}"])
+    read = overrides.read(
+        [tmp_path / "a.yaml", tmp_path / "b.yaml"], ["scale=0.5", "report={author: D}"]
+    )
     assert (read["campaign"], read["report"]) == ("a", {"title": "C", "author": "D"})
     assert (read["scale"], read["cpu"]) == (0.5, ["x"])
 
@@ -143,12 +186,26 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
     assert len(made.cells) == 2 * base["repetitions"]
     without = overrides.read([tmp_path / "site.yaml"])
     assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network"]
-    assert [key for key in WORKLOADS if overrides.read([], ["disk=[]"]).get(key)] == ["cpu", "memory", "network"]
+    assert [key for key in WORKLOADS if overrides.read([], ["disk=[]"]).get(key)] == [
+        "cpu",
+        "memory",
+        "network",
+    ]
 
 
 @pytest.mark.parametrize(
     "word",
-    ["scale=0.1", "seed=7", "isa=scalar", "checked=True", "x_y=False", "title='a b'", "name=1e-3", "disk=[]", "site="],
+    [
+        "scale=0.1",
+        "seed=7",
+        "isa=scalar",
+        "checked=True",
+        "x_y=False",
+        "title='a b'",
+        "name=1e-3",
+        "disk=[]",
+        "site=",
+    ],
 )
 def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word: str) -> None:
     assert overrides.pairs([word]) == snakemake.cli.parse_config([word])
@@ -160,7 +217,9 @@ def test_numbers_within_a_word_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("key", ["campaign", "nodes", "interface"])
-@pytest.mark.parametrize("word", ["$(id)", "../x", "-x", "a b", "a\nb", "a\n", "a;b", "a'b", "é", "."])
+@pytest.mark.parametrize(
+    "word", ["$(id)", "../x", "-x", "a b", "a\nb", "a\n", "a;b", "a'b", "é", "."]
+)
 def test_what_becomes_part_of_a_path_or_a_command_is_a_plain_name(key: str, word: str) -> None:
     with pytest.raises(ConfigError, match=r"allowed is"):
         config.complete({**CPU, key: word})

@@ -17,7 +17,10 @@ from peakmark.errors import ConfigError
         ("s,h,gpu,RS,1,4096,X,throughput,1,B/s,,", ["table", "gpu", "disk_throughput"]),
         ("s,h,disk_throughput,RS,one,4096,X,throughput,1,B/s,,", ["concurrency"]),
         ("s,h,disk_throughput,RS,1,4KB,X,throughput,1,B/s,,", ["column block", "4KB", "64KiB"]),
-        ("s,h,disk_throughput,RS,1,4096,X,throughput,1,mph,,", ["column unit", "mph", "B/s", "GB/s"]),
+        (
+            "s,h,disk_throughput,RS,1,4096,X,throughput,1,mph,,",
+            ["column unit", "mph", "B/s", "GB/s"],
+        ),
         ("s,h,disk_throughput,RS,1,4096,X,throughput,nan,B/s,,", ["column value", "nan"]),
         ("s,h,disk_throughput,RS,1,4096,X,throughput,,B/s,,", ["column value", "''"]),
         ("s,h,disk_throughput,RS,1,4096,X", ["fields"]),
@@ -36,7 +39,10 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, line: str, words: li
 def test_a_set_that_does_not_exist_is_refused_before_anything_is_measured() -> None:
     from peakmark.planning import plan
 
-    values: dict[str, Any] = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"published": ["nobody"]}}
+    values: dict[str, Any] = {
+        "cpu": [{"workloads": ["DP"], "concurrency": [1]}],
+        "report": {"published": ["nobody"]},
+    }
     with pytest.raises(ConfigError, match=r"nobody.*disk-patterns-2020"):
         plan.make(values)
 
@@ -47,7 +53,20 @@ def test_what_a_spreadsheet_writes_is_read(tmp_path: Path, separator: str) -> No
     path = tmp_path / "mine.csv"
     mark = "," if separator == ";" else "."
     rows = [
-        ("s", "h", "disk_throughput", "RS", "1", "64KiB", "X", "throughput", f"3{mark}2", "GB/s", "", "Straße"),
+        (
+            "s",
+            "h",
+            "disk_throughput",
+            "RS",
+            "1",
+            "64KiB",
+            "X",
+            "throughput",
+            f"3{mark}2",
+            "GB/s",
+            "",
+            "Straße",
+        ),
         ("s", "h", "disk_latency", "RR", "1", "4096", "X", "latency", "85", "us", "", ""),
     ]
     columns = published.COLUMNS[::-1]
@@ -69,7 +88,9 @@ def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
     """The first of the two would be lost in silence."""
     path = tmp_path / "mine.csv"
     path.write_text(",".join((*published.COLUMNS, "value")) + "\n")
-    with pytest.raises(ConfigError, match=r"line 1: the columns must be .*; there twice are value$"):
+    with pytest.raises(
+        ConfigError, match=r"line 1: the columns must be .*; there twice are value$"
+    ):
         published.load(str(path))
 
 
@@ -86,5 +107,7 @@ def test_a_definition_is_read_and_an_unknown_one_told_with_its_line(tmp_path: Pa
     for wrong in ("sync=often", "stores=libc", "sync"):
         other.write_text(f"{HEADER}\n{line}{wrong}\n")
         published._load.cache_clear()
-        with pytest.raises(ConfigError, match=rf"line 2, column definition has '{wrong}': allowed are isa=scalar"):
+        with pytest.raises(
+            ConfigError, match=rf"line 2, column definition has '{wrong}': allowed are isa=scalar"
+        ):
             published.load(str(other))

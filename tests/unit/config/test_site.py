@@ -69,7 +69,9 @@ def test_published_theoretical_values_come_out(
     assert limit.value is not None
     # The published figures are rounded, the least precise to four digits.
     digits = len(f"{value:.12g}".replace(".", "").strip("0"))
-    assert limit.value / scale == pytest.approx(value, rel=0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9)
+    assert limit.value / scale == pytest.approx(
+        value, rel=0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9
+    )
     assert formulas in limit.source
     assert limit.remarks
 
@@ -90,10 +92,14 @@ def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
     facts = site.load(SITES / "hyperion.yaml")
     double = limits.for_row("cpu", "DP", "", None, 4, "rate", {}, facts)
     assert double.value == pytest.approx(73.6e9)
-    assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, facts).value == pytest.approx(36.8e9)
+    assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, facts).value == pytest.approx(
+        36.8e9
+    )
     integers = limits.for_row("cpu", "SP", "", None, 2, "rate", {}, facts)
     assert integers.value == pytest.approx(2 * 2.3e9 * 8)
-    assert limits.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts).value == pytest.approx(68.256e9)
+    assert limits.for_row(
+        "memory", "RWS", "pool", 1024, 1, "throughput", {}, facts
+    ).value == pytest.approx(68.256e9)
     tcp = limits.for_row("network", "TCP", "", 1024, 1, "throughput", {}, facts)
     assert tcp.value == pytest.approx(10e9 * 1448 / 1538)
     assert limits.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts).value is None
@@ -109,15 +115,31 @@ def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
 @pytest.mark.parametrize(
     ("formula", "reason"),
     [
-        ("2e9 * (concurrency - 2)", r"formula set r: 2e9 \* \(concurrency - 2\) is 0 here, which is no limit"),
-        ("1 / (concurrency - 2)", r"formula set r: formula '1 / \(concurrency - 2\)' divides by zero"),
+        (
+            "2e9 * (concurrency - 2)",
+            r"formula set r: 2e9 \* \(concurrency - 2\) is 0 here, which is no limit",
+        ),
+        (
+            "1 / (concurrency - 2)",
+            r"formula set r: formula '1 / \(concurrency - 2\)' divides by zero",
+        ),
         ("2e9 * block", r"formula set r: formula '2e9 \* block': block is not defined"),
     ],
 )
-def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(tmp_path: Path, formula: str, reason: str) -> None:
-    entry = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s", "formula": formula}
+def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(
+    tmp_path: Path, formula: str, reason: str
+) -> None:
+    entry = {
+        "subsystem": "cpu",
+        "workloads": ["DP"],
+        "metric": "rate",
+        "unit": "op/s",
+        "formula": formula,
+    }
     path = tmp_path / "site.yaml"
-    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "formula_set": "r", "formulas": {"r": [entry]}}))
+    path.write_text(
+        yaml.safe_dump({"schema": 1, "name": "s", "formula_set": "r", "formulas": {"r": [entry]}})
+    )
     limit = limits.for_row("cpu", "DP", "", None, 2, "rate", {}, site.load(path))
     assert limit.value is None and re.fullmatch(f"{reason}.*", limit.reason or "")
     assert limits.efficiency(1e9, limit) is None
@@ -134,7 +156,10 @@ def test_nodes_lie_over_the_rest() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("schema: 1\nname: x\nmemory: {channels: six}", r'memory\.channels is "six": allowed is a whole number'),
+        (
+            "schema: 1\nname: x\nmemory: {channels: six}",
+            r'memory\.channels is "six": allowed is a whole number',
+        ),
         (
             "schema: 1\nname: x\nmemory: {chanels: 6}",
             r"memory has the unknown key chanels: allowed are .*channels.*type",
@@ -143,7 +168,10 @@ def test_nodes_lie_over_the_rest() -> None:
             "schema: 1\nname: x\ncpu: {clock: turbo}",
             r'cpu\.clock is "turbo": allowed are "observed", "nominal", "maximum"',
         ),
-        ("schema: 1\nname: x\ncpu: {nominal_hz: 2.3e9}", r'cpu\.nominal_hz is "2\.3e9": allowed is a number.*2.3e\+9'),
+        (
+            "schema: 1\nname: x\ncpu: {nominal_hz: 2.3e9}",
+            r'cpu\.nominal_hz is "2\.3e9": allowed is a number.*2.3e\+9',
+        ),
         (
             "schema: 1\nname: x\ndisk: {throughput: {RS: 0}}",
             r"disk\.throughput\.RS is 0, which is not plausible: allowed is B/s",
@@ -151,7 +179,10 @@ def test_nodes_lie_over_the_rest() -> None:
         ("name: x", r"the top level lacks schema"),
         ("- 1", r"must hold keys and values"),
         ("schema: 1\nname: [x", r"line 2 is not valid YAML"),
-        ("schema: 1\nname: x\nformula_set: y", r"formula_set is 'y' but the formulas there are none"),
+        (
+            "schema: 1\nname: x\nformula_set: y",
+            r"formula_set is 'y' but the formulas there are none",
+        ),
     ],
 )
 def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, message: str) -> None:
@@ -174,7 +205,9 @@ def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, message: s
         ("a if a else 1", "allowed are numbers"),
     ],
 )
-def test_wrong_formulas_are_found_when_the_file_is_read(tmp_path: Path, formula: str, message: str) -> None:
+def test_wrong_formulas_are_found_when_the_file_is_read(
+    tmp_path: Path, formula: str, message: str
+) -> None:
     path = tmp_path / "site.yaml"
     path.write_text(
         "schema: 1\nname: x\nformulas:\n  r:\n    - subsystem: cpu\n      workloads: [DP]\n      metric: rate\n"
@@ -191,7 +224,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["partition", "account", "qos", "constraint", "extra"])
 @pytest.mark.parametrize(
-    "word", ["a; id", "$(id)", "`id`", "a'b", 'a"b', "a\nb", "a\n", "--x=$(id)", "-x; id", "-x id", ""]
+    "word",
+    ["a; id", "$(id)", "`id`", "a'b", 'a"b', "a\nb", "a\n", "--x=$(id)", "-x; id", "-x id", ""],
 )
 def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -> None:
     """The plugin hands `extra` to a shell as it is."""
@@ -217,17 +251,33 @@ def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "instead"),
     [
-        *(("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"), ("--nodes=3", "for each job")),
-        *(("--part=a", "slurm.partition"), ("-pa", "slurm.partition"), ("-t5", "slurm.runtime_factor")),
-        *(("--array=1-3", "for each job"), ("--dep=none", "for each job"), ("-wnode1", "for each job")),
+        *(
+            ("--mem=0", "slurm.memory_factor"),
+            ("--partition=a", "slurm.partition"),
+            ("--nodes=3", "for each job"),
+        ),
+        *(
+            ("--part=a", "slurm.partition"),
+            ("-pa", "slurm.partition"),
+            ("-t5", "slurm.runtime_factor"),
+        ),
+        *(
+            ("--array=1-3", "for each job"),
+            ("--dep=none", "for each job"),
+            ("-wnode1", "for each job"),
+        ),
     ],
 )
 def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
     tmp_path: Path, word: str, instead: str
 ) -> None:
     path = tmp_path / "site.yaml"
-    path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {"extra": f"--nice=100 {word}"}}))
-    with pytest.raises(ConfigError, match=rf"slurm\.extra has {word}, which cannot be given there: .*{instead}"):
+    path.write_text(
+        yaml.safe_dump({"schema": 1, "name": "s", "slurm": {"extra": f"--nice=100 {word}"}})
+    )
+    with pytest.raises(
+        ConfigError, match=rf"slurm\.extra has {word}, which cannot be given there: .*{instead}"
+    ):
         site.load(path)
 
 
@@ -235,12 +285,18 @@ def test_every_option_that_peakmark_sets_is_refused() -> None:
     size = jobs.Size(threads=1, cpus=1, megabytes=512)
     options = {"partition": "a", "account": "a", "qos": "a", "constraint": "a"}
     shapes = ({"memory": "per_cpu"}, {"exclusive": False})
-    named = {name for shape in shapes for name in jobs.site_options({**options, **shape}, 1, 2, lambda: size)}
+    named = {
+        name
+        for shape in shapes
+        for name in jobs.site_options({**options, **shape}, 1, 2, lambda: size)
+    }
     # Jobs are submitted with --no-requeue and --exclusive, which a site may say otherwise.
     assert named - {"exclusive", "no-requeue"} <= set(site.MANAGED)
 
 
-@pytest.mark.parametrize("word", ["--gres=gpu:1", "--gpus=1", "-G1", "--export=NONE", "--exclusive=user"])
+@pytest.mark.parametrize(
+    "word", ["--gres=gpu:1", "--gpus=1", "-G1", "--export=NONE", "--exclusive=user"]
+)
 def test_an_option_that_peakmark_does_not_set_is_taken(tmp_path: Path, word: str) -> None:
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {"extra": word}}))
@@ -264,7 +320,9 @@ def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
     assert merged["name"] == "a and b and c"
     assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
     assert [site.for_host(merged, host)["cpu"]["cores"] for host in ("n1", "n2")] == [4, 2]
-    assert site.conflicts(files) == [f"site file {second} says memory.channels: 8, an earlier one 6: the later counts"]
+    assert site.conflicts(files) == [
+        f"site file {second} says memory.channels: 8, an earlier one 6: the later counts"
+    ]
     assert site.load(str(first))["memory"]["channels"] == 6
     with pytest.raises(ConfigError, match="formula_set is 'r' but the formulas there are none"):
         site.load(files[:2])
@@ -275,18 +333,30 @@ def test_formulas_of_several_files_are_of_one_set() -> None:
     files = [str(SITES / f"{name}.yaml") for name in ("hyperion", "prometheus")]
     for order in (files, files[::-1]):
         merged = site.load(order, "report-2")
-        assert limits.for_row("cpu", "QP", "", None, 4, "rate", {}, merged).value == pytest.approx(588.8e9)
-        assert limits.for_row("disk", "RS", "", 1 << 20, 4, "throughput", {}, merged).value == pytest.approx(1488e6)
+        assert limits.for_row("cpu", "QP", "", None, 4, "rate", {}, merged).value == pytest.approx(
+            588.8e9
+        )
+        assert limits.for_row(
+            "disk", "RS", "", 1 << 20, 4, "throughput", {}, merged
+        ).value == pytest.approx(1488e6)
         assert not any("formulas" in sentence for sentence in site.conflicts(order))
 
 
 def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
     files = []
     for name, formula in (("a", "1"), ("b", "2")):
-        entry = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s", "formula": formula}
+        entry = {
+            "subsystem": "cpu",
+            "workloads": ["DP"],
+            "metric": "rate",
+            "unit": "op/s",
+            "formula": formula,
+        }
         files.append(str(tmp_path / f"{name}.yaml"))
         Path(files[-1]).write_text(
-            yaml.safe_dump({"schema": 1, "name": name, "formula_set": "r", "formulas": {"r": [entry]}})
+            yaml.safe_dump(
+                {"schema": 1, "name": name, "formula_set": "r", "formulas": {"r": [entry]}}
+            )
         )
     assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, site.load(files)).value == 2
     assert site.conflicts(files) == [
@@ -308,12 +378,16 @@ def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
         ("disk.iops.RR", "0", "operations per second"),
     ],
 )
-def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path: Path, key: str, value: str, words: str) -> None:
+def test_values_in_another_unit_are_told_by_what_is_plausible(
+    tmp_path: Path, key: str, value: str, words: str
+) -> None:
     path = tmp_path / "site.yaml"
     for text in ("{}", "nodes: [{{match: n1, {}}}]"):
         part = value
         for step in reversed(key.split(".")):
             part = f"{{{step}: {part}}}"
         path.write_text("schema: 1\nname: s\n" + text.format(part[1:-1]) + "\n")
-        with pytest.raises(ConfigError, match=rf"{key} is .*, which is not plausible: allowed is .*{words}"):
+        with pytest.raises(
+            ConfigError, match=rf"{key} is .*, which is not plausible: allowed is .*{words}"
+        ):
             site.load(path)

@@ -39,14 +39,23 @@ def _rows(folder: Path, limit: bool = True, blocks: tuple[int, ...] = (64 * KIB,
         for block in blocks:
             for threads in (1, 2, 4):
                 for run in range(3):
-                    place: dict[str, Any] = {"subsystem": "disk", "variant": "psync", "block": block, "repetition": run}
+                    place: dict[str, Any] = {
+                        "subsystem": "disk",
+                        "variant": "psync",
+                        "block": block,
+                        "repetition": run,
+                    }
                     value = 1e8 * (1 + number) * threads * (1 + run / 10)
                     for tool, times in (("diskbench", 1), ("iozone", 2)):
                         of = make.cell(tool, name, concurrency=threads, **place)
-                        records.append(make.record(of, [make.measurement(of, "throughput", times * value)]))
+                        records.append(
+                            make.record(of, [make.measurement(of, "throughput", times * value)])
+                        )
     site = {"disk": {"throughput": dict.fromkeys(("WS", "RS", "RR", "WR"), LIMIT)}}
     config = {"site_facts": site} if limit else {}
-    return rows.build(Results.read(make.write(folder / "c", records, config=config)))["disk_throughput"]
+    return rows.build(Results.read(make.write(folder / "c", records, config=config)))[
+        "disk_throughput"
+    ]
 
 
 def _drawn(found: list[Row], kind: str, value: str) -> tuple[Drawing, list[Row]]:
@@ -77,7 +86,9 @@ def test_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
     assert figure is not None
     (axis,) = [axis for axis in figure.axes if axis.get_visible()]
     heights = sorted(float(y) for line in axis.lines for y in line.get_ydata())
-    deviations = sorted(row.measured.summary.stdev * 1e-6 for row in found if row.measured.summary.stdev is not None)
+    deviations = sorted(
+        row.measured.summary.stdev * 1e-6 for row in found if row.measured.summary.stdev is not None
+    )
     assert heights == pytest.approx(deviations)
     assert len(axis.collections) == 0, "a deviation has no repetitions"
     assert axis.get_ylabel() == "Standard deviation (MB/s)"
@@ -92,7 +103,9 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(tmp_path: P
     heights = [bar.get_height() for axis in axes for bar in axis.patches]
     shares = [100 * (row.measured.efficiency or 0) for row in found]
     assert sorted(heights) == pytest.approx(sorted(shares))
-    marks = [point[1] for axis in axes for points in axis.collections for point in points.get_offsets()]
+    marks = [
+        point[1] for axis in axes for points in axis.collections for point in points.get_offsets()
+    ]
     assert sorted(marks) == pytest.approx(sorted(2 * share for share in shares))
     for axis in axes:
         assert [100.0, 100.0] in [list(line.get_ydata()) for line in axis.lines], "the limit"
@@ -102,7 +115,8 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(tmp_path: P
 def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path), "bars", "efficiency")
     far = [
-        replace(row, series={**row.series, "iozone": replace(row.series["iozone"], efficiency=6.4)}) for row in found
+        replace(row, series={**row.series, "iozone": replace(row.series["iozone"], efficiency=6.4)})
+        for row in found
     ]
     figure = bars.plot(drawing, far)
     assert figure is not None
@@ -127,24 +141,42 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "drawn_there"),
     [
-        ("disk-patterns-2020", {"disk_throughput together measured", "disk_throughput together deviation"}),
+        (
+            "disk-patterns-2020",
+            {"disk_throughput together measured", "disk_throughput together deviation"},
+        ),
         (
             "four-subsystems-2018-hyperion",
             {
-                *("cpu together measured", "cpu bars efficiency", "memory_throughput bars efficiency"),
-                *("disk_throughput bars measured", "disk_throughput bars efficiency", "disk_latency together measured"),
+                *(
+                    "cpu together measured",
+                    "cpu bars efficiency",
+                    "memory_throughput bars efficiency",
+                ),
+                *(
+                    "disk_throughput bars measured",
+                    "disk_throughput bars efficiency",
+                    "disk_latency together measured",
+                ),
                 "network_latency together measured",
             },
         ),
-        ("four-subsystems-2018-prometheus", {"disk_latency together measured", "disk_iops together measured"}),
+        (
+            "four-subsystems-2018-prometheus",
+            {"disk_latency together measured", "disk_iops together measured"},
+        ),
         ("six-core-evaluation", {"cpu together measured", "memory_throughput together measured"}),
     ],
 )
 def test_layouts_draw_what_their_reports_drew(name: str, drawn_there: set[str]) -> None:
-    assert drawn_there <= {f"{one.table.name} {one.kind} {one.value}" for one in layouts.load(name).drawings}
+    assert drawn_there <= {
+        f"{one.table.name} {one.kind} {one.value}" for one in layouts.load(name).drawings
+    }
 
 
-def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(tmp_path: Path) -> None:
+def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(
+    tmp_path: Path,
+) -> None:
     folder = small_campaign(tmp_path, "disk-patterns-2020")
     names = {path.stem for path in figures.build(folder)}
     assert names >= {
@@ -188,11 +220,20 @@ def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(tmp_path: Path) -
         ({"of": "gpu"}, ["figures[0].of", "disk_throughput"]),
     ],
 )
-def test_a_wrong_figure_is_told_in_one_sentence(tmp_path: Path, entry: dict[str, str], words: list[str]) -> None:
+def test_a_wrong_figure_is_told_in_one_sentence(
+    tmp_path: Path, entry: dict[str, str], words: list[str]
+) -> None:
     one = {"name": "mine", "of": "disk_throughput", "title": "Mine", **entry}
-    table = {"name": "t", "of": "cpu", "title": "T", "columns": [{"heading": "W", "text": "{workload}"}]}
+    table = {
+        "name": "t",
+        "of": "cpu",
+        "title": "T",
+        "columns": [{"heading": "W", "text": "{workload}"}],
+    }
     path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump({"schema": 1, "name": "mine", "figures": [one], "tables": [table]}))
+    path.write_text(
+        yaml.safe_dump({"schema": 1, "name": "mine", "figures": [one], "tables": [table]})
+    )
     with pytest.raises(ConfigError) as caught:
         layouts.load(str(path))
     assert "\n" not in str(caught.value)

@@ -28,7 +28,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
     facts = {
         "host": "node1",
-        "cpu": {"clock_hz": {"nominal": 3e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"},
+        "cpu": {
+            "clock_hz": {"nominal": 3e9},
+            "cores": 2,
+            "isa_best": "avx2",
+            "microarchitecture": "Zen 3",
+        },
         "limits": {"physical_cores_allowed": 2},
     }
     return make.write(tmp_path_factory.mktemp("results") / "small", records, facts=facts)
@@ -36,7 +41,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_files_exist_for_measured_tables_only_and_are_the_same_again(small: Path) -> None:
     written = figures.build(small)
-    assert sorted(path.name for path in written) == ["cpu.png", "cpu.svg", "overview.png", "overview.svg"]
+    assert sorted(path.name for path in written) == [
+        "cpu.png",
+        "cpu.svg",
+        "overview.png",
+        "overview.svg",
+    ]
     before = {path.name: path.read_bytes() for path in written}
     assert {path.name: path.read_bytes() for path in figures.build(small)} == before
     assert b"<dc:date>" not in before["cpu.svg"]
@@ -55,7 +65,9 @@ def test_every_repetition_is_a_point(small: Path) -> None:
     built = rows.build(Results.read(small))["cpu"]
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
-    drawn = sum(len(collection.get_offsets()) for axis in figure.axes for collection in axis.collections)
+    drawn = sum(
+        len(collection.get_offsets()) for axis in figure.axes for collection in axis.collections
+    )
     assert drawn == sum(len(series.points) for row in built for series in row.series.values())
 
 
@@ -72,14 +84,21 @@ def test_the_limit_is_drawn_and_inside_the_panel(small: Path) -> None:
     assert axis.get_ylim()[1] > max(limits)
 
 
-def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figure(small: Path) -> None:
+def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figure(
+    small: Path,
+) -> None:
     style.begin()
     built = [row for row in rows.build(Results.read(small))["cpu"] if row.key.workload == "DP"]
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
     figure.draw_without_rendering()
     assert not figure.legends, "a legend beside names at the lines says everything twice"
-    names = {text.get_text(): text for axis in figure.axes for text in axis.texts if "limit" not in text.get_text()}
+    names = {
+        text.get_text(): text
+        for axis in figure.axes
+        for text in axis.texts
+        if "limit" not in text.get_text()
+    }
     assert {name: text.get_color() for name, text in names.items()} == {
         "MyCPUBench": style.look(0).ink,
         "HPL": style.look(1).ink,
@@ -89,31 +108,46 @@ def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figur
     assert not boxes[0].overlaps(boxes[1])
 
 
-def test_a_legend_names_programs_where_the_last_panel_cannot_and_is_not_cut_off(tmp_path: Path) -> None:
+def test_a_legend_names_programs_where_the_last_panel_cannot_and_is_not_cut_off(
+    tmp_path: Path,
+) -> None:
     records = []
     for workload, tool in (("RS", "diskbench"), ("WS", "diskbench"), ("RS", "fio")):
         of = make.cell(tool, workload, subsystem="disk", variant="psync", block=1 << 20)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e8)]))
     config = {"report": {"published": ["disk-patterns-2020", "file-io-lab"]}}
-    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
+        "disk_throughput"
+    ]
     style.begin()
     figure = panels.plot(BY_NAME["disk_throughput"], built)
     assert figure is not None
     figure.draw_without_rendering()
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == ["MyDiskBench", "fio", "disk-patterns-2020 (published)", "file-io-lab (published)"]
+    assert texts == [
+        "MyDiskBench",
+        "fio",
+        "disk-patterns-2020 (published)",
+        "file-io-lab (published)",
+    ]
     box = figure.legends[0].get_window_extent()
     assert box.x1 <= figure.bbox.x1 and box.x0 >= figure.bbox.x0
 
 
 @pytest.mark.parametrize(("limit", "scale"), [(4e8, "linear"), (6e10, "log")])
-def test_what_lies_far_below_its_limit_is_no_flat_line(tmp_path: Path, limit: float, scale: str) -> None:
+def test_what_lies_far_below_its_limit_is_no_flat_line(
+    tmp_path: Path, limit: float, scale: str
+) -> None:
     records = []
     for threads in (1, 2, 4):
-        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads)
+        of = make.cell(
+            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads
+        )
         records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
     config = {"site_facts": {"disk": {"throughput": {"RS": limit}}}}
-    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
+        "disk_throughput"
+    ]
     figure = panels.plot(BY_NAME["disk_throughput"], built)
     assert figure is not None
     assert figure.axes[0].get_yscale() == scale
@@ -123,20 +157,31 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
     records = []
     for workload in ("RS", "WS"):
         for threads in (1, 2):
-            of = make.cell("diskbench", workload, subsystem="disk", variant="psync", block=1 << 16, concurrency=threads)
+            of = make.cell(
+                "diskbench",
+                workload,
+                subsystem="disk",
+                variant="psync",
+                block=1 << 16,
+                concurrency=threads,
+            )
             records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
     config = {"report": {"tables": "file-io-lab"}}
     folder = make.write(tmp_path / "lab", records, config=config)
     built = rows.build(Results.read(folder))
     assert [row.key.workload for row in built["disk_throughput"]] == ["WS", "WS", "RS", "RS"]
     limited = {
-        name: [replace(one, limit=Limit(1e9, "B/s", "", "", "site")) for one in found] for name, found in built.items()
+        name: [replace(one, limit=Limit(1e9, "B/s", "", "", "site")) for one in found]
+        for name, found in built.items()
     }
     text = figures.overview(limited)
     assert text is not None
     said = " ".join(one.get_text() for one in text.axes[0].texts)
     assert "FileIO" in said and "64KB" in said and "MyDiskBench" not in said and "KiB" not in said
-    assert {path.stem for path in figures.build(folder)} == {"disk_throughput_WS", "disk_throughput_RS"}
+    assert {path.stem for path in figures.build(folder)} == {
+        "disk_throughput_WS",
+        "disk_throughput_RS",
+    }
 
     loads = []
     for block in (16 << 10, 256 << 20):
@@ -160,7 +205,10 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
 
 
 def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
-    of = [make.cell("diskbench", name, subsystem="disk", variant="psync", block=1 << 16) for name in ("RS", "WS")]
+    of = [
+        make.cell("diskbench", name, subsystem="disk", variant="psync", block=1 << 16)
+        for name in ("RS", "WS")
+    ]
     records = [make.record(one, [make.measurement(one, "throughput", 1e8)]) for one in of]
     folder = make.write(tmp_path / "c", records)
     figures.build(folder)
@@ -172,10 +220,16 @@ def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
 
 
 def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
-    cells = [make.cell("rambench", "RS", subsystem="memory", variant=name, block=1024) for name in ("pool", "block")]
+    cells = [
+        make.cell("rambench", "RS", subsystem="memory", variant=name, block=1024)
+        for name in ("pool", "block")
+    ]
     records = [make.record(of, [make.measurement(of, "throughput", 1e10)]) for of in cells]
     names = {path.stem for path in figures.build(make.write(tmp_path / "c", records))}
-    assert names == {"memory_throughput_pool", "memory_throughput_block"}  # without limits there is no overview
+    assert names == {
+        "memory_throughput_pool",
+        "memory_throughput_block",
+    }  # without limits there is no overview
 
 
 def test_nothing_measured_means_no_figure() -> None:
@@ -192,13 +246,22 @@ def test_a_single_point_and_a_strange_node_can_be_drawn(tmp_path: Path) -> None:
 def test_panels_of_one_place_are_rows_of_dots_with_every_repetition(tmp_path: Path) -> None:
     """RWS has two blocks and keeps its panel; RS and WS have one each, at one and two threads."""
     records = [
-        make.record(of, [make.measurement(of, "throughput", 1e9 * (1 + of.concurrency + of.repetition / 10))])
+        make.record(
+            of,
+            [make.measurement(of, "throughput", 1e9 * (1 + of.concurrency + of.repetition / 10))],
+        )
         for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB]))
         for block in blocks
         for threads in (1, 2)
         for of in (
             make.cell(
-                "rambench", workload, subsystem="memory", variant="pool", block=block, concurrency=threads, repetition=n
+                "rambench",
+                workload,
+                subsystem="memory",
+                variant="pool",
+                block=block,
+                concurrency=threads,
+                repetition=n,
             )
             for n in range(3)
         )
@@ -209,11 +272,16 @@ def test_panels_of_one_place_are_rows_of_dots_with_every_repetition(tmp_path: Pa
     panel, dots = [axis for part in figure.subfigs for axis in part.axes if axis.get_visible()]
     assert panel.get_title(loc="left") == "RWS"
     names = [label.get_text() for label in dots.get_yticklabels()]
-    assert names == [f"{name}, 1 MiB, {threads}" for name in ("RS", "WS") for threads in ("1 thread", "2 threads")]
+    assert names == [
+        f"{name}, 1 MiB, {threads}"
+        for name in ("RS", "WS")
+        for threads in ("1 thread", "2 threads")
+    ]
     drawn = sum(len(collection.get_offsets()) for collection in dots.collections)
     assert drawn == 4 * (3 + 1), "three repetitions and their median in each row"
     single = panels.plot(
-        found[0].table, [row for row in found if row.key.workload == "RS" and row.key.concurrency == 1]
+        found[0].table,
+        [row for row in found if row.key.workload == "RS" and row.key.concurrency == 1],
     )
     assert single is not None and len(single.axes) == 1 and len(single.axes[0].get_yticks()) == 1
 
@@ -230,17 +298,28 @@ def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
 
 
 @pytest.mark.parametrize(
-    "colour", [*(style.look(n).ink for n in range(3)), *(style.line(n).ink for n in range(6)), style.INK, style.QUIET]
+    "colour",
+    [
+        *(style.look(n).ink for n in range(3)),
+        *(style.line(n).ink for n in range(6)),
+        style.INK,
+        style.QUIET,
+    ],
 )
 def test_words_can_be_read_on_white(colour: str) -> None:
     """By the contrast of WCAG 2.2: 4.5 : 1 for text of this size."""
     parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
     linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-    luminance = sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    luminance = sum(
+        weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )
     assert 1.05 / (luminance + 0.05) >= 4.5
 
 
-@given(st.lists(st.floats(min_value=0, max_value=500), max_size=12), st.floats(min_value=1, max_value=20))
+@given(
+    st.lists(st.floats(min_value=0, max_value=500), max_size=12),
+    st.floats(min_value=1, max_value=20),
+)
 def test_labels_are_spread_in_order_without_overlap(positions: list[float], gap: float) -> None:
     moved = style.spread(positions, gap)
     ordered = sorted(range(len(positions)), key=lambda index: positions[index])
@@ -253,10 +332,14 @@ def test_labels_are_spread_in_order_without_overlap(positions: list[float], gap:
 def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) -> None:
     records = []
     for threads in (1, 2):
-        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads)
+        of = make.cell(
+            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads
+        )
         records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
     config = {"report": {"published": ["disk-patterns-2020"]}}
-    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
+        "disk_throughput"
+    ]
     assert [row.published["disk-patterns-2020"] for row in built] == [398e6, 498e6]
     style.begin()
     figure = panels.plot(BY_NAME["disk_throughput"], built)
@@ -265,7 +348,9 @@ def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) 
     marks = [tuple(point) for collection in axis.collections for point in collection.get_offsets()]
     assert {(1.0, 398.0), (2.0, 498.0)} <= set(marks)
     assert axis.get_ylim()[1] > 498.0
-    assert "disk-patterns-2020 (published)" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "disk-patterns-2020 (published)" in [
+        text.get_text() for text in figure.legends[0].get_texts()
+    ]
 
 
 def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None:
@@ -282,7 +367,9 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None
     assert not any(re.search(r"\d\.\d", text) for text in texts)
     for name in ("disk_latency", "memory_latency"):
         # In the unit of the table, not in that of the rows, the values need a decimal mark.
-        figure = panels.plot(BY_NAME[name], [replace(row, table=BY_NAME[name]) for row in found[name]], ",")
+        figure = panels.plot(
+            BY_NAME[name], [replace(row, table=BY_NAME[name]) for row in found[name]], ","
+        )
         assert figure is not None
         figure.draw_without_rendering()
         labels = [label.get_text() for axis in figure.axes for label in axis.get_yticklabels()]
@@ -294,7 +381,10 @@ def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other() -> 
     places = [1 << 10, 10**6, 1 << 20, 10**7, 10 << 20]
     names = {place: size(place) for place in places}
     assert across.tick_labels(places, names) == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
-    assert across.tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == ["1\nKB", "1\nMB"]
+    assert across.tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == [
+        "1\nKB",
+        "1\nMB",
+    ]
     assert across.tick_labels([1, 2, 4, 8], dict.fromkeys([1, 2, 4, 8], "")) == ["1", "2", "4", "8"]
 
 
@@ -308,7 +398,10 @@ def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path)
     assert row is not None and row.measured.efficiency is not None
     assert (word.get_color() == "white") == (row.measured.efficiency > 1.02)
     unknown = {
-        name: [replace(one, limit=Limit(None, "op/s", "", "", "unknown", reason="no fact")) for one in found]
+        name: [
+            replace(one, limit=Limit(None, "op/s", "", "", "unknown", reason="no fact"))
+            for one in found
+        ]
         for name, found in built.items()
     }
     assert figures.overview(unknown) is None
@@ -324,9 +417,13 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: P
         records.append(make.record(of, [make.measurement(of, "throughput", 1e10)]))
     config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
     built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))
-    assert [label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_throughput"]] == [
+    assert [
+        label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_throughput"]
+    ] == [
         "1 KiB",
         "1 MB",
         "10 MB",
     ]
-    assert [label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_latency"]] == ["1 B", "1 B"]
+    assert [
+        label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_latency"]
+    ] == ["1 B", "1 B"]

@@ -12,7 +12,9 @@ from peakmark.instruments import REGISTRY
 from peakmark.instruments.base import Completed, Measurement, Parsed, Tool, Workspace
 
 DATA = Path(__file__).parents[1] / "data"
-CASES = tuple(sorted(f"{path.parent.parent.name}/{path.parent.name}" for path in DATA.glob("*/*/run.json")))
+CASES = tuple(
+    sorted(f"{path.parent.parent.name}/{path.parent.name}" for path in DATA.glob("*/*/run.json"))
+)
 
 
 def load(case: str) -> tuple[Cell, Completed]:
@@ -61,13 +63,22 @@ def cuts(text: str) -> Iterator[str]:
 
 
 def cell(
-    subsystem: str, instrument: str, workload: str, variant: str, block: int | None, n: int, **options: object
+    subsystem: str,
+    instrument: str,
+    workload: str,
+    variant: str,
+    block: int | None,
+    n: int,
+    **options: object,
 ) -> Cell:
     return Cell(subsystem, instrument, workload, variant, block, n, "any", 0, options)  # type: ignore[arg-type]
 
 
 def workspace(
-    directory: Path = Path("/tmp"), cpus: tuple[int, ...] = (0, 1), memory: int = 8 << 30, **cpu: object
+    directory: Path = Path("/tmp"),
+    cpus: tuple[int, ...] = (0, 1),
+    memory: int = 8 << 30,
+    **cpu: object,
 ) -> Workspace:
     return Workspace(directory, cpus, memory, {"cpu": cpu} if cpu else {})
 

@@ -55,7 +55,8 @@ def test_a_missing_line_never_gives_other_numbers(case: str) -> None:
 
 @pytest.mark.parametrize("case", GOOD)
 @pytest.mark.parametrize(
-    "text", ["", "\n", "\0" * 100, "Segmentation fault\n", "{", "[]", "null", "nan", "{}\n", "é½٣" * 50]
+    "text",
+    ["", "\n", "\0" * 100, "Segmentation fault\n", "{", "[]", "null", "nan", "{}\n", "é½٣" * 50],
 )
 def test_something_else_is_refused(case: str, text: str) -> None:
     assert attempt(case, text) is None
@@ -66,7 +67,10 @@ def test_numbers_of_another_locale_are_refused(case: str) -> None:
     """A decimal comma, and digits that float() would take."""
     text = whole(case)
     expected = samples.values(samples.parse(case))
-    for changed in (text.replace(".", ","), text.translate({ord("0") + i: 0x0660 + i for i in range(10)})):
+    for changed in (
+        text.replace(".", ","),
+        text.translate({ord("0") + i: 0x0660 + i for i in range(10)}),
+    ):
         parsed = attempt(case, changed)
         assert parsed is None or samples.values(parsed) == expected
 
@@ -93,7 +97,9 @@ def test_damaged_bytes_raise_nothing_else(case: str, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     letters = list(whole(case))
     for _ in range(chance.randint(1, 8)):
-        letters[chance.randrange(len(letters))] = chance.choice('0123456789.,eE+-naif \t\n{}[]:"=/x')
+        letters[chance.randrange(len(letters))] = chance.choice(
+            '0123456789.,eE+-naif \t\n{}[]:"=/x'
+        )
     parsed = attempt(case, "".join(letters))
     if parsed is not None:
         assert all(row.value > 0 for row in parsed.measurements)

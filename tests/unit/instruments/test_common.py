@@ -23,7 +23,8 @@ def test_numbers_as_python_prints_them(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1,5", "1_000", "nan", "inf", "-1", "0", "٣", "1.5x", "0x10", "1e999", "1 000", "½"]
+    "text",
+    ["", "1,5", "1_000", "nan", "inf", "-1", "0", "٣", "1.5x", "0x10", "1e999", "1 000", "½"],
 )
 def test_what_is_no_number(text: str) -> None:
     with pytest.raises(ParseError, match="reading"):
@@ -51,7 +52,12 @@ def test_what_is_no_whole_number(text: str) -> None:
             Unavailable,
             "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool",
         ),
-        (None, 8 << 30, Unavailable, "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool"),
+        (
+            None,
+            8 << 30,
+            Unavailable,
+            "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool",
+        ),
     ],
 )
 def test_only_what_a_job_was_not_granted_is_worth_another_try(
@@ -95,10 +101,22 @@ def test_the_instruction_sets_come_from_the_facts() -> None:
 
 
 def test_sizes_may_be_numbers_or_text() -> None:
-    assert common.option_size(samples.cell("disk", "fio", "RR", "psync", 1, 1, size="1MiB"), "size", None) == 1 << 20
-    assert common.option_size(samples.cell("disk", "fio", "RR", "psync", 1, 1, size=4096.0), "size", None) == 4096
+    assert (
+        common.option_size(
+            samples.cell("disk", "fio", "RR", "psync", 1, 1, size="1MiB"), "size", None
+        )
+        == 1 << 20
+    )
+    assert (
+        common.option_size(
+            samples.cell("disk", "fio", "RR", "psync", 1, 1, size=4096.0), "size", None
+        )
+        == 4096
+    )
     with pytest.raises(ConfigError, match="size True is not a size"):
-        common.option_size(samples.cell("disk", "fio", "RR", "psync", 1, 1, size=True), "size", None)
+        common.option_size(
+            samples.cell("disk", "fio", "RR", "psync", 1, 1, size=True), "size", None
+        )
 
 
 def script(path: Path, text: str) -> str:
@@ -148,5 +166,7 @@ def test_programs_of_cpu_and_memory_run_on_the_first_cpus_in_their_order(
     offered = "load - A loop\nload_avx - A loop\n  ScanRead64PtrUnrollLoop\n"
     monkeypatch.setattr(common, "ask", lambda *_: offered)
     space = samples.workspace(tmp_path, (0, 32, 1, 33), isa=["sse2", "avx"])
-    argv = REGISTRY[cell.instrument].prepare(cell, samples.tool(cell.instrument), space).command.argv
+    argv = (
+        REGISTRY[cell.instrument].prepare(cell, samples.tool(cell.instrument), space).command.argv
+    )
     assert argv[argv.index(option) + 1] == "0,32"

@@ -26,7 +26,9 @@ from peakmark.resources import ROOT
 MIB = 1 << 20
 
 
-def disk(instrument: str, workload: str, variant: str, block: int, n: int, **options: object) -> Cell:
+def disk(
+    instrument: str, workload: str, variant: str, block: int, n: int, **options: object
+) -> Cell:
     return samples.cell("disk", instrument, workload, variant, block, n, **options)
 
 
@@ -37,7 +39,10 @@ def argv(cell: Cell) -> tuple[str, ...]:
 
 def test_variants() -> None:
     assert engine_of(disk("fio", "RR", "psync", 4096, 1)) == ("psync", 1)
-    assert engine_of(disk("fio", "RR", "io_uring-qd32", 4096, 1, engine="io_uring", depth=32)) == ("io_uring", 32)
+    assert engine_of(disk("fio", "RR", "io_uring-qd32", 4096, 1, engine="io_uring", depth=32)) == (
+        "io_uring",
+        32,
+    )
     for variant in ("", "io_uring", "io_uring-qd0", "libaio-qd4", "io_uring-qd4x"):
         with pytest.raises(ConfigError, match=r"psync or e\.g\."):
             engine_of(disk("fio", "RR", variant, 4096, 1))
@@ -50,7 +55,19 @@ def test_variants() -> None:
 
 def test_diskbench_command() -> None:
     words = " ".join(
-        argv(disk("diskbench", "WR", "io_uring-qd8", 4096, 2, seconds=2.5, warmup=0, seed=7, size="64MiB"))
+        argv(
+            disk(
+                "diskbench",
+                "WR",
+                "io_uring-qd8",
+                4096,
+                2,
+                seconds=2.5,
+                warmup=0,
+                seed=7,
+                size="64MiB",
+            )
+        )
     )
     assert words == (
         "/usr/bin/diskbench --workload WR --record 4096 --size 67108864 --directory . --engine io_uring --depth 8 "
@@ -87,7 +104,11 @@ def test_iozone_commands() -> None:
         (disk("iozone", "ALL", "psync", 512, 1), Unavailable, "multiple of 1024 B"),
         (disk("iozone", "RR", "psync", 4096, 1), Unavailable, "no workload RR"),
         (disk("iozone", "ALL", "io_uring-qd8", 4096, 1), Unavailable, "no variant"),
-        (disk("iozone", "ALL", "psync", MIB, 8, size=4 * MIB), ConfigError, "leaves no record of 1MiB"),
+        (
+            disk("iozone", "ALL", "psync", MIB, 8, size=4 * MIB),
+            ConfigError,
+            "leaves no record of 1MiB",
+        ),
         (disk("iozone", "ALL", "psync", MIB, 1, ops="yes"), ConfigError, "ops='yes'"),
         (disk("fio", "RR", "psync", MIB, 8, size=4 * MIB), ConfigError, "leaves no record of 1MiB"),
         (disk("fio", "ALL", "psync", MIB, 1), Unavailable, "no workload ALL"),
@@ -104,7 +125,9 @@ def test_how_is_written_reaches_every_program() -> None:
     assert "--sync each --fill new" in own
     assert "--sync" not in " ".join(argv(disk("diskbench", "WS", "psync", MIB, 2)))
     fio = argv(disk("fio", "WS", "psync", MIB, 2, seconds=5, **asked))
-    assert {"--sync=1", "--overwrite=0", f"--io_size={4 * MIB}"} <= {*fio} and "--time_based" not in fio
+    assert {"--sync=1", "--overwrite=0", f"--io_size={4 * MIB}"} <= {
+        *fio
+    } and "--time_based" not in fio
     plain = argv(disk("fio", "WS", "psync", MIB, 2, seconds=5))
     assert "--sync=1" not in plain and {"--overwrite=1", "--time_based"} <= {*plain}
     assert "-o" in argv(disk("iozone", "ALL", "psync", MIB, 2, **asked))
@@ -120,20 +143,27 @@ def test_new_files_of_iozone_are_its_first_phase() -> None:
         found[fill] = {row.workload: row for row in iozone.parse(of, completed).measurements}
     old, new = found["overwrite"], found["new"]
     assert (old["WS"].details["phase"], new["WS"].details["phase"]) == ("rewrite", "write")
-    assert new["WS"].value == old["WS"].details["write"] and old["WS"].value == new["WS"].details["rewrite"]
+    assert (
+        new["WS"].value == old["WS"].details["write"]
+        and old["WS"].value == new["WS"].details["rewrite"]
+    )
     assert {one: new[one].details.get("fill") for one in new} == {
         "WS": "new",
         "WR": "overwrite",
         "RS": None,
         "RR": None,
     }
-    assert [new[one].value for one in ("RS", "RR", "WR")] == [old[one].value for one in ("RS", "RR", "WR")]
+    assert [new[one].value for one in ("RS", "RR", "WR")] == [
+        old[one].value for one in ("RS", "RR", "WR")
+    ]
 
 
 def test_writes_that_wait_for_the_device_have_more_time() -> None:
     for name, workload in (("diskbench", "WS"), ("fio", "WS"), ("iozone", "ALL")):
         plain, waiting = (
-            REGISTRY[name].estimate(disk(name, workload, "psync", 4096, 1, size=MIB, total=MIB, **more)).seconds
+            REGISTRY[name]
+            .estimate(disk(name, workload, "psync", 4096, 1, size=MIB, total=MIB, **more))
+            .seconds
             for more in ({}, {"sync": "each"})
         )
         assert waiting > plain + 0.4
@@ -149,7 +179,9 @@ def test_a_record_that_this_build_of_iozone_refuses_is_no_failure() -> None:
     command = iozone.prepare(cell, samples.tool("iozone"), samples.workspace()).command
     done = Completed(command.argv, 23, REFUSED, "")
     assert done.returncode in command.ok_codes
-    with pytest.raises(Unavailable, match="largest record of this build of IOZone is 16MiB, the cell's is 100MiB"):
+    with pytest.raises(
+        Unavailable, match="largest record of this build of IOZone is 16MiB, the cell's is 100MiB"
+    ):
         iozone.parse(cell, done)
 
 
@@ -157,7 +189,10 @@ def test_the_largest_record_is_asked_of_the_build(tmp_path: Path) -> None:
     program = tmp_path / "iozone"
     for said, largest in (
         (REFUSED.replace("16384", "4096"), 4 * MIB),
-        ("iozone: help mode\n\n    Usage: iozone [-s filesize_kB] [-r record_size_kB]\n", 1024 * MIB),
+        (
+            "iozone: help mode\n\n    Usage: iozone [-s filesize_kB] [-r record_size_kB]\n",
+            1024 * MIB,
+        ),
         ("Segmentation fault\n", USUAL_LARGEST),
     ):
         program.write_text(f"#!/bin/sh\ncat <<'END'\n{said}END\nexit 23\n")
@@ -173,10 +208,15 @@ def test_a_record_that_no_sector_holds_has_a_reason_and_the_next_size(name: str)
     workload = "ALL" if name == "iozone" else "RR"
     for block, larger in ((1024, "4KiB"), (6 << 10, "8KiB")):
         with pytest.raises(
-            Unavailable, match=f"/scratch moves multiples of 4096 B; the next larger record is {larger}"
+            Unavailable,
+            match=f"/scratch moves multiples of 4096 B; the next larger record is {larger}",
         ):
-            REGISTRY[name].prepare(disk(name, workload, "psync", block, 1), samples.tool(name), workspace)
-    assert REGISTRY[name].prepare(disk(name, workload, "psync", 4096, 1), samples.tool(name), workspace)
+            REGISTRY[name].prepare(
+                disk(name, workload, "psync", block, 1), samples.tool(name), workspace
+            )
+    assert REGISTRY[name].prepare(
+        disk(name, workload, "psync", 4096, 1), samples.tool(name), workspace
+    )
 
 
 @pytest.fixture
@@ -189,14 +229,19 @@ def large_sectors(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0 or not shutil.which("losetup") or not shutil.which("mkfs.ext4"):
         pytest.skip("a loop device needs root, losetup and mkfs.ext4")
     made = subprocess.run(
-        ["losetup", "--sector-size", "4096", "--show", "--find", image], capture_output=True, text=True, check=False
+        ["losetup", "--sector-size", "4096", "--show", "--find", image],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if made.returncode != 0:
         pytest.skip(f"no loop device here: {made.stderr.strip()}")
     device = made.stdout.strip()
     try:
         subprocess.run(["mkfs.ext4", "-q", device], check=True)
-        mounted = subprocess.run(["mount", device, place], capture_output=True, text=True, check=False)
+        mounted = subprocess.run(
+            ["mount", device, place], capture_output=True, text=True, check=False
+        )
         if mounted.returncode != 0:
             pytest.skip(f"no mount here: {mounted.stderr.strip()}")
         try:
@@ -207,13 +252,19 @@ def large_sectors(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["losetup", "--detach", device], check=True)
 
 
-def test_a_disk_of_large_sectors_refuses_small_records_and_says_what_it_takes(large_sectors: Path) -> None:
+def test_a_disk_of_large_sectors_refuses_small_records_and_says_what_it_takes(
+    large_sectors: Path,
+) -> None:
     facts = {"storage": storage.collect(Host(), large_sectors)}
     assert facts["storage"]["logical_block_size"] == 4096
     workspace = dataclasses.replace(samples.workspace(), directory=large_sectors, facts=facts)
     for name, workload in (("iozone", "ALL"), ("fio", "RR")):
-        with pytest.raises(Unavailable, match="moves multiples of 4096 B; the next larger record is 4KiB"):
-            REGISTRY[name].prepare(disk(name, workload, "psync", 1024, 1), samples.tool(name), workspace)
+        with pytest.raises(
+            Unavailable, match="moves multiples of 4096 B; the next larger record is 4KiB"
+        ):
+            REGISTRY[name].prepare(
+                disk(name, workload, "psync", 1024, 1), samples.tool(name), workspace
+            )
     kernel = ROOT / "build" / "kernels" / "diskbench"
     if kernel.exists():
         said = subprocess.run(
@@ -224,7 +275,10 @@ def test_a_disk_of_large_sectors_refuses_small_records_and_says_what_it_takes(la
 
 
 def test_iozone_sleeps_are_in_its_estimate() -> None:
-    one, two = (REGISTRY["iozone"].estimate(disk("iozone", "ALL", "psync", MIB, n, size=64 * MIB)) for n in (1, 2))
+    one, two = (
+        REGISTRY["iozone"].estimate(disk("iozone", "ALL", "psync", MIB, n, size=64 * MIB))
+        for n in (1, 2)
+    )
     assert one.seconds < 5
     assert two.seconds > 20
     assert one.disk_bytes == two.disk_bytes == 64 * MIB
@@ -242,16 +296,41 @@ def test_iozone_output_must_be_the_cells() -> None:
 
 
 def test_fio_command() -> None:
-    words = argv(disk("fio", "WS", "io_uring-qd16", MIB, 2, seconds=1.5, warmup=0.25, size=64 * MIB, seed=3))
+    words = argv(
+        disk("fio", "WS", "io_uring-qd16", MIB, 2, seconds=1.5, warmup=0.25, size=64 * MIB, seed=3)
+    )
     assert words == (
-        *("/usr/bin/fio", "--name=peakmark", "--directory=.", "--size=33554432", "--bs=1048576", "--rw=write"),
-        *("--direct=1", "--ioengine=io_uring", "--iodepth=16", "--numjobs=2", "--thread", "--group_reporting"),
-        *("--fallocate=none", "--overwrite=1", "--time_based", "--runtime=1500ms", "--ramp_time=250ms"),
+        *(
+            "/usr/bin/fio",
+            "--name=peakmark",
+            "--directory=.",
+            "--size=33554432",
+            "--bs=1048576",
+            "--rw=write",
+        ),
+        *(
+            "--direct=1",
+            "--ioengine=io_uring",
+            "--iodepth=16",
+            "--numjobs=2",
+            "--thread",
+            "--group_reporting",
+        ),
+        *(
+            "--fallocate=none",
+            "--overwrite=1",
+            "--time_based",
+            "--runtime=1500ms",
+            "--ramp_time=250ms",
+        ),
         *("--end_fsync=1", "--randseed=3", "--lat_percentiles=1", "--output-format=json"),
     )
     total = argv(disk("fio", "RR", "psync", 4096, 2, total=MIB))
     assert "--io_size=524288" in total
-    assert not any(word.startswith(("--time_based", "--runtime", "--ramp_time", "--end_fsync")) for word in total)
+    assert not any(
+        word.startswith(("--time_based", "--runtime", "--ramp_time", "--end_fsync"))
+        for word in total
+    )
 
 
 def test_fio_result_must_be_the_cells() -> None:
@@ -262,4 +341,6 @@ def test_fio_result_must_be_the_cells() -> None:
     with pytest.raises(ParseError, match="another pattern or record size"):
         fio.parse(dataclasses.replace(cell, block=8192), completed)
     with pytest.raises(ParseError, match=r"io_bytes is 0"):
-        fio.parse(cell, dataclasses.replace(completed, stdout=completed.stdout.replace("26349568", "0")))
+        fio.parse(
+            cell, dataclasses.replace(completed, stdout=completed.stdout.replace("26349568", "0"))
+        )

@@ -53,14 +53,18 @@ def test_the_rate_is_guessed_from_the_facts() -> None:
     slow = hplsize.guess_rate({"clock_hz": {"nominal": 2e9, "maximum": 4e9}}, AVX2, 2)
     assert slow == pytest.approx(2 * 2e9 * 16 * 0.65)
     assert hplsize.guess_rate({"clock_hz": {"nominal": 2e9}}, AVX512, 2) > slow
-    assert hplsize.guess_rate({"clock_hz": {"nominal": None, "maximum": 4e9}}, AVX2, 1) == pytest.approx(slow)
+    assert hplsize.guess_rate(
+        {"clock_hz": {"nominal": None, "maximum": 4e9}}, AVX2, 1
+    ) == pytest.approx(slow)
     assert hplsize.guess_rate({}, frozenset(), 1) > 0
 
 
 @pytest.mark.parametrize(("name", "file"), [("xhpl", "HPL.dat"), ("hpcc", "hpccinf.txt")])
 def test_input_file(name: str, file: str, tmp_path: Path) -> None:
     cell = samples.cell("cpu", "hpl", "DP", "", None, 2, budget_s=10, nb=128)
-    command = Hpl().prepare(cell, samples.tool(name), samples.workspace(tmp_path, (4, 6, 8))).command
+    command = (
+        Hpl().prepare(cell, samples.tool(name), samples.workspace(tmp_path, (4, 6, 8))).command
+    )
     lines = command.files[file].splitlines()
     n = int(lines[5].split()[0])
     assert n % 128 == 0
@@ -70,7 +74,12 @@ def test_input_file(name: str, file: str, tmp_path: Path) -> None:
     assert len(lines) == 36, "what hpcc reads on is behind what HPL reads"
     assert command.argv == ("taskset", "-c", "4,6", f"/usr/bin/{name}")
     assert command.outputs == (() if name == "xhpl" else ("hpccoutf.txt",))
-    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
+    for variable in (
+        "OPENBLAS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+    ):
         assert command.env[variable] == "2"
     assert command.env["OPENBLAS_VERBOSE"] == "2"
     assert command.env["TMPDIR"] == str(tmp_path), "what Open MPI leaves goes with the cell"
@@ -87,7 +96,11 @@ def test_hpcc_gets_a_smaller_matrix_than_xhpl(tmp_path: Path) -> None:
 
 def test_little_memory_bounds_the_matrix(tmp_path: Path) -> None:
     cell = samples.cell("cpu", "hpl", "DP", "", None, 1, budget_s=3600, nb=64)
-    command = Hpl().prepare(cell, samples.tool("xhpl"), samples.workspace(tmp_path, memory=64 << 20)).command
+    command = (
+        Hpl()
+        .prepare(cell, samples.tool("xhpl"), samples.workspace(tmp_path, memory=64 << 20))
+        .command
+    )
     n = int(command.files["HPL.dat"].splitlines()[5].split()[0])
     assert n == int(math.sqrt(0.8 * (64 << 20) / 8)) // 64 * 64
 
@@ -95,9 +108,13 @@ def test_little_memory_bounds_the_matrix(tmp_path: Path) -> None:
 def test_what_cannot_be_solved(tmp_path: Path) -> None:
     space = samples.workspace(tmp_path)
     with pytest.raises(Unavailable, match="budget_s"):
-        Hpl().prepare(samples.cell("cpu", "hpl", "DP", "", None, 1, budget_s=0.1), samples.tool("xhpl"), space)
+        Hpl().prepare(
+            samples.cell("cpu", "hpl", "DP", "", None, 1, budget_s=0.1), samples.tool("xhpl"), space
+        )
     with pytest.raises(ConfigError, match="nb=7"):
-        Hpl().prepare(samples.cell("cpu", "hpl", "DP", "", None, 1, nb=7), samples.tool("xhpl"), space)
+        Hpl().prepare(
+            samples.cell("cpu", "hpl", "DP", "", None, 1, nb=7), samples.tool("xhpl"), space
+        )
 
 
 @pytest.mark.parametrize(
@@ -113,12 +130,16 @@ def test_what_cannot_be_solved(tmp_path: Path) -> None:
         (None, None, None, AVX512, None),
     ],
 )
-def test_core_type(vendor: str, family: int, model: int, flags: frozenset[str], expected: str | None) -> None:
+def test_core_type(
+    vendor: str, family: int, model: int, flags: frozenset[str], expected: str | None
+) -> None:
     assert core_type({"vendor": vendor, "family": family, "model": model}, flags) == expected
 
 
 def test_the_requested_core_type_is_kept(tmp_path: Path) -> None:
-    space = samples.workspace(tmp_path, vendor="AuthenticAMD", family=26, model=2, isa=sorted(AVX512))
+    space = samples.workspace(
+        tmp_path, vendor="AuthenticAMD", family=26, model=2, isa=sorted(AVX512)
+    )
     cell, completed = samples.load("hpl/xhpl-x2")
     command = Hpl().prepare(cell, samples.tool("xhpl"), space).command
     assert command.argv[3:5] == ("env", "OPENBLAS_CORETYPE=SkylakeX")
@@ -137,7 +158,12 @@ def test_two_results_are_not_one() -> None:
 def test_gflops_and_time_must_agree() -> None:
     cell, completed = samples.load("hpl/xhpl-x2")
     with pytest.raises(ParseError, match="contradicts itself"):
-        Hpl().parse(cell, dataclasses.replace(completed, stdout=completed.stdout.replace("1.2646e+01", "1.3646e+01")))
+        Hpl().parse(
+            cell,
+            dataclasses.replace(
+                completed, stdout=completed.stdout.replace("1.2646e+01", "1.3646e+01")
+            ),
+        )
 
 
 def test_hpcc_without_its_file() -> None:

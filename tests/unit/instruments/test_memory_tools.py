@@ -34,7 +34,9 @@ LIKWID = frozenset(
 AVX2 = frozenset({"sse2", "avx", "avx2", "fma"})
 
 
-def memory(instrument: str, workload: str, variant: str, block: int, n: int, **options: object) -> Cell:
+def memory(
+    instrument: str, workload: str, variant: str, block: int, n: int, **options: object
+) -> Cell:
     return samples.cell("memory", instrument, workload, variant, block, n, **options)
 
 
@@ -43,13 +45,20 @@ def test_pmbw_gets_a_power_of_two_that_holds_all_areas(area: int, threads: int) 
     size = pmbw.memory_for(area, threads)
     assert size & (size - 1) == 0
     assert size >= area
-    assert size >= threads * (4 * 1024 + 16) * 1024  # each thread's part lies at least so far from the next
+    assert (
+        size >= threads * (4 * 1024 + 16) * 1024
+    )  # each thread's part lies at least so far from the next
     assert size >= threads * (-(-area // threads))
-    assert size < 2 * max(area + threads * 512, threads * (4 * 1024 + 16) * 1024)  # and no more than needed
+    assert size < 2 * max(
+        area + threads * 512, threads * (4 * 1024 + 16) * 1024
+    )  # and no more than needed
 
 
 def test_pmbw_takes_the_widest_routines() -> None:
-    assert pmbw.widest("ScanRead", OFFERED) == ["ScanRead256PtrSimpleLoop", "ScanRead256PtrUnrollLoop"]
+    assert pmbw.widest("ScanRead", OFFERED) == [
+        "ScanRead256PtrSimpleLoop",
+        "ScanRead256PtrUnrollLoop",
+    ]
     assert pmbw.widest("ScanWrite", OFFERED) == ["ScanWrite64PtrUnrollLoop"]
     assert pmbw.widest("PermRead64SimpleLoop", OFFERED) == ["PermRead64SimpleLoop"]
     with pytest.raises(Unavailable, match="ScanWrite"):
@@ -59,7 +68,11 @@ def test_pmbw_takes_the_widest_routines() -> None:
 def test_pmbw_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "ask", lambda *_: "\n  ".join(OFFERED))
     cell = memory("pmbw", "RS", "block", 1 << 20, 2)
-    command = REGISTRY["pmbw"].prepare(cell, samples.tool("pmbw"), samples.workspace(cpus=(2, 3, 4))).command
+    command = (
+        REGISTRY["pmbw"]
+        .prepare(cell, samples.tool("pmbw"), samples.workspace(cpus=(2, 3, 4)))
+        .command
+    )
     assert " ".join(command.argv) == (
         "taskset -c 2,3 /usr/bin/pmbw -M 16777217 -p 2 -P 2 -s 2097152 -S 2097152 "
         "-f ScanRead256PtrSimpleLoop -f ScanRead256PtrUnrollLoop -o pmbw.txt"
@@ -85,7 +98,9 @@ def test_pmbw_command(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_pmbw_cannot_do(workload: str, variant: str, block: int, n: int, words: str) -> None:
     with pytest.raises(Unavailable, match=words):
-        REGISTRY["pmbw"].prepare(memory("pmbw", workload, variant, block, n), samples.tool("pmbw"), samples.workspace())
+        REGISTRY["pmbw"].prepare(
+            memory("pmbw", workload, variant, block, n), samples.tool("pmbw"), samples.workspace()
+        )
 
 
 def test_pmbw_results_must_be_the_cells() -> None:
@@ -119,7 +134,9 @@ def test_pmbw_results_must_be_the_cells() -> None:
 )
 def test_likwid_kernels(workload: str, variant: str, flags: frozenset[str], test: str) -> None:
     subsystem = "memory" if variant else "cpu"
-    cell = samples.cell(subsystem, "likwid-bench", workload, variant, 1 << 20 if variant else None, 2)
+    cell = samples.cell(
+        subsystem, "likwid-bench", workload, variant, 1 << 20 if variant else None, 2
+    )
     run = likwid_bench.plan(cell, LIKWID, frozenset(flags))
     assert run.test == test
     assert run.iterations >= 10
@@ -140,21 +157,34 @@ def test_likwid_stores_as_the_row_does(workload: str, variant: str, store: str, 
 
 
 def test_a_reference_with_other_stores_stays_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "ask", lambda *_: "\n".join([*OFFERED, "ScanWrite256PtrSimpleLoop"]))
+    monkeypatch.setattr(
+        common, "ask", lambda *_: "\n".join([*OFFERED, "ScanWrite256PtrSimpleLoop"])
+    )
     with pytest.raises(Unavailable, match="no memcpy or memset"):
-        likwid_bench.plan(memory("likwid-bench", "WS", "pool", 1 << 20, 1, store="libc"), LIKWID, AVX2)
+        likwid_bench.plan(
+            memory("likwid-bench", "WS", "pool", 1 << 20, 1, store="libc"), LIKWID, AVX2
+        )
     with pytest.raises(Unavailable, match="stores of this row are streaming: set store: temporal"):
         pmbw.needs(memory("pmbw", "WS", "pool", 1 << 20, 1))
     assert pmbw.needs(memory("pmbw", "WS", "pool", 1 << 20, 1, store="temporal")) == (pmbw.WRITE,)
     assert pmbw.needs(memory("pmbw", "WS", "block", 1 << 20, 1)) == (pmbw.WRITE,)
     assert pmbw.needs(memory("pmbw", "ALL", "pool", 1 << 20, 1)) == (pmbw.READ,)
-    assert pmbw.needs(memory("pmbw", "ALL", "pool", 1 << 20, 1, store="temporal")) == (pmbw.READ, pmbw.WRITE)
+    assert pmbw.needs(memory("pmbw", "ALL", "pool", 1 << 20, 1, store="temporal")) == (
+        pmbw.READ,
+        pmbw.WRITE,
+    )
 
 
-@pytest.mark.parametrize(("workload", "told"), [("WS", True), ("RWR", True), ("RS", False), ("LAT", False)])
+@pytest.mark.parametrize(
+    ("workload", "told"), [("WS", True), ("RWR", True), ("RS", False), ("LAT", False)]
+)
 def test_rambench_is_told_the_stores_where_it_writes(workload: str, told: bool) -> None:
-    cell = memory("rambench", workload, "" if workload == "LAT" else "pool", 1 << 20, 1, store="temporal")
-    command = REGISTRY["rambench"].prepare(cell, samples.tool("rambench"), samples.workspace()).command
+    cell = memory(
+        "rambench", workload, "" if workload == "LAT" else "pool", 1 << 20, 1, store="temporal"
+    )
+    command = (
+        REGISTRY["rambench"].prepare(cell, samples.tool("rambench"), samples.workspace()).command
+    )
     assert ("--store" in command.argv) == told
 
 
@@ -174,40 +204,65 @@ def test_likwid_works_on_the_bytes_that_rambench_does() -> None:
 
 def test_likwid_repeats_longer_for_more_seconds() -> None:
     short, long = (
-        likwid_bench.plan(memory("likwid-bench", "RS", "block", 1 << 20, 1, seconds=s), LIKWID, AVX2).iterations
+        likwid_bench.plan(
+            memory("likwid-bench", "RS", "block", 1 << 20, 1, seconds=s), LIKWID, AVX2
+        ).iterations
         for s in (1, 4)
     )
     assert long == pytest.approx(4 * short, rel=0.01)
 
 
 @pytest.mark.parametrize("pool, least", [("1MiB", 10), ("1GiB", 10), ("2GiB", 2), ("16GiB", 2)])
-def test_likwid_walks_a_large_pool_no_oftener_than_it_takes_to_time_it(pool: str, least: int) -> None:
+def test_likwid_walks_a_large_pool_no_oftener_than_it_takes_to_time_it(
+    pool: str, least: int
+) -> None:
     cell = memory("likwid-bench", "RS", "pool", 1 << 20, 1, pool=pool, seconds=1e-6)
     assert likwid_bench.plan(cell, LIKWID, AVX2).iterations == least
 
 
 def test_likwid_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID)))
+    monkeypatch.setattr(
+        common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID))
+    )
     cell = memory("likwid-bench", "RWS", "block", 1000, 2)
     space = samples.workspace(cpus=(1, 3), isa=["sse2", "avx"])
     command = REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), space).command
-    assert command.argv[:8] == ("taskset", "-c", "1,3", "/usr/bin/likwid-bench", "-t", "copy_avx", "-W", "N:4000B:2")
+    assert command.argv[:8] == (
+        "taskset",
+        "-c",
+        "1,3",
+        "/usr/bin/likwid-bench",
+        "-t",
+        "copy_avx",
+        "-W",
+        "N:4000B:2",
+    )
 
 
 # Seen: `-W N:2147483648B:1` is "Stream size cannot be read"; in kB of 1000 B it takes any size.
 @pytest.mark.parametrize(
-    "pool, words", [("2047MiB", "N:2146435072B:1"), ("2GiB", "N:2147484kB:1"), ("5GiB", "N:5368710kB:1")]
+    "pool, words",
+    [("2047MiB", "N:2146435072B:1"), ("2GiB", "N:2147484kB:1"), ("5GiB", "N:5368710kB:1")],
 )
-def test_likwid_is_given_sizes_it_can_read(pool: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID)))
+def test_likwid_is_given_sizes_it_can_read(
+    pool: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        common, "ask", lambda *_: "".join(f"{name} - Some text\n" for name in sorted(LIKWID))
+    )
     cell = memory("likwid-bench", "RWS", "pool", 1024, 1, pool=pool)
     space = samples.workspace(isa=["sse2", "avx"])
-    assert words in REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), space).command.argv
+    assert (
+        words
+        in REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), space).command.argv
+    )
 
 
 def test_what_likwid_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unavailable, match="avx512"):
-        likwid_bench.plan(memory("likwid-bench", "RS", "block", 1024, 1, isa="avx512"), LIKWID, AVX2)
+        likwid_bench.plan(
+            memory("likwid-bench", "RS", "block", 1024, 1, isa="avx512"), LIKWID, AVX2
+        )
     with pytest.raises(Unavailable, match="would allocate"):
         cell = memory("likwid-bench", "RS", "pool", 1024, 1, pool="16GiB")
         REGISTRY["likwid-bench"].prepare(cell, samples.tool("likwid-bench"), samples.workspace())
@@ -227,6 +282,8 @@ def test_likwid_output_must_be_the_cells() -> None:
 
 def test_a_short_likwid_run_is_marked() -> None:
     cell, completed = samples.load("likwid-bench/rs-block-x1")
-    short = completed.stdout.replace("1.620864e+00", "1.620864e-02").replace("37017.30", "3701730.00")
+    short = completed.stdout.replace("1.620864e+00", "1.620864e-02").replace(
+        "37017.30", "3701730.00"
+    )
     parsed = REGISTRY["likwid-bench"].parse(cell, dataclasses.replace(completed, stdout=short))
     assert any("0.016 s" in warning for warning in parsed.warnings)

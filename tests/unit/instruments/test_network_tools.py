@@ -18,7 +18,9 @@ from peakmark.instruments.programs import ping
 from peakmark.reasons import Unavailable
 
 
-def net(instrument: str, workload: str, block: int, n: int = 1, variant: str = "", **options: object) -> Cell:
+def net(
+    instrument: str, workload: str, block: int, n: int = 1, variant: str = "", **options: object
+) -> Cell:
     return samples.cell("network", instrument, workload, variant, block, n, **options)
 
 
@@ -39,7 +41,14 @@ def test_netbench_commands() -> None:
         "--gso {address}"
     )
     assert invocation.server is not None
-    assert invocation.server.argv[:6] == ("/usr/bin/netbench", "serve", "--address", "{address}", "--port", "{port}")
+    assert invocation.server.argv[:6] == (
+        "/usr/bin/netbench",
+        "serve",
+        "--address",
+        "{address}",
+        "--port",
+        "{port}",
+    )
     assert command.env["NETBENCH_KEY"] == invocation.server.env["NETBENCH_KEY"] == "{key}"
     assert invocation.server.timeout_s > command.timeout_s
     assert client(net("netbench", "LAT-UDP", 1, 1, "busy-poll", round_trips=1e6)) == (
@@ -56,7 +65,9 @@ def test_iperf3_commands() -> None:
     assert words.endswith("--bytes 1048576 --udp --bitrate 0 --udp-counters-64bit")
     server = prepared(net("iperf3", "TCP", 1024)).server
     assert server is not None
-    assert " ".join(server.argv) == "/usr/bin/iperf3 --server --one-off --port {port} --bind {address}"
+    assert (
+        " ".join(server.argv) == "/usr/bin/iperf3 --server --one-off --port {port} --bind {address}"
+    )
     # Since 3.14 an error ends with 1; the sentence is in the JSON and must reach parse.
     assert prepared(net("iperf3", "TCP", 1024)).command.ok_codes == (0, 1)
 
@@ -73,14 +84,30 @@ def test_qperf_commands() -> None:
 
 @pytest.mark.parametrize(
     ("version", "user", "seconds"),
-    [("20221126", 1000, 0.002), ("s20200821", 1000, 0.2), ("s20200821", 0, 0.002), ("unknown", 1000, 0.2)],
+    [
+        ("20221126", 1000, 0.002),
+        ("s20200821", 1000, 0.2),
+        ("s20200821", 0, 0.002),
+        ("unknown", 1000, 0.2),
+    ],
 )
 def test_ping_waits_as_long_as_it_must(
     version: str, user: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ping.os, "geteuid", lambda: user)
     command = prepared(net("ping", "LAT-ICMP", 1, count=50), version).command
-    assert command.argv == ("/usr/bin/ping", "-n", "-q", "-c", "50", "-i", f"{seconds:g}", "-s", "16", "{address}")
+    assert command.argv == (
+        "/usr/bin/ping",
+        "-n",
+        "-q",
+        "-c",
+        "50",
+        "-i",
+        f"{seconds:g}",
+        "-s",
+        "16",
+        "{address}",
+    )
     assert command.timeout_s > 50 * seconds
 
 
@@ -88,7 +115,9 @@ def test_ping_without_rights_is_not_here(tmp_path: Path) -> None:
     """As in a minimal Debian 13, where an ordinary user's ping tells its version and then fails."""
     program = tmp_path / "ping"
     refused = "ping: socktype: SOCK_RAW\nping: socket: Operation not permitted"
-    program.write_text(f'#!/bin/sh\n[ "$1" = -V ] && echo "ping from iputils 20240905" || echo "{refused}" >&2\n')
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = -V ] && echo "ping from iputils 20240905" || echo "{refused}" >&2\n'
+    )
     program.chmod(0o755)
     with pytest.raises(Unavailable) as reason:
         REGISTRY["ping"].find(str(program))
@@ -133,7 +162,12 @@ def test_results_must_be_the_cells() -> None:
 def test_qperf_whose_ends_measured_different_times() -> None:
     """Seen on a busy machine: the clocks of both ends count hundredths of a second; latency and rate differ by that."""
     cell, completed = samples.load("qperf/lat-udp")
-    fields = {"latency": 1553846, "msg_rate": 637, "loc_real_time": 1010000000, "rem_real_time": 1030000000}
+    fields = {
+        "latency": 1553846,
+        "msg_rate": 637,
+        "loc_real_time": 1010000000,
+        "rem_real_time": 1030000000,
+    }
 
     def told(changed: dict[str, int]) -> Completed:
         text = completed.stdout
@@ -141,7 +175,9 @@ def test_qperf_whose_ends_measured_different_times() -> None:
             text = re.sub(rf"({name} +=) +\S+", rf"\1 {value}", text)
         return dataclasses.replace(completed, stdout=text)
 
-    assert samples.only(REGISTRY["qperf"].parse(cell, told(fields))).value == pytest.approx(2 * 1553846e-9, rel=0.02)
+    assert samples.only(REGISTRY["qperf"].parse(cell, told(fields))).value == pytest.approx(
+        2 * 1553846e-9, rel=0.02
+    )
     with pytest.raises(ParseError, match="contradicts itself"):
         REGISTRY["qperf"].parse(cell, told(fields | {"rem_real_time": 1010000000}))
 
@@ -154,7 +190,9 @@ def test_iperf3_before_it_told_the_receivers_rate() -> None:
     old = dataclasses.replace(completed, stdout=json.dumps(document))
     row = samples.only(REGISTRY["iperf3"].parse(cell, old))
     sent = document["end"]["sum"]
-    assert row.value == pytest.approx(sent["bits_per_second"] * (1 - sent["lost_packets"] / sent["packets"]))
+    assert row.value == pytest.approx(
+        sent["bits_per_second"] * (1 - sent["lost_packets"] / sent["packets"])
+    )
     assert row.details["estimate"] is True
     # The sample has both: they agree about as well as loss and rate do.
     assert row.value == pytest.approx(samples.only(samples.parse("iperf3/udp-x1")).value, rel=0.02)
@@ -169,7 +207,9 @@ def test_iperf3_loss_is_a_share_also_when_it_counts_the_warmup() -> None:
 
 def test_threaded_iperf3_has_no_warning() -> None:
     cell, completed = samples.load("iperf3/tcp-x2")
-    newer = dataclasses.replace(completed, stdout=completed.stdout.replace("iperf 3.12", "iperf 3.16"))
+    newer = dataclasses.replace(
+        completed, stdout=completed.stdout.replace("iperf 3.12", "iperf 3.16")
+    )
     assert REGISTRY["iperf3"].parse(cell, newer).warnings == ()
 
 

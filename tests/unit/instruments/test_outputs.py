@@ -149,7 +149,11 @@ def test_values(case: str) -> None:
     for row in parsed.measurements:
         throughput = "bit/s" if cell.subsystem == "network" else "B/s"
         assert row.unit == UNITS.get(row.metric, throughput)
-        assert (row.variant, row.block, row.concurrency) == (cell.variant, cell.block, cell.concurrency)
+        assert (row.variant, row.block, row.concurrency) == (
+            cell.variant,
+            cell.block,
+            cell.concurrency,
+        )
         for value in row.details.values():
             assert value is None or isinstance(value, str | int | float)
             assert not isinstance(value, float) or math.isfinite(value)
@@ -176,12 +180,18 @@ def test_iperf3_reports_its_error_with_exit_code_0() -> None:
 
 
 def test_hpl_names_the_blas() -> None:
-    assert samples.parse("hpl/xhpl-x2").library == {"blas": "OpenBLAS", "core_type": "Zen", "requested": None}
+    assert samples.parse("hpl/xhpl-x2").library == {
+        "blas": "OpenBLAS",
+        "core_type": "Zen",
+        "requested": None,
+    }
     assert samples.parse("hpl/xhpl-x2").version == "2.3"
     plain = samples.parse("hpl/hpcc-reference-blas")
     assert plain.library["blas"] == "reference BLAS or unknown"
     assert any("libopenblas0-pthread" in warning for warning in plain.warnings)
-    assert not any("libopenblas0-pthread" in warning for warning in samples.parse("hpl/hpcc-x2").warnings)
+    assert not any(
+        "libopenblas0-pthread" in warning for warning in samples.parse("hpl/hpcc-x2").warnings
+    )
 
 
 def test_threads_that_shared_a_cpu_are_told() -> None:
@@ -194,9 +204,13 @@ def test_estimates_and_halves_say_so() -> None:
     assert rows["RWS"].details["estimate"] is True
     assert "no copy" in rows["RWS"].details["formula"]
     assert "estimate" not in rows["RS"].details
-    assert rows["RS"].details["routine"] == "ScanRead256PtrSimpleLoop"  # the better of the two, here
+    assert (
+        rows["RS"].details["routine"] == "ScanRead256PtrSimpleLoop"
+    )  # the better of the two, here
     assert all(row.details["half"] is True for row in samples.parse("qperf/all").measurements)
-    latencies = [row for row in samples.parse("iozone/t2-ops-4k").measurements if row.metric == "latency"]
+    latencies = [
+        row for row in samples.parse("iozone/t2-ops-4k").measurements if row.metric == "latency"
+    ]
     assert len(latencies) == 4
     assert all(row.details["derived"] is True for row in latencies)
 
@@ -236,5 +250,7 @@ def test_losses_are_kept() -> None:
 def test_warnings_of_tools() -> None:
     assert any("one thread" in warning for warning in samples.parse("iperf3/tcp-x2").warnings)
     assert samples.parse("iperf3/udp-x1").warnings == ()  # one stream needs one thread only
-    assert any("1408 B" in warning for warning in samples.parse("likwid-bench/odd-size-x1").warnings)
+    assert any(
+        "1408 B" in warning for warning in samples.parse("likwid-bench/odd-size-x1").warnings
+    )
     assert any("loopback" in warning for warning in samples.parse("netbench/tcp-x1").warnings)

@@ -25,7 +25,9 @@ CELLS = [
     samples.cell("cpu", "cpubench", "DP", "", None, 1, seconds=0.05, warmup=0, seed=1),
     samples.cell("memory", "rambench", "RWS", "block", 1024, 1, seconds=0.05, warmup=0, seed=1),
     samples.cell("memory", "rambench", "LAT", "", 16384, 1, accesses=100000, seed=1),
-    samples.cell("disk", "diskbench", "WR", "psync", 4096, 2, total=MIB, size=MIB, warmup=0, seed=1),
+    samples.cell(
+        "disk", "diskbench", "WR", "psync", 4096, 2, total=MIB, size=MIB, warmup=0, seed=1
+    ),
     samples.cell("network", "netbench", "UDP", "", 1024, 1, seconds=0.05, warmup=0),
     samples.cell("network", "netbench", "LAT-TCP", "", 1, 1, round_trips=100, warmup=0),
     samples.cell("cpu", "hpl", "DP", "", None, 1, budget_s=1.5, nb=64),
@@ -36,8 +38,21 @@ CELLS = [
     samples.cell("disk", "iozone", "ALL", "psync", 65536, 1, size=MIB, ops=True),
     samples.cell("disk", "fio", "WS", "psync", 65536, 1, seconds=0.1, size=MIB, seed=1),
     samples.cell("disk", "fio", "RR", "psync", 4096, 2, total=MIB, size=MIB),
-    samples.cell("disk", "diskbench", "WS", "psync", 65536, 2, total=2 * MIB, size=MIB, sync="each", fill="new"),
-    samples.cell("disk", "fio", "WR", "psync", 65536, 2, seconds=0.1, size=MIB, sync="each", fill="new"),
+    samples.cell(
+        "disk",
+        "diskbench",
+        "WS",
+        "psync",
+        65536,
+        2,
+        total=2 * MIB,
+        size=MIB,
+        sync="each",
+        fill="new",
+    ),
+    samples.cell(
+        "disk", "fio", "WR", "psync", 65536, 2, seconds=0.1, size=MIB, sync="each", fill="new"
+    ),
     samples.cell("disk", "iozone", "ALL", "psync", 65536, 1, size=MIB, sync="each", fill="new"),
     samples.cell("network", "iperf3", "TCP", "", 32768, 1, seconds=1),
     samples.cell("network", "qperf", "LAT-TCP", "", 1, 1, seconds=1),
@@ -48,7 +63,11 @@ CELLS = [
 def run(cell: Cell, directory: Path) -> Parsed:
     """As measure does it, without lock, record or facts."""
     instrument = REGISTRY[cell.instrument]
-    names = instrument.executables if instrument.reference else [str(KERNELS / instrument.executables[0])]
+    names = (
+        instrument.executables
+        if instrument.reference
+        else [str(KERNELS / instrument.executables[0])]
+    )
     path = next((found for found in map(shutil.which, names) if found), None)
     if path is None:
         pytest.skip(f"{' or '.join(names)} is not here")
@@ -75,11 +94,20 @@ def run(cell: Cell, directory: Path) -> Parsed:
 def test_the_real_tool(cell: Cell, tmp_path: Path) -> None:
     parsed = run(cell, tmp_path)
     assert parsed.measurements
-    assert {row.workload for row in parsed.measurements} <= {cell.workload, "RS", "WS", "RR", "WR", "LAT-ICMP"}
+    assert {row.workload for row in parsed.measurements} <= {
+        cell.workload,
+        "RS",
+        "WS",
+        "RR",
+        "WR",
+        "LAT-ICMP",
+    }
     assert all(row.value > 0 for row in parsed.measurements)
 
 
-def test_the_real_iozone_takes_the_largest_record_that_it_names_and_none_above(tmp_path: Path) -> None:
+def test_the_real_iozone_takes_the_largest_record_that_it_names_and_none_above(
+    tmp_path: Path,
+) -> None:
     path = shutil.which("iozone")
     if path is None:
         pytest.skip("iozone is not here")
@@ -89,9 +117,14 @@ def test_the_real_iozone_takes_the_largest_record_that_it_names_and_none_above(t
     assert largest >= MIB
     if largest > 64 * MIB:
         pytest.skip("this build takes records that are too large for a test")
-    run(samples.cell("disk", "iozone", "ALL", "psync", largest, 1, size=largest), tmp_path / "below")
+    run(
+        samples.cell("disk", "iozone", "ALL", "psync", largest, 1, size=largest), tmp_path / "below"
+    )
     with pytest.raises(Unavailable, match=format_size(largest)):
-        run(samples.cell("disk", "iozone", "ALL", "psync", 2 * largest, 1, size=2 * largest), tmp_path / "above")
+        run(
+            samples.cell("disk", "iozone", "ALL", "psync", 2 * largest, 1, size=2 * largest),
+            tmp_path / "above",
+        )
 
 
 def test_a_missing_instruction_set_is_no_failure(tmp_path: Path) -> None:
@@ -101,7 +134,9 @@ def test_a_missing_instruction_set_is_no_failure(tmp_path: Path) -> None:
         pytest.skip("the kernels are not built")
     cell = samples.cell("cpu", "cpubench", "DP", "", None, 1, seconds=0.05, isa="neon")
     instrument = REGISTRY["cpubench"]
-    command = instrument.prepare(cell, instrument.find(str(kernel)), samples.workspace(tmp_path, CPUS)).command
+    command = instrument.prepare(
+        cell, instrument.find(str(kernel)), samples.workspace(tmp_path, CPUS)
+    ).command
     done = execute.run(command, tmp_path)
     if done.returncode == 0:
         pytest.skip("this processor has NEON")

@@ -28,12 +28,19 @@ def test_names_and_what_they_measure() -> None:
         for row in tool.rows:
             wanted = {row.cell} if row.cell else set(row.workloads)
             assert wanted <= set(REGISTRY[name].workloads[row.subsystem])
-    assert {name for name, one in REGISTRY.items() if one.two_nodes} == {"netbench", "iperf3", "qperf", "ping"}
+    assert {name for name, one in REGISTRY.items() if one.two_nodes} == {
+        "netbench",
+        "iperf3",
+        "qperf",
+        "ping",
+    }
 
 
 def test_who_asks_for_one_waits_for_no_other() -> None:
     code = "import sys; from peakmark.instruments import REGISTRY; REGISTRY['likwid-bench']; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     programs = {name for name in loaded if name.startswith("peakmark.instruments.programs.")}
     assert {name.rpartition(".")[2] for name in programs} == {"likwid_bench", "rambench"}
     assert REGISTRY.get("no such") is None and "no such" not in REGISTRY
@@ -57,7 +64,9 @@ def test_prepared_commands(name: str, tmp_path: Path) -> None:
         with_lists = {"pmbw", "likwid-bench"}  # these ask the tool which routines it has
         if name in with_lists:
             continue
-        invocation = instrument.prepare(cell, samples.tool(instrument.executables[0]), samples.workspace(tmp_path))
+        invocation = instrument.prepare(
+            cell, samples.tool(instrument.executables[0]), samples.workspace(tmp_path)
+        )
         for command in filter(None, (invocation.command, invocation.server)):
             assert command.env["LC_ALL"] == "C"
             assert command.timeout_s >= max(60, 5 * instrument.estimate(cell).seconds)
@@ -99,7 +108,9 @@ def test_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
         assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["rambench", "diskbench", "netbench", "pmbw", "fio", "iozone", "iperf3"])
+@pytest.mark.parametrize(
+    "name", ["rambench", "diskbench", "netbench", "pmbw", "fio", "iozone", "iperf3"]
+)
 def test_a_block_is_needed(name: str) -> None:
     good, _ = samples.load(next(case for case in GOOD if case.startswith(f"{name}/")))
     without = samples.cell(good.subsystem, name, good.workload, good.variant, None, 1)
@@ -108,7 +119,8 @@ def test_a_block_is_needed(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"seconds": 0}, {"seconds": -1}, {"seconds": "soon"}, {"seconds": True}, {"size": "1 GB"}]
+    "options",
+    [{"seconds": 0}, {"seconds": -1}, {"seconds": "soon"}, {"seconds": True}, {"size": "1 GB"}],
 )
 def test_bad_option_values(options: dict[str, object]) -> None:
     cell = samples.cell("disk", "fio", "RR", "psync", 4096, 1, **options)

@@ -32,7 +32,14 @@ def row(
     }  # fmt: skip
     summary = statistics.summarise(values)
     runs = tuple(RunValue(value, details or {}, context or {}) for value in values)
-    return Measured(**(fields | identity), runs=runs, summary=summary, centre=summary.median, limit=limit, facts=facts)
+    return Measured(
+        **(fields | identity),
+        runs=runs,
+        summary=summary,
+        centre=summary.median,
+        limit=limit,
+        facts=facts,
+    )
 
 
 def codes(measured: Measured) -> list[str]:

@@ -27,7 +27,9 @@ def facts() -> dict[str, Any]:
 
 def measured(workload: str, isa: str) -> dict[str, Any]:
     argv = [CPUBENCH, "--workload", workload, "--isa", isa, "--seconds", "0.1", "--warmup", "0.05"]
-    done = subprocess.run([*argv, "--cpus", str(min(os.sched_getaffinity(0)))], capture_output=True, text=True)
+    done = subprocess.run(
+        [*argv, "--cpus", str(min(os.sched_getaffinity(0)))], capture_output=True, text=True
+    )
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -49,4 +51,6 @@ def test_no_kernel_is_above_the_limit(workload: str, isa: str, facts: dict[str, 
         shares.append(share)
         if share <= DEFAULT.limit:
             return
-    pytest.fail(f"{workload} with {isa} ({result['instruction']}) reached {shares} of {limit.formula}")
+    pytest.fail(
+        f"{workload} with {isa} ({result['instruction']}) reached {shares} of {limit.formula}"
+    )

@@ -18,7 +18,9 @@ from peakmark.storage.results import Results
 
 
 @pytest.mark.parametrize(
-    "words", [("report", "--html"), ("report", "--html", "--partial"), ("tables",), ("summary",)], ids=" ".join
+    "words",
+    [("report", "--html"), ("report", "--html", "--partial"), ("tables",), ("summary",)],
+    ids=" ".join,
 )
 def test_each_record_is_read_and_judged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]

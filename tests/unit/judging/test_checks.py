@@ -12,7 +12,9 @@ def test_a_calm_row_has_no_notes() -> None:
     assert check_row(row(details=details, limit=limit(101.0))) == []
 
 
-@pytest.mark.parametrize(("value", "marked"), [(100.0, False), (96.0, False), (95.0, True), (10.0, True)])
+@pytest.mark.parametrize(
+    ("value", "marked"), [(100.0, False), (96.0, False), (95.0, True), (10.0, True)]
+)
 def test_more_than_the_limit_allows(value: float, marked: bool) -> None:
     assert codes(row(limit=limit(value))) == (["above-limit"] if marked else [])
 
@@ -27,7 +29,9 @@ def test_the_remedy_knows_the_clock_and_the_cache() -> None:
     assert "125%" in nominal.text and "observed" in nominal.text
     disk = check_row(row(limit=limit(50.0, "B/s"), subsystem="disk", workload="RS"))[0]
     assert "cache" in disk.text and "size:" in disk.text
-    pool = check_row(row(limit=limit(50.0, "B/s"), subsystem="memory", workload="RWS", variant="pool"))[0]
+    pool = check_row(
+        row(limit=limit(50.0, "B/s"), subsystem="memory", workload="RWS", variant="pool")
+    )[0]
     assert "pool:" in pool.text
 
 
@@ -39,7 +43,9 @@ def test_hpl_residual(residual: float, marked: bool) -> None:
 
 def test_doubts_come_first() -> None:
     notes = check_row(row([100.0, 130.0], concurrency=9))
-    assert [note.is_warning for note in notes] == sorted((note.is_warning for note in notes), reverse=True)
+    assert [note.is_warning for note in notes] == sorted(
+        (note.is_warning for note in notes), reverse=True
+    )
 
 
 def test_with_a_real_limit_of_this_project() -> None:
@@ -52,6 +58,12 @@ def test_advice_fits_the_row() -> None:
     details = {"sent": 1000, "received": 900, "lost": 100}
     for streams, fewer in ((1, False), (4, True)):
         (note,) = check_row(
-            row(details=details, subsystem="network", workload="UDP", unit="bit/s", concurrency=streams)
+            row(
+                details=details,
+                subsystem="network",
+                workload="UDP",
+                unit="bit/s",
+                concurrency=streams,
+            )
         )
         assert ("fewer streams" in note.text) == fewer

@@ -28,7 +28,9 @@ def row(folder: Path, loaded: list[float | None]) -> Row:
     for repetition, hz in enumerate(loaded):
         cell = make.cell("cpubench", "DP", subsystem="cpu", repetition=repetition)
         details: dict[str, Any] = IDLE if hz is None else {**IDLE, "clock_hz_loaded": hz}
-        records.append(make.record(cell, [make.measurement(cell, "rate", 43e9, details=details)], context=IDLE))
+        records.append(
+            make.record(cell, [make.measurement(cell, "rate", 43e9, details=details)], context=IDLE)
+        )
     other = make.cell("likwid-bench", "DP", subsystem="cpu")
     records.append(make.record(other, [make.measurement(other, "rate", 42e9)]))
     [built] = rows.build(Results.read(make.write(folder / "c", records, facts=FACTS)))["cpu"]
@@ -55,23 +57,37 @@ def test_records_from_before_are_read_as_before(tmp_path: Path) -> None:
     assert not any("lowers the clock" in note for note in built.said(built.remarks))
 
 
-def crowded(held: list[int | None], share: float = 1.0, threads: int = 2, cores: int = 2) -> list[Message]:
+def crowded(
+    held: list[int | None], share: float = 1.0, threads: int = 2, cores: int = 2
+) -> list[Message]:
     """Notes of a slow row (0.6 of its limit) whose kernel saw so many cores' pipes used by others, by repetition."""
     values = [60.0 + number / 10 for number in range(len(held))]
     placed = {"placed": {"cores": cores, "sockets": 1, "numa_nodes": [0]}}
-    details = [{"cpu_share": share} | ({} if count is None else {"held_up": count}) for count in held]
-    runs = tuple(RunValue(value, detail, placed) for value, detail in zip(values, details, strict=True))
+    details = [
+        {"cpu_share": share} | ({} if count is None else {"held_up": count}) for count in held
+    ]
+    runs = tuple(
+        RunValue(value, detail, placed) for value, detail in zip(values, details, strict=True)
+    )
     summary = statistics.summarise(values)
-    limit = limits.Limit(100.0, "op/s", "2 cores x 3 GHz (observed clock)", "test", "measured", clock="observed")
+    limit = limits.Limit(
+        100.0, "op/s", "2 cores x 3 GHz (observed clock)", "test", "measured", clock="observed"
+    )
     identity = ("cpu", "cpubench", "QPDOT", "", None, threads, "rate", "op/s")
-    return check_row(Measured(*identity, runs=runs, summary=summary, centre=summary.median, limit=limit, facts=FACTS))
+    return check_row(
+        Measured(
+            *identity, runs=runs, summary=summary, centre=summary.median, limit=limit, facts=FACTS
+        )
+    )
 
 
 def test_a_core_whose_pipes_others_used_is_named() -> None:
     """Seen on a guest: QPDOT on two cores at 0.85 of its limit with all of its CPUs' time, while the kernel told no clock."""
     [note] = [one for one in crowded([0, 1, 2, 2, 0]) if one.code != "few"]
     assert (note.code, note.severity) == ("crowded-core", Severity.UNSURE)
-    assert note.fact.startswith("something else used the pipes of up to 2 cores in 3 of 5 repetitions")
+    assert note.fact.startswith(
+        "something else used the pipes of up to 2 cores in 3 of 5 repetitions"
+    )
     [seldom] = [one for one in crowded([0, 1, 0, 0, 0]) if one.code == "crowded-core"]
     assert seldom.severity is Severity.NOTE and "of 1 core in 1 of 5" in seldom.fact
     codes = [note.code for note in crowded([0, 0, 0, 0, 0])]

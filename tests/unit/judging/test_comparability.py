@@ -18,7 +18,11 @@ STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 
 
 def changed(
-    folder: Path, isa: str = "auto", loopback: bool = True, model: str = "CPU one", factor: float = 1.0
+    folder: Path,
+    isa: str = "auto",
+    loopback: bool = True,
+    model: str = "CPU one",
+    factor: float = 1.0,
 ) -> Path:
     """Two rows, of which one depends on the instruction set and one on the link; a CPU of its own."""
     records = []
@@ -27,7 +31,11 @@ def changed(
         records.append(make.record(of, [make.measurement(of, "rate", 1e10 * factor * value)]))
         of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
         context = {"network": {"interface": "lo" if loopback else "eth1", "loopback": loopback}}
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * factor * value)], context=context))
+        records.append(
+            make.record(
+                of, [make.measurement(of, "throughput", 1e9 * factor * value)], context=context
+            )
+        )
     return make.write(folder, records, facts={"host": "node1", "cpu": {"model_name": model}})
 
 
@@ -91,18 +99,25 @@ def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
 
 
 def of_words(
-    folder: Path, asked: dict[str | int, float], hosts: str = "a", kernels: Mapping[str, str] | None = None
+    folder: Path,
+    asked: dict[str | int, float],
+    hosts: str = "a",
+    kernels: Mapping[str, str] | None = None,
 ) -> Path:
     """DP rows by what was asked for; a word means two threads. ``kernels``: host -> release, of hosts with facts."""
     records = []
     for word, value in asked.items():
         for number, wobble in enumerate(STEADY):
-            data = make.cell("cpubench", "DP", subsystem="cpu", repetition=number).to_json() | {"concurrency": word}
+            data = make.cell("cpubench", "DP", subsystem="cpu", repetition=number).to_json() | {
+                "concurrency": word
+            }
             of = Cell.from_json(data)
             measured = make.measurement(of, "rate", value * wobble, concurrency=2)
             context = {"placed": {"word": word, "threads": 2, "cpus": [0, 1], "cores": 2, "sockets": 1, "numa_nodes": [0],
                                   "last_level_bytes": 0, "placement": "compact"}} if isinstance(word, str) else {}  # fmt: skip
-            records.append(make.record(of, [measured], context=context, host=hosts[number % len(hosts)]))
+            records.append(
+                make.record(of, [measured], context=context, host=hosts[number % len(hosts)])
+            )
     make.write(folder, records)
     (folder / "machine").mkdir(exist_ok=True)
     for host, kernel in (kernels or {}).items():
@@ -119,7 +134,9 @@ def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> Non
     assert [(datasets.describe(one.point), one.verdict) for one in found] == [
         ("cpu cpubench DP x2", "no difference shown"), ("cpu cpubench DP xcores", "worse"),
     ]  # fmt: skip
-    only, first, second = compare.compare(before, datasets.read(str(of_words(tmp_path / "c", {2: 1e9}))))
+    only, first, second = compare.compare(
+        before, datasets.read(str(of_words(tmp_path / "c", {2: 1e9})))
+    )
     assert (len(only), first, second) == (1, 1, 0)
 
 
@@ -144,7 +161,9 @@ def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(tmp_
 
 
 @pytest.mark.parametrize(("kernel", "verdict"), [("6.1.0-1", "better"), ("6.1.0-2", "not alike")])
-def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path: Path, kernel: str, verdict: str) -> None:
+def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(
+    tmp_path: Path, kernel: str, verdict: str
+) -> None:
     before = datasets.read(str(of_words(tmp_path / "a", {2: 1e9})))
     kernels = {"a": "6.1.0-1", "b": kernel}
     after = datasets.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab", kernels=kernels)))
@@ -169,7 +188,10 @@ def _against_the_first_report(
 
 def test_operations_of_another_kind_than_the_published_ones_are_not_judged(tmp_path: Path) -> None:
     for isa, verdict in (("auto", "not alike"), ("scalar", "cannot tell")):
-        cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number, isa=isa) for number in range(6)]
+        cells = [
+            make.cell("cpubench", "DP", subsystem="cpu", repetition=number, isa=isa)
+            for number in range(6)
+        ]
         found = _against_the_first_report(tmp_path / isa, cells, "rate", 1.7e11)["DP"]
         assert found.verdict == verdict
         assert (said(found) == "instruction set: A has scalar, B has auto") == (isa == "auto")
@@ -178,8 +200,13 @@ def test_operations_of_another_kind_than_the_published_ones_are_not_judged(tmp_p
 def test_copies_are_compared_as_they_are_counted_here(tmp_path: Path) -> None:
     place = {"subsystem": "memory", "variant": "pool", "block": 1 << 20}
     for store, verdict in (("libc", "cannot tell"), ("temporal", "not alike")):
-        cells = [make.cell("rambench", "RWS", **place, repetition=number, store=store) for number in range(6)]
-        found = _against_the_first_report(tmp_path / store, cells, "throughput", 2 * 3.973819e9)["RWS"]
+        cells = [
+            make.cell("rambench", "RWS", **place, repetition=number, store=store)
+            for number in range(6)
+        ]
+        found = _against_the_first_report(tmp_path / store, cells, "throughput", 2 * 3.973819e9)[
+            "RWS"
+        ]
         assert found.judged.ratio == pytest.approx(1.0) and found.verdict == verdict
 
 
@@ -187,23 +214,40 @@ def test_writes_are_compared_as_they_reached_the_disk(tmp_path: Path) -> None:
     place = {"subsystem": "disk", "variant": "psync", "block": 1 << 20}
     asked = {"sync": "each", "fill": "new"}
     for name, options in (("as-theirs", asked), ("as-ours", {})):
-        cells = [make.cell("diskbench", "WS", **place, repetition=number, **options) for number in range(6)]
+        cells = [
+            make.cell("diskbench", "WS", **place, repetition=number, **options)
+            for number in range(6)
+        ]
         found = _against_the_first_report(tmp_path / name, cells, "throughput", 5e7)["WS"]
         assert found.verdict == "not alike" and "O_DIRECT: A has no, B has yes" in said(found)
-        assert ("sync: A has each, B has end; fill: A has new, B has overwrite" in said(found)) == (not options)
+        assert ("sync: A has each, B has end; fill: A has new, B has overwrite" in said(found)) == (
+            not options
+        )
 
 
-def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp_path: Path) -> None:
+def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(
+    tmp_path: Path,
+) -> None:
     for name, options in (("a", {}), ("b", {"sync": "each"})):
         cells = [
             make.cell(
-                "diskbench", workload, subsystem="disk", variant="psync", block=4096, repetition=number, **options
+                "diskbench",
+                workload,
+                subsystem="disk",
+                variant="psync",
+                block=4096,
+                repetition=number,
+                **options,
             )
             for workload in ("WR", "RR")
             for number in range(6)
         ]
-        make.write(tmp_path / name, [make.record(of, [make.measurement(of, "iops", 1e4)]) for of in cells])
-    found, _, _ = compare.compare(datasets.read(str(tmp_path / "a")), datasets.read(str(tmp_path / "b")))
+        make.write(
+            tmp_path / name, [make.record(of, [make.measurement(of, "iops", 1e4)]) for of in cells]
+        )
+    found, _, _ = compare.compare(
+        datasets.read(str(tmp_path / "a")), datasets.read(str(tmp_path / "b"))
+    )
     assert {one.point.workload: said(one) for one in found if one.verdict == "not alike"} == {
         "WR": "sync: A has end, B has each"
     }

@@ -17,20 +17,48 @@ from peakmark.storage.results import Results
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 
 
-def campaign(folder: Path, factor: float = 1.0, repetitions: int = 6, node: str = "any", limited: bool = False) -> Path:
+def campaign(
+    folder: Path,
+    factor: float = 1.0,
+    repetitions: int = 6,
+    node: str = "any",
+    limited: bool = False,
+) -> Path:
     """A disk, its throughput and latency, ``factor`` times as fast; ``limited`` by a cgroup at what it reads."""
     context = {"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {}
     records = []
     for number in range(repetitions):
         of = make.cell(
-            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number, node=node
+            "diskbench",
+            "RS",
+            subsystem="disk",
+            variant="psync",
+            block=1 << 20,
+            repetition=number,
+            node=node,
         )
         records.append(
-            make.record(of, [make.measurement(of, "throughput", 4e8 * factor * STEADY[number])], context=context)
+            make.record(
+                of,
+                [make.measurement(of, "throughput", 4e8 * factor * STEADY[number])],
+                context=context,
+            )
         )
-        of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=4096, repetition=number, node=node)
+        of = make.cell(
+            "diskbench",
+            "RR",
+            subsystem="disk",
+            variant="psync",
+            block=4096,
+            repetition=number,
+            node=node,
+        )
         values = {"iops": 1e4 * factor * STEADY[number], "latency": 1e-4 / factor * STEADY[number]}
-        records.append(make.record(of, [make.measurement(of, metric, value) for metric, value in values.items()]))
+        records.append(
+            make.record(
+                of, [make.measurement(of, metric, value) for metric, value in values.items()]
+            )
+        )
     return make.write(folder, records)
 
 
@@ -45,7 +73,9 @@ def campaign(folder: Path, factor: float = 1.0, repetitions: int = 6, node: str 
         (1.002, True, "no difference shown"),
     ],
 )
-def test_the_verdict_follows_the_interval_and_the_direction(after: float, lower_is_better: bool, verdict: str) -> None:
+def test_the_verdict_follows_the_interval_and_the_direction(
+    after: float, lower_is_better: bool, verdict: str
+) -> None:
     found = compare.judge(STEADY, [after * value for value in STEADY], lower_is_better)
     assert found.ratio == pytest.approx(after)
     assert found.low <= found.ratio <= found.high
@@ -74,12 +104,18 @@ def test_a_tolerance_keeps_small_differences_from_a_verdict() -> None:
     assert compare.judge(steady, slower, False, tolerance=0.05).verdict == "no difference shown"
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(0.98, "no difference shown"), (0.96, "worse"), (1.04, "better")])
-def test_less_than_three_per_cent_gets_no_verdict_unless_it_is_asked_for(factor: float, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(0.98, "no difference shown"), (0.96, "worse"), (1.04, "better")]
+)
+def test_less_than_three_per_cent_gets_no_verdict_unless_it_is_asked_for(
+    factor: float, verdict: str
+) -> None:
     point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "node1")
     steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
     before, after = (
-        datasets.Dataset("s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False)
+        datasets.Dataset(
+            "s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False
+        )
         for by in (1.0, factor)
     )
     (found,), _, _ = compare.compare(before, after)
@@ -102,7 +138,9 @@ def test_the_interval_of_equal_machines_mostly_holds_one() -> None:
     random = np.random.default_rng(7)
     inside = 0
     for _ in range(200):
-        _, low, high = statistics.ratio_interval(random.normal(1, 0.05, 8), random.normal(1, 0.05, 8), rounds=400)
+        _, low, high = statistics.ratio_interval(
+            random.normal(1, 0.05, 8), random.normal(1, 0.05, 8), rounds=400
+        )
         inside += low <= 1 <= high
     assert inside >= 180
 
@@ -140,7 +178,9 @@ def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
     theirs = datasets.read("disk-patterns-2020")
     (throughput, iops), _, _ = compare.compare(theirs, mine)
     assert throughput.before == (393e6, 403e6, 398e6)
-    assert throughput.verdict == "no difference shown"  # three runs against six, at nearly the same speed
+    assert (
+        throughput.verdict == "no difference shown"
+    )  # three runs against six, at nearly the same speed
     assert iops.before == (6408.0,)
     assert iops.verdict == "cannot tell"
     assert iops.judged.ratio == pytest.approx(1e4 * statistics.median(STEADY) / 6408)
@@ -151,7 +191,9 @@ def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
 def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
     copy = tmp_path / "copy.csv"
     shutil.copyfile(published.FOLDER / "file-io-lab.csv", copy)
-    found, only_before, only_after = compare.compare(datasets.read(str(copy)), datasets.read("file-io-lab"))
+    found, only_before, only_after = compare.compare(
+        datasets.read(str(copy)), datasets.read("file-io-lab")
+    )
     assert {one.judged.ratio for one in found} == {1.0}
     assert (only_before, only_after) == (0, 0)
 
@@ -159,7 +201,9 @@ def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
 def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) -> None:
     records = []
     for node in ("n1", "n2"):
-        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, node=node)
+        of = make.cell(
+            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, node=node
+        )
         records.append(make.record(of, [make.measurement(of, "throughput", 4e8)], host=node))
     side = datasets.read(str(make.write(tmp_path / "c", records)))
     with pytest.raises(ConfigError, match="several nodes"):
@@ -168,7 +212,9 @@ def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) 
 
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    side = datasets.read(str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])])))
+    side = datasets.read(
+        str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])]))
+    )
     with pytest.raises(ConfigError, match="no row in common"):
         compare_text.report(side, datasets.read("disk-patterns-2020"))
 
@@ -206,7 +252,9 @@ def test_a_machine_that_moves_while_it_is_measured_gets_a_wider_tolerance() -> N
     moving = datasets.Dataset("moving", {}, False, drift={"cpu": 0.05, "disk_throughput": -0.04})
     assert compare.drifts(still, still, 0.05) < 0.01
     assert 0.1 < compare.drifts(moving, still, 0.05) < 0.3
-    assert compare.drifts(datasets.Dataset("a", {}, True), datasets.Dataset("b", {}, True), 0.05) == 0
+    assert (
+        compare.drifts(datasets.Dataset("a", {}, True), datasets.Dataset("b", {}, True), 0.05) == 0
+    )
 
 
 @pytest.mark.parametrize(("moved", "verdict"), [(0.001, "worse"), (0.05, "no difference shown")])
@@ -215,7 +263,9 @@ def test_what_a_machine_moves_by_itself_gets_no_verdict(moved: float, verdict: s
     drift = {"cpu": moved, "memory_throughput": -moved, "disk_throughput": moved}
     steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
     before, after = (
-        datasets.Dataset("s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False, drift=drift)
+        datasets.Dataset(
+            "s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False, drift=drift
+        )
         for by in (1.0, 0.9)
     )
     (found,), _, _ = compare.compare(before, after)

@@ -116,7 +116,9 @@ def fed(folder: Path, name: str, facts: bool = False) -> Results:
     sites = {"site": [f"config/sites/{file}.yaml" for file in files], "formula_set": formulas}
     config = planned(name, **(sites if facts else {})).config
     records: dict[str, tuple[Any, list[dict[str, Any]]]] = {}
-    for (table_name, printed, size, threads, instrument), values in published.load(name).runs.items():
+    for (table_name, printed, size, threads, instrument), values in published.load(
+        name
+    ).runs.items():
         table, workload, block = BY_NAME[table_name], printed, size
         if table_name == "network_latency":
             workload = f"LAT-{printed}"
@@ -130,7 +132,9 @@ def fed(folder: Path, name: str, facts: bool = False) -> Results:
             )  # fmt: skip
             records.setdefault(of.id, (of, []))[1].append(make.measurement(of, table.metric, value))
     return Results.read(
-        make.write(folder / name, [make.record(of, found) for of, found in records.values()], config=config)
+        make.write(
+            folder / name, [make.record(of, found) for of, found in records.values()], config=config
+        )
     )
 
 
@@ -151,7 +155,9 @@ def chapters(folder: Path, name: str, facts: bool) -> dict[str, str]:
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """Report -> its chapters."""
     folder = tmp_path_factory.mktemp("results")
-    return {name: chapters(folder, name, facts=False) for name in (DISK, LAB, SIX, HYPERION, PROMETHEUS)}
+    return {
+        name: chapters(folder, name, facts=False) for name in (DISK, LAB, SIX, HYPERION, PROMETHEUS)
+    }
 
 
 @pytest.fixture(scope="module")

@@ -36,12 +36,17 @@ LIMIT = 3e9 * 16  # of one core of the VM in double precision
 
 
 def campaign(
-    folder: Path, hosts: dict[str, dict[str, Any]], runs: list[tuple[str, int, float]], **context: Any
+    folder: Path,
+    hosts: dict[str, dict[str, Any]],
+    runs: list[tuple[str, int, float]],
+    **context: Any,
 ) -> Path:
     """DP rows: (host, threads, share of the limit of one core at 3 GHz), in the order of their repetitions."""
     records, counts = [], dict.fromkeys((threads for _, threads, _ in runs), 0)
     for host, threads, share in runs:
-        of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=counts[threads])
+        of = make.cell(
+            "cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=counts[threads]
+        )
         counts[threads] += 1
         measured = make.measurement(of, "rate", share * LIMIT, details=CLOCK)
         records.append(make.record(of, [measured], host=host, context=context))
@@ -71,7 +76,9 @@ def test_a_row_of_one_host_has_its_limit_and_is_claimed(tmp_path: Path) -> None:
 def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One thread and two, of which two are far apart, on two equal nodes in turn."""
     runs = [
-        (host, threads, threads * share) for threads in (1, 2) for host, share in zip("ababab", WOBBLE, strict=True)
+        (host, threads, threads * share)
+        for threads in (1, 2)
+        for host, share in zip("ababab", WOBBLE, strict=True)
     ]
     return campaign(tmp_path_factory.mktemp("hosts") / "equal", {"a": {}, "b": {}}, runs)
 
@@ -93,11 +100,17 @@ DIFFERENT = ({"model_name": "Another CPU"}, {"threads": 4})
 
 @pytest.mark.parametrize("other", DIFFERENT)
 def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str, Any]) -> None:
-    runs = [(host, 1, share * (2 if host == "b" else 1)) for host, share in zip("ababab", WOBBLE, strict=True)]
+    runs = [
+        (host, 1, share * (2 if host == "b" else 1))
+        for host, share in zip("ababab", WOBBLE, strict=True)
+    ]
     (row,) = cpu_rows(campaign(tmp_path / "c", {"a": {}, "b": other}, runs))
     assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, Severity.WRONG)
     (doubt,) = [note for note in row.specific_warnings if note.code == "hosts"]
-    assert all(word in doubt.text for word in ("on a", "on b", str(*other.values()), "nodes:", "slurm.constraint"))
+    assert all(
+        word in doubt.text
+        for word in ("on a", "on b", str(*other.values()), "nodes:", "slurm.constraint")
+    )
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
     assert head.what == verdict.NO_ROW and "on b" in head.why
     assert {found.heading for found in findings.of([row])} == {"Doubt"}
@@ -126,13 +139,18 @@ def test_hosts_that_differ_beyond_chance_say_by_how_much(
     tmp_path: Path, hosts: str, found: list[tuple[str, str]]
 ) -> None:
     """Three repetitions on each of two nodes can show nothing, however far they are apart."""
-    runs = [(host, 1, 0.9 - 0.02 * (number // 4) + number / 1000) for number, host in enumerate(hosts)]
+    runs = [
+        (host, 1, 0.9 - 0.02 * (number // 4) + number / 1000) for number, host in enumerate(hosts)
+    ]
     (row,) = cpu_rows(campaign(tmp_path / "c", {host: {} for host in "abc"}, runs))
     notes = [note for note in row.warnings if note.code == "hosts-differ"]
     assert [(dict(note.values)["highest"], dict(note.values)["lowest"]) for note in notes] == found
     assert all("nodes: all" in note.text and note.severity is Severity.NOTE for note in notes)
     for note in notes:
-        by_host = {host: [point.value for point in row.measured.points if point.where == host] for host in hosts}
+        by_host = {
+            host: [point.value for point in row.measured.points if point.where == host]
+            for host in hosts
+        }
         high, low = (statistics.median(by_host[host]) for host in found[0])
         assert dict(note.values)["share"] == pytest.approx(high / low - 1)
 
@@ -146,7 +164,9 @@ def test_nodes_without_facts_count_as_equal_and_the_row_says_so(tmp_path: Path) 
     (row,) = cpu_rows(campaign(tmp_path / "three", {"a": {}, "b": {}}, three))
     assert row.level is None and row.measured.efficiency
     assert [dict(note.values)["hosts"] for note in row.warnings if note.code == "hosts"] == [("c",)]
-    doubtful = [(host, threads, share * (1 + number)) for number, (host, threads, share) in enumerate(runs)]
+    doubtful = [
+        (host, threads, share * (1 + number)) for number, (host, threads, share) in enumerate(runs)
+    ]
     (row,) = cpu_rows(campaign(tmp_path / "d", {"a": {}}, doubtful))
     assert row.level is not None and "hosts" not in {note.code for note in row.warnings}
 
@@ -155,7 +175,9 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
     """Half the memory channels populated on one of two hosts: half its limit, by the same model name."""
     records, channels = [], {"a": 8, "b": 4}
     for number, host in enumerate("ababab"):
-        of = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=1 << 20, repetition=number)
+        of = make.cell(
+            "rambench", "RS", subsystem="memory", variant="pool", block=1 << 20, repetition=number
+        )
         records.append(make.record(of, [make.measurement(of, "throughput", 1e10)], host=host))
     folder = make.write(tmp_path / "c", records)
     (folder / "machine").mkdir()
@@ -170,7 +192,9 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kernel", ["", "another"])
-def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(tmp_path: Path, kernel: str) -> None:
+def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(
+    tmp_path: Path, kernel: str
+) -> None:
     """A campaign of one node, told as if every other cell of each row had been measured on a second one."""
     folder = tmp_path / "c"
     with zipfile.ZipFile(make.DATA / "campaigns" / "before-the-layers.zip") as archive:
@@ -187,21 +211,30 @@ def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(tmp_p
     results = Results.read(folder)
     assert results.left_out == ()
     several = [
-        row for table in build_rows(results).values() for row in table if row.own is not None and len(row.own.hosts) > 1
+        row
+        for table in build_rows(results).values()
+        for row in table
+        if row.own is not None and len(row.own.hosts) > 1
     ]
     void = [row for row in several if any(note.code == "hosts" for note in row.warnings)]
     assert len(several) > 10
     assert len(void) == (len(several) if kernel else 0)
 
 
-def beside(folder: Path, own: str, reference: str, values: dict[str, float], other: str = "AMD EPYC") -> Row:
+def beside(
+    folder: Path, own: str, reference: str, values: dict[str, float], other: str = "AMD EPYC"
+) -> Row:
     """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the reference's."""
     records = []
     for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
         for number, host in enumerate(hosts):
             of = make.cell(instrument, "DP", subsystem="cpu", repetition=number)
-            value = 1e10 * (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
-            records.append(make.record(of, [make.measurement(of, "rate", value, details=CLOCK)], host=host))
+            value = (
+                1e10 * (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
+            )
+            records.append(
+                make.record(of, [make.measurement(of, "rate", value, details=CLOCK)], host=host)
+            )
     make.write(folder, records)
     (folder / "machine").mkdir()
     for host, model in (("a", "AMD EPYC"), ("b", other)):
@@ -246,7 +279,11 @@ def between(folder: Path, pairs: list[tuple[str, str, float]], kernels: dict[str
     for number, (client, server, value) in enumerate(pairs):
         of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
         context = {"server_host": server}
-        records.append(make.record(of, [make.measurement(of, "throughput", value)], host=client, context=context))
+        records.append(
+            make.record(
+                of, [make.measurement(of, "throughput", value)], host=client, context=context
+            )
+        )
     make.write(folder, records)
     (folder / "machine").mkdir()
     for host, kernel in kernels.items():
@@ -310,7 +347,10 @@ def test_records_tell_what_their_jobs_were_given_not_what_the_first_one_was(tmp_
     contexts = [record["context"] for record in found]
     assert [context["allowed"]["cpus"] for context in contexts] == [cpus[:1], cpus[:2]]
     assert [len(context["placed"]["cpus"]) for context in contexts] == [1, 2]
-    assert (found[1]["cell"]["concurrency"], found[1]["measurements"][0]["concurrency"]) == ("cpus", 2)
+    assert (found[1]["cell"]["concurrency"], found[1]["measurements"][0]["concurrency"]) == (
+        "cpus",
+        2,
+    )
     (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
     assert facts["cpu"]["threads"] >= 2
 
@@ -319,7 +359,9 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path)
     """Also where some of them are not measured: their number comes from the others of the node, or is not known yet."""
 
     def of(workload: str, repetition: int = 0, node: str = "a") -> Cell:
-        data = make.cell("cpubench", workload, subsystem="cpu", node=node, repetition=repetition).to_json()
+        data = make.cell(
+            "cpubench", workload, subsystem="cpu", node=node, repetition=repetition
+        ).to_json()
         return Cell.from_json(data | {"concurrency": "cores"})
 
     placed = {"word": "cores", "threads": 8, "placement": "compact", "cpus": list(range(8)), "cores": 8, "sockets": 1,
@@ -341,49 +383,99 @@ def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_pat
     """The facts of the host are from its first job, which had one core."""
     placed = {"word": None, "threads": 2, "placement": "compact", "cpus": [0, 1], "cores": 2, "sockets": 1,
               "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
-    folder = campaign(tmp_path / "c", {"a": {}}, [("a", 2, 2 * share) for share in WOBBLE], placed=placed)
+    folder = campaign(
+        tmp_path / "c", {"a": {}}, [("a", 2, 2 * share) for share in WOBBLE], placed=placed
+    )
     path = folder / "machine" / "a.json"
     facts = json.loads(path.read_text())
     path.write_text(
-        json.dumps({**facts, "limits": {**facts["limits"], "physical_cores_allowed": 1, "cpus_allowed": [0]}})
+        json.dumps(
+            {
+                **facts,
+                "limits": {**facts["limits"], "physical_cores_allowed": 1, "cpus_allowed": [0]},
+            }
+        )
     )
     (row,) = cpu_rows(folder)
-    assert row.limit.value == pytest.approx(2 * LIMIT) and row.measured.efficiency == pytest.approx(0.95)
+    assert row.limit.value == pytest.approx(2 * LIMIT) and row.measured.efficiency == pytest.approx(
+        0.95
+    )
 
 
 def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path: Path) -> None:
     """Own and reference, measured or not: one row for each number of threads, under the bytes that were walked."""
 
     def of(instrument: str, threads: int, repetition: int) -> Cell:
-        return make.cell(instrument, "LAT", subsystem="memory", block=None, concurrency=threads, repetition=repetition)
+        return make.cell(
+            instrument,
+            "LAT",
+            subsystem="memory",
+            block=None,
+            concurrency=threads,
+            repetition=repetition,
+        )
 
     def walked(cell: Cell, area: int) -> dict[str, Any]:
         return make.record(cell, [make.measurement(cell, "latency", 1e-7, block=area)])
 
     measured = [walked(of("rambench", 1, 0), 2 << 30), walked(of("pmbw", 1, 0), 2 << 30)]
-    folder = make.write(tmp_path / "c", measured, planned=[of("rambench", 1, 1), of("rambench", 2, 0)])
+    folder = make.write(
+        tmp_path / "c", measured, planned=[of("rambench", 1, 1), of("rambench", 2, 0)]
+    )
     one, two = build_rows(Results.read(folder))["memory_latency"]
     assert (one.key.block, one.missing, sorted(one.series)) == (2 << 30, 1, ["pmbw", "rambench"])
     assert (two.key.block, two.key.concurrency, two.own) == (None, 2, None)
     assert one.measured.summary.n == 1
 
 
-def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(tmp_path: Path) -> None:
-    default = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500, "loopback": False}
+def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(
+    tmp_path: Path,
+) -> None:
+    default = {
+        "interface": "eth0",
+        "kind": "ethernet",
+        "speed_bps": 1e9,
+        "mtu": 1500,
+        "loopback": False,
+    }
     of = make.cell("netbench", "TCP", subsystem="network", block=1024)
-    link = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092, "loopback": False}
-    network = {"interface": "ib0", "loopback": False, "address": "10.0.0.1", "server_interface": "ib0", "link": link}
-    record = make.record(of, [make.measurement(of, "throughput", 1e11)], context={"network": network})
-    folder = make.write(tmp_path / "c", [record], facts={**copy.deepcopy(VM), "host": "node1", "network": default})
+    link = {
+        "interface": "ib0",
+        "kind": "infiniband",
+        "speed_bps": 200e9,
+        "mtu": 4092,
+        "loopback": False,
+    }
+    network = {
+        "interface": "ib0",
+        "loopback": False,
+        "address": "10.0.0.1",
+        "server_interface": "ib0",
+        "link": link,
+    }
+    record = make.record(
+        of, [make.measurement(of, "throughput", 1e11)], context={"network": network}
+    )
+    folder = make.write(
+        tmp_path / "c", [record], facts={**copy.deepcopy(VM), "host": "node1", "network": default}
+    )
     (row,) = build_rows(Results.read(folder))["network_throughput"]
     assert row.limit.value is not None
     assert row.limit.value > 1e11
 
 
-def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(tmp_path: Path) -> None:
+def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
+    tmp_path: Path,
+) -> None:
     def heading(*counts: int) -> str:
-        runs = [("a", threads, threads * share) for threads, n in enumerate(counts, 1) for share in WOBBLE[:n]]
-        return presentation.interval_heading(cpu_rows(campaign(tmp_path / "-".join(map(str, counts)), {"a": {}}, runs)))
+        runs = [
+            ("a", threads, threads * share)
+            for threads, n in enumerate(counts, 1)
+            for share in WOBBLE[:n]
+        ]
+        return presentation.interval_heading(
+            cpu_rows(campaign(tmp_path / "-".join(map(str, counts)), {"a": {}}, runs))
+        )
 
     assert heading(3, 3) == "75 % interval"
     assert heading(6) == "95 % interval"

@@ -37,14 +37,18 @@ def campaign(
         for repetition in range(repetitions):
             wobble = 1 + 0.002 * ((number * 7 + repetition * 3) % 5 - 2)
             for place, workload in enumerate(("QP", "HP", "SP", "DP")):
-                of = make.cell("cpubench", workload, subsystem="cpu", node=name, repetition=repetition)
+                of = make.cell(
+                    "cpubench", workload, subsystem="cpu", node=name, repetition=repetition
+                )
                 value = 4e11 / 2**place * wobble * slow.get(name, {}).get("cpu", 1.0)
                 records.append(make.record(of, [make.measurement(of, "rate", value)], host=name))
             for workload in ("RS", "WS"):
                 of = make.cell("rambench", workload, subsystem="memory", variant="pool", block=1 << 20, node=name,
                                repetition=repetition)  # fmt: skip
                 value = 1.5e10 * wobble * slow.get(name, {}).get("memory", 1.0)
-                records.append(make.record(of, [make.measurement(of, "throughput", value)], host=name))
+                records.append(
+                    make.record(of, [make.measurement(of, "throughput", value)], host=name)
+                )
     return make.write(folder, records, config=config)
 
 
@@ -113,10 +117,18 @@ def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
     for number in range(1, 13):
         for repetition, wild in enumerate((0.6, 1.0, 1.4)):
             for place, workload in enumerate(("QP", "HP", "SP", "DP")):
-                of = make.cell("cpubench", workload, subsystem="cpu", node=f"node{number}", repetition=repetition)
+                of = make.cell(
+                    "cpubench",
+                    workload,
+                    subsystem="cpu",
+                    node=f"node{number}",
+                    repetition=repetition,
+                )
                 own = 1 + 0.003 * ((number + place) % 3 - 1)
                 value = 1e10 * wild * own * (0.9 if number == 5 else 1.0)
-                records.append(make.record(of, [make.measurement(of, "rate", value)], host=f"node{number}"))
+                records.append(
+                    make.record(of, [make.measurement(of, "rate", value)], host=f"node{number}")
+                )
     return rows.build(Results.read(make.write(tmp_path / "c", records)))
 
 
@@ -130,13 +142,21 @@ def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[
     assert len(said) == 2
 
 
-def test_figures_mark_and_name_a_node_that_is_slow_in_all_rows_together(wild: Mapping[str, Sequence[Row]]) -> None:
-    for figure in (dots.overview(wild), dots.plot(BY_NAME["cpu"], wild["cpu"], slow=dots.slow(wild))):
+def test_figures_mark_and_name_a_node_that_is_slow_in_all_rows_together(
+    wild: Mapping[str, Sequence[Row]],
+) -> None:
+    for figure in (
+        dots.overview(wild),
+        dots.plot(BY_NAME["cpu"], wild["cpu"], slow=dots.slow(wild)),
+    ):
         assert figure is not None
         (axis,) = figure.axes
         lines = len(axis.get_yticks())
         assert sum(len(one.get_offsets()) for one in axis.collections) == 12 * lines
-        assert [len(one.get_offsets()) for one in axis.collections if len(one.get_offsets())] == [11, 1] * lines
+        assert [len(one.get_offsets()) for one in axis.collections if len(one.get_offsets())] == [
+            11,
+            1,
+        ] * lines
         assert [text.get_text().split()[0] for text in axis.texts] == ["node5"] * lines
 
 
@@ -175,7 +195,9 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
 
 
 def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path: Path) -> None:
-    folder = campaign(tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}})
+    folder = campaign(
+        tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}}
+    )
     results = Results.read(folder)
     found = rows.build(results)
     names = pictures.names(found, rows.layout_of(results))
@@ -189,7 +211,9 @@ def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path
 
 
 def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
-    cells = [make.cell("hpl", "DP", subsystem="cpu", node=f"node{number}") for number in range(1, 13)]
+    cells = [
+        make.cell("hpl", "DP", subsystem="cpu", node=f"node{number}") for number in range(1, 13)
+    ]
     folder = make.write(tmp_path / "c", [make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]],
                         planned=cells[10:])  # fmt: skip
     assert runs_text.problems(Results.read(folder))["lines"] == [
@@ -200,13 +224,19 @@ def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
 
 def test_what_machines_have_alike_is_said_once() -> None:
     machines = [
-        {"name": f"node{number}", "groups": [{"title": "Processor", "items": [["Model", "one"], ["Turbo", on]]}]}
+        {
+            "name": f"node{number}",
+            "groups": [{"title": "Processor", "items": [["Model", "one"], ["Turbo", on]]}],
+        }
         for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
     ]
     (one,) = many.alike(machines)
     assert one["name"] == "5 nodes: node1 to node5"
     assert one["groups"] == [
         {"title": "Processor", "items": [["Model", "one"]]},
-        {"title": "What differs between the nodes", "items": [["Turbo", "on (4 nodes); off (node3)"]]},
+        {
+            "title": "What differs between the nodes",
+            "items": [["Turbo", "on (4 nodes); off (node3)"]],
+        },
     ]
     assert many.alike(machines[:2]) == machines[:2]

@@ -19,7 +19,9 @@ def clocks(*pairs: tuple[float, float], values: list[float] | None = None) -> li
         RunValue(value, {"clock_hz_before": before * 1e9, "clock_hz_after": after * 1e9})
         for value, (before, after) in zip(values, pairs, strict=True)
     ]
-    return [note for note in check_row(replace(measured, runs=runs)) if note.code.startswith("clock")]
+    return [
+        note for note in check_row(replace(measured, runs=runs)) if note.code.startswith("clock")
+    ]
 
 
 def test_a_clock_that_moves() -> None:
@@ -27,7 +29,9 @@ def test_a_clock_that_moves() -> None:
     moved = check_row(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9}))
     assert [note.code for note in moved] == ["clock-moved"]
     assert "the clock fell by up to 19% during a run in 6 of 6 repetitions" in moved[0].text
-    assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9})) == ["clock-moved"]
+    assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9})) == [
+        "clock-moved"
+    ]
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None})) == []
 
 
@@ -69,7 +73,11 @@ def test_threads_beyond_what_the_job_was_given() -> None:
     assert codes(row(concurrency=3)) == ["oversubscribed"]
     assert codes(row(concurrency=64, subsystem="disk", workload="RR")) == []
     facts = copy.deepcopy(VM)
-    facts["limits"] |= {"cpus_allowed": [0, 1, 2, 3], "physical_cores_allowed": 2, "cpu_quota": None}
+    facts["limits"] |= {
+        "cpus_allowed": [0, 1, 2, 3],
+        "physical_cores_allowed": 2,
+        "cpu_quota": None,
+    }
     found = check_row(row(concurrency=4, facts=facts))
     assert [(note.code, note.is_warning) for note in found] == [("shared-cores", False)]
     facts["limits"]["cpu_quota"] = 1.5
@@ -80,12 +88,27 @@ def test_threads_beyond_what_the_job_was_given() -> None:
 
 def test_what_a_job_was_given_stands_in_its_record() -> None:
     facts = copy.deepcopy(VM)
-    facts["limits"] |= {"cpus_allowed": [0], "physical_cores_allowed": 1, "cpu_quota": None}  # of the first job
+    facts["limits"] |= {
+        "cpus_allowed": [0],
+        "physical_cores_allowed": 1,
+        "cpu_quota": None,
+    }  # of the first job
     allowed = {"cores": 4, "cpu_quota": None}
-    assert codes(row(facts=facts, concurrency=2, context={"cpus": [0, 1, 2, 3], "allowed": allowed})) == []
-    crowded = row(facts=facts, concurrency=4, context={"cpus": [0, 1, 2, 3], "allowed": {**allowed, "cores": 2}})
+    assert (
+        codes(row(facts=facts, concurrency=2, context={"cpus": [0, 1, 2, 3], "allowed": allowed}))
+        == []
+    )
+    crowded = row(
+        facts=facts,
+        concurrency=4,
+        context={"cpus": [0, 1, 2, 3], "allowed": {**allowed, "cores": 2}},
+    )
     assert codes(crowded) == ["shared-cores"]
-    held = row(facts=facts, concurrency=2, context={"cpus": [0, 1, 2], "allowed": {**allowed, "cpu_quota": 1.5}})
+    held = row(
+        facts=facts,
+        concurrency=2,
+        context={"cpus": [0, 1, 2], "allowed": {**allowed, "cpu_quota": 1.5}},
+    )
     assert codes(held) == ["cpu-quota"]
 
 
@@ -97,7 +120,9 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
     found = check_row(row(details=slow, limit=perfect, facts=facts))
     assert [note.code for note in found] == ["below-nominal"] and found[0].is_warning
     assert (
-        "1.2 GHz" in found[0].text and "2.1 GHz" in found[0].text and "56% of it at the nominal clock" in found[0].text
+        "1.2 GHz" in found[0].text
+        and "2.1 GHz" in found[0].text
+        and "56% of it at the nominal clock" in found[0].text
     )
     # The clock under the work decides, whatever it was before and after.
     fast = {"clock_hz_before": 2.1e9, "clock_hz_after": 2.1e9}
@@ -118,7 +143,9 @@ def test_threads_that_waited_for_their_cpus_are_told() -> None:
     assert [note.code for note in of(1.0, 0.99, 1.0)] == []
     [note] = of(1.0, 0.861, 1.0)
     assert (note.code, note.severity) == ("waited", Severity.NOTE)
-    assert note.fact.startswith("threads lost up to 13.9% of their CPUs' time in 1 of 3 repetitions to other programs")
+    assert note.fact.startswith(
+        "threads lost up to 13.9% of their CPUs' time in 1 of 3 repetitions to other programs"
+    )
     assert of(0.94, 0.93, 1.0)[0].severity is Severity.UNSURE
     # As of the hypervisor's share: what takes less than a quiet machine spreads changes no figure.
     assert of(0.96, 0.96, 0.96)[0].severity is Severity.NOTE
@@ -132,11 +159,26 @@ def test_threads_that_waited_for_their_cpus_are_told() -> None:
 @pytest.mark.parametrize(
     ("isa", "idle", "loaded", "expected"),
     [
-        ("avx512", 2.8e9, 1.9e9, ["clock-lowered"]),  # as AVX-512 allows: its base clock is below the one on the box
+        (
+            "avx512",
+            2.8e9,
+            1.9e9,
+            ["clock-lowered"],
+        ),  # as AVX-512 allows: its base clock is below the one on the box
         ("avx2", 2.8e9, 1.9e9, ["clock-lowered"]),
-        ("sse2", 2.8e9, 1.9e9, ["below-nominal", "clock-lowered"]),  # nothing but heat or power does that
+        (
+            "sse2",
+            2.8e9,
+            1.9e9,
+            ["below-nominal", "clock-lowered"],
+        ),  # nothing but heat or power does that
         ("avx512", 1.8e9, 1.7e9, ["below-nominal", "clock-lowered"]),
-        ("avx512", 2.8e9, 0.8e9, ["below-nominal", "clock-lowered"]),  # lower than any design asks for
+        (
+            "avx512",
+            2.8e9,
+            0.8e9,
+            ["below-nominal", "clock-lowered"],
+        ),  # lower than any design asks for
     ],
 )
 def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
@@ -144,7 +186,12 @@ def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
 ) -> None:
     facts = copy.deepcopy(VM)
     facts["cpu"]["clock_hz"] |= {"nominal": 2.1e9}
-    details = {"isa": isa, "clock_hz_before": idle, "clock_hz_after": idle, "clock_hz_loaded": loaded}
+    details = {
+        "isa": isa,
+        "clock_hz_before": idle,
+        "clock_hz_after": idle,
+        "clock_hz_loaded": loaded,
+    }
     found = check_row(row(details=details, limit=limit(101.4), facts=facts))
     assert [note.code for note in found] == expected
     assert "below the nominal 2.1 GHz" in found[-1].text
@@ -164,7 +211,11 @@ def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:
     assert codes(slow) == ["slow-core"]
     assert codes(replace(slow, centre=80.0)) == []
     assert codes(replace(slow, concurrency=8)) == []
-    noise = {"before": {}, "after": {}, "during": {"seconds": 1.0, "steal": 0.3, "others": 0.0, "busy": 0, "users": 0}}
+    noise = {
+        "before": {},
+        "after": {},
+        "during": {"seconds": 1.0, "steal": 0.3, "others": 0.0, "busy": 0, "users": 0},
+    }
     stolen = [replace(run, context={"noise": noise}) for run in slow.runs]
     assert codes(replace(slow, runs=stolen)) == ["steal"]
     scalar = [replace(run, options={"isa": "scalar"}) for run in slow.runs]
@@ -176,11 +227,16 @@ def test_a_core_that_does_less_than_its_pipes_allow_is_unsure() -> None:
     [("scalar", "avx512", "plain arithmetic as asked"), ("avx2", "avx512", "AVX2 instructions as asked"),
      ("auto", "avx512", ""), ("avx2", "avx2", ""), ("scalar", None, "plain arithmetic as asked")],
 )  # fmt: skip
-def test_a_share_of_narrow_instructions_is_said_to_be_theirs(isa: str, best: str | None, said: str) -> None:
+def test_a_share_of_narrow_instructions_is_said_to_be_theirs(
+    isa: str, best: str | None, said: str
+) -> None:
     facts = {**VM, "cpu": {**VM["cpu"], "isa_best": best}}
     measured = row([3.0] * 6, facts=facts, limit=limit(100.0))
     measured = replace(measured, runs=[replace(run, options={"isa": isa}) for run in measured.runs])
     (text,) = [note.text for note in check_row(measured) if note.code == "narrower"] or [""]
     assert text.startswith(said) and bool(text) == bool(said)
-    unknown = [note.code for note in check_row(replace(measured, limit=replace(measured.limit, value=None)))]
+    unknown = [
+        note.code
+        for note in check_row(replace(measured, limit=replace(measured.limit, value=None)))
+    ]
     assert "narrower" not in unknown

@@ -46,19 +46,38 @@ def test_udp_loss_weighs_as_much_as_it_is(lost: float, level: Severity) -> None:
 @pytest.mark.parametrize(("lost", "marked"), [(0, False), (1, False), (250, True)])
 def test_round_trips_that_lost_their_datagram(lost: int, marked: bool) -> None:
     details = {"lost": lost, "round_trips": 750}
-    found = check_row(row(details=details, subsystem="network", workload="LAT-UDP", metric="latency", unit="s"))
+    found = check_row(
+        row(details=details, subsystem="network", workload="LAT-UDP", metric="latency", unit="s")
+    )
     assert [note.code for note in found] == (["lost-round-trips"] if marked else [])
     assert not marked or "25.00%" in found[0].text
-    assert codes(row(details=details, subsystem="network", workload="LAT-TCP", metric="latency", unit="s")) == []
+    assert (
+        codes(
+            row(
+                details=details, subsystem="network", workload="LAT-TCP", metric="latency", unit="s"
+            )
+        )
+        == []
+    )
 
 
 def test_losses_are_those_of_one_run_each() -> None:
     """A run without the counts must not lend its place to the next."""
     base = row(
-        details={"lost": 0, "round_trips": 10}, subsystem="network", workload="LAT-UDP", metric="latency", unit="s"
+        details={"lost": 0, "round_trips": 10},
+        subsystem="network",
+        workload="LAT-UDP",
+        metric="latency",
+        unit="s",
     )
-    runs = [RunValue(1e-5, {"lost": 5}), RunValue(1e-5, {"lost": 1, "round_trips": 99_999}), *base.runs]
-    found = [note for note in check_row(replace(base, runs=runs)) if note.code == "lost-round-trips"]
+    runs = [
+        RunValue(1e-5, {"lost": 5}),
+        RunValue(1e-5, {"lost": 1, "round_trips": 99_999}),
+        *base.runs,
+    ]
+    found = [
+        note for note in check_row(replace(base, runs=runs)) if note.code == "lost-round-trips"
+    ]
     assert [note.text[:14] for note in found] == ["up to 100.00% "]
     assert not [n for n in check_row(replace(base, runs=runs[1:])) if n.code == "lost-round-trips"]
 

@@ -18,7 +18,10 @@ def test_spread_and_few_repetitions() -> None:
 
 
 def test_a_cold_first_repetition_and_a_drift() -> None:
-    assert codes(row([80.0, 100.0, 100.4, 99.6, 100.2, 99.8, 100.1])) == ["first-differs", "outlier"]
+    assert codes(row([80.0, 100.0, 100.4, 99.6, 100.2, 99.8, 100.1])) == [
+        "first-differs",
+        "outlier",
+    ]
     assert codes(row([110.0, 108.5, 107.0, 105.2, 103.0, 101.0])) == ["drift"]
     assert codes(row([105.0, 103.0, 104.0, 101.0, 100.0])) == ["few"]
     assert codes(row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1])) == []
@@ -48,12 +51,20 @@ def test_short_runs_are_remarked() -> None:
 
 def test_what_runs_on_other_cpus_takes_nothing_from_pinned_threads() -> None:
     facts = {"cpu": {"threads": 8, "cores": 8}}
-    noise = {"before": {}, "after": {}, "during": {"seconds": 1.0, "steal": 0.0, "others": 1.5, "busy": 2, "users": 0}}
+    noise = {
+        "before": {},
+        "after": {},
+        "during": {"seconds": 1.0, "steal": 0.0, "others": 1.5, "busy": 2, "users": 0},
+    }
     for threads, level in ((1, Severity.NOTE), (8, Severity.UNSURE)):
-        (note,) = check_row(row(context={"noise": noise, "cpus": list(range(8))}, concurrency=threads, facts=facts))
+        (note,) = check_row(
+            row(context={"noise": noise, "cpus": list(range(8))}, concurrency=threads, facts=facts)
+        )
         assert (note.code, note.severity) == ("other-load", level)
     # A program on the very CPU takes from it, however many others are free.
-    held = row(details={"cpu_share": 0.5}, context={"noise": noise, "cpus": list(range(8))}, facts=facts)
+    held = row(
+        details={"cpu_share": 0.5}, context={"noise": noise, "cpus": list(range(8))}, facts=facts
+    )
     assert {note.code: note.severity for note in check_row(held)} == {
         "waited": Severity.UNSURE,
         "other-load": Severity.UNSURE,

@@ -23,7 +23,9 @@ QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
 
 
-def judged(folder: Path, wobble: Sequence[float], loopback: bool = True, limit: float = 2e10) -> Analysis:
+def judged(
+    folder: Path, wobble: Sequence[float], loopback: bool = True, limit: float = 2e10
+) -> Analysis:
     """A CPU row and a network row of three repetitions each; the network's limit is stated where it is no loopback."""
     records = []
     for number, factor in enumerate(wobble):
@@ -31,7 +33,9 @@ def judged(folder: Path, wobble: Sequence[float], loopback: bool = True, limit: 
         records.append(make.record(of, [make.measurement(of, "rate", 5e10 * factor)]))
         of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
         context = {"network": {"interface": "lo" if loopback else "eth1", "loopback": loopback}}
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e10 * factor)], context=context))
+        records.append(
+            make.record(of, [make.measurement(of, "throughput", 1e10 * factor)], context=context)
+        )
     site = {} if loopback else {"site_facts": {"network": {"speed_bps": limit, "mtu": 1500}}}
     return Analysis(Results.read(make.write(folder, records, config=site)))
 
@@ -42,8 +46,12 @@ def said(of: Analysis) -> list[str]:
 
 def test_where_nothing_is_sure_that_is_said_first(tmp_path: Path) -> None:
     first = said(judged(tmp_path / "wild", WILD))[0]
-    assert first.startswith("None of the 2 figures above is sure: another run may well give others.")
-    assert not any("figures above is sure" in text for text in said(judged(tmp_path / "quiet", QUIET)))
+    assert first.startswith(
+        "None of the 2 figures above is sure: another run may well give others."
+    )
+    assert not any(
+        "figures above is sure" in text for text in said(judged(tmp_path / "quiet", QUIET))
+    )
 
 
 def test_a_figure_over_loopback_says_so_in_its_row_and_asks_for_no_limit(tmp_path: Path) -> None:
@@ -51,9 +59,16 @@ def test_a_figure_over_loopback_says_so_in_its_row_and_asks_for_no_limit(tmp_pat
     (network,) = (one for one in verdict.verdicts(of.rows) if one.subsystem == "network")
     assert network.what == "TCP of 1 KiB, 1 stream, over loopback"
     assert network.limit == "none: no link"
-    assert any(text.startswith("The network was measured within one machine, over loopback") for text in said(of))
+    assert any(
+        text.startswith("The network was measured within one machine, over loopback")
+        for text in said(of)
+    )
     assert not any("network" in text and "site file" in text for text in said(of))
-    (real,) = (one for one in verdict.verdicts(judged(tmp_path / "b", QUIET, False).rows) if one.subsystem == "network")
+    (real,) = (
+        one
+        for one in verdict.verdicts(judged(tmp_path / "b", QUIET, False).rows)
+        if one.subsystem == "network"
+    )
     assert real.what == "TCP of 1 KiB, 1 stream"
     assert real.limit.endswith("b/s")
     assert not any("loopback" in text for text in said(judged(tmp_path / "c", QUIET, False)))
@@ -72,14 +87,22 @@ def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_pa
 
 
 @pytest.mark.parametrize(("isa", "told"), [("scalar", True), ("auto", False)])
-def test_a_share_of_instructions_that_were_asked_for_is_not_the_nodes(tmp_path: Path, isa: str, told: bool) -> None:
+def test_a_share_of_instructions_that_were_asked_for_is_not_the_nodes(
+    tmp_path: Path, isa: str, told: bool
+) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu", isa=isa)
     site = {"cpu": {"cores": 2, "sockets": 1, "operations_per_cycle": {"DP": 32}}}
     clocks = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
     records = [make.record(of, [make.measurement(of, "rate", 3e9, details=clocks)])]
     found = Analysis(Results.read(make.write(tmp_path / "c", records, config={"site_facts": site})))
     assert verdict.verdicts(found.rows)[0].share
-    assert any(text.startswith("CPU: plain arithmetic as asked, beside the limit") for text in said(found)) is told
+    assert (
+        any(
+            text.startswith("CPU: plain arithmetic as asked, beside the limit")
+            for text in said(found)
+        )
+        is told
+    )
 
 
 def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
@@ -89,7 +112,9 @@ def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
                   "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
         given = {"cpus": list(range(128)), "cores": 128, "cpu_quota": None, "memory_bytes": 1 << 38,
                  "memory_limited_by": None, "memory_nodes": None, "node_cores": 128}  # fmt: skip
-        record = make.record(of, [make.measurement(of, "rate", 5e10)], context={"placed": placed, "allowed": given})
+        record = make.record(
+            of, [make.measurement(of, "rate", 5e10)], context={"placed": placed, "allowed": given}
+        )
         return said(Analysis(Results.read(make.write(tmp_path / str(cores), [record]))))
 
     assert any(text.startswith("CPU: measured on 4 of the node's 128 cores") for text in told(4))
@@ -100,19 +125,42 @@ def test_a_part_of_the_node_does_not_speak_for_it(tmp_path: Path) -> None:
 def test_a_missing_memory_module_is_told(tmp_path: Path) -> None:
     of = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=1 << 20)
     vm = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
-    cpu = vm["cpu"] | {"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None}
-    facts = vm | {"host": "node1", "cpu": cpu, "memory": vm["memory"] | {"channels": 7, "speed_mts": 3200}}
-    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e10)])], facts=facts)
+    cpu = vm["cpu"] | {
+        "model_name": "AMD EPYC 7763 64-Core Processor",
+        "sockets": 1,
+        "virtualised": None,
+    }
+    facts = vm | {
+        "host": "node1",
+        "cpu": cpu,
+        "memory": vm["memory"] | {"channels": 7, "speed_mts": 3200},
+    }
+    folder = make.write(
+        tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e10)])], facts=facts
+    )
     told = said(Analysis(Results.read(folder)))
-    assert sum(text.startswith("7 of 8 memory channels populated (1 socket with 8 each") for text in told) == 1
+    assert (
+        sum(
+            text.startswith("7 of 8 memory channels populated (1 socket with 8 each")
+            for text in told
+        )
+        == 1
+    )
 
 
 def test_a_scaled_campaign_says_that_its_figures_are_short(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     records = [make.record(of, [make.measurement(of, "rate", 5e10)])]
     for scale, told in ((0.1, True), (1, False), (2, False)):
-        found = said(Analysis(Results.read(make.write(tmp_path / str(scale), records, config={"scale": scale}))))
-        assert any(text.startswith("Times, amounts of work and files are 0.1 times") for text in found) is told
+        found = said(
+            Analysis(
+                Results.read(make.write(tmp_path / str(scale), records, config={"scale": scale}))
+            )
+        )
+        assert (
+            any(text.startswith("Times, amounts of work and files are 0.1 times") for text in found)
+            is told
+        )
 
 
 def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path: Path) -> None:
@@ -121,17 +169,34 @@ def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(tmp_path:
     def of(record: int, moved: float, wobble: Sequence[float]) -> list[dict[str, Any]]:
         found = []
         for number, factor in enumerate(wobble):
-            cell = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=record, repetition=number)
+            cell = make.cell(
+                "diskbench",
+                "RS",
+                subsystem="disk",
+                variant="psync",
+                block=record,
+                repetition=number,
+            )
             details = {"device_bytes": 1e9 * moved, "work": 1e9, "filesystem": "ext4"}
             value = 1e9 * factor * record / 65536
-            found.append(make.record(cell, [make.measurement(cell, "throughput", value, details=details)]))
+            found.append(
+                make.record(cell, [make.measurement(cell, "throughput", value, details=details)])
+            )
         return found
 
     def head(name: str, *records: list[dict[str, Any]]) -> verdict.Verdict:
         folder = make.write(tmp_path / name, [one for some in records for one in some])
-        return next(one for one in verdict.verdicts(Analysis(Results.read(folder)).rows) if one.subsystem == "disk")
+        return next(
+            one
+            for one in verdict.verdicts(Analysis(Results.read(folder)).rows)
+            if one.subsystem == "disk"
+        )
 
-    fast_cached, slow_sure, slow_wild = of(1 << 20, 0.1, QUIET), of(1 << 16, 1.0, QUIET), of(1 << 16, 1.0, WILD)
+    fast_cached, slow_sure, slow_wild = (
+        of(1 << 20, 0.1, QUIET),
+        of(1 << 16, 1.0, QUIET),
+        of(1 << 16, 1.0, WILD),
+    )
     assert (head("a", fast_cached, slow_sure).what, head("a", fast_cached, slow_sure).confidence) == (
         "RS of 64 KiB, 1 thread", "no doubt seen")  # fmt: skip
     assert (head("b", fast_cached, slow_wild).what, head("b", fast_cached, slow_wild).confidence) == (
@@ -163,37 +228,59 @@ def test_the_numbers_of_a_sentence_agree_with_what_it_says(tmp_path: Path) -> No
         for row, factor in enumerate(factors):
             for number in range(3):
                 cell = make.cell(
-                    "diskbench", "RS", subsystem="disk", variant="psync", block=4096 << row, repetition=number
+                    "diskbench",
+                    "RS",
+                    subsystem="disk",
+                    variant="psync",
+                    block=4096 << row,
+                    repetition=number,
                 )
                 details = {"device_bytes": 1e9 * (factor > 0), "work": 1e9, "filesystem": "ext4"}
                 value = 1e9 * abs(factor) ** number
-                records.append(make.record(cell, [make.measurement(cell, "throughput", value, details=details)]))
+                records.append(
+                    make.record(
+                        cell, [make.measurement(cell, "throughput", value, details=details)]
+                    )
+                )
         return said(Analysis(Results.read(make.write(tmp_path / name, records))))
 
-    assert "Of 2 measured rows 1 is unsure: another run of an unsure one may well differ; the notes say why." in told(
-        "one", 1.0, 1.5
+    assert (
+        "Of 2 measured rows 1 is unsure: another run of an unsure one may well differ; the notes say why."
+        in told("one", 1.0, 1.5)
     )
     found = told("both", 1.5, 1.5, -1.0)
     assert any(
-        text.startswith("Of 3 measured rows 1 is wrong and 2 are unsure: a wrong row speaks for nothing; another run")
+        text.startswith(
+            "Of 3 measured rows 1 is wrong and 2 are unsure: a wrong row speaks for nothing; another run"
+        )
         for text in found
     )
-    assert any(text.startswith("In all 4 rows, n = 3: ") for text in told("four", 1.0, 1.0, 1.0, 1.0))
+    assert any(
+        text.startswith("In all 4 rows, n = 3: ") for text in told("four", 1.0, 1.0, 1.0, 1.0)
+    )
 
 
 def test_more_threads_are_not_advised_where_they_were_measured(tmp_path: Path) -> None:
     records = []
     for threads, wobble in ((1, QUIET), (2, WILD)):
         for number, factor in enumerate(wobble):
-            of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number)
+            of = make.cell(
+                "cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number
+            )
             placed = {"word": "", "threads": threads, "placement": "compact", "cpus": list(range(threads)), "cores": threads,
                       "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}  # fmt: skip
             given = {"cpus": [0, 1], "cores": 2, "cpu_quota": None, "memory_bytes": 1 << 38,
                      "memory_limited_by": None, "memory_nodes": None, "node_cores": 2}  # fmt: skip
             context = {"placed": placed, "allowed": given}
-            records.append(make.record(of, [make.measurement(of, "rate", 5e10 * factor * threads)], context=context))
+            records.append(
+                make.record(
+                    of, [make.measurement(of, "rate", 5e10 * factor * threads)], context=context
+                )
+            )
     found = said(Analysis(Results.read(make.write(tmp_path / "c", records))))
-    assert "CPU: measured on 1 of the node's 2 cores; its rows of more threads are in doubt." in found
+    assert (
+        "CPU: measured on 1 of the node's 2 cores; its rows of more threads are in doubt." in found
+    )
 
 
 def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path: Path) -> None:
@@ -222,18 +309,36 @@ def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path:
     one = ("RWS", 1, 20e9, True)
     assert speaks(of("one", one, ("WR", 4, 45e9, False))) == ("WR of 1 MiB, 4 threads", "")
     beside = of(
-        "beside", one, ("WR", 2, 45e9, False), ("RWS", 2, 38e9, True), ("WR", 4, 40e9, False), ("WS", 4, 30e9, False)
+        "beside",
+        one,
+        ("WR", 2, 45e9, False),
+        ("RWS", 2, 38e9, True),
+        ("WR", 4, 40e9, False),
+        ("WS", 4, 30e9, False),
     )
-    assert speaks(beside) == ("RWS of 1 MiB, 2 threads", "1.00 × likwid-bench (n = 3; 1.00 to 1.00)")
+    assert speaks(beside) == (
+        "RWS of 1 MiB, 2 threads",
+        "1.00 × likwid-bench (n = 3; 1.00 to 1.00)",
+    )
     assert (
         "Memory: measured on 2 of the node's 4 cores; its rows of more threads are slower or without a limit or a reference."
     ) in said(beside)
-    more = make.cell("rambench", "RWS", subsystem="memory", variant="pool", block=1 << 20, concurrency=4)
+    more = make.cell(
+        "rambench", "RWS", subsystem="memory", variant="pool", block=1 << 20, concurrency=4
+    )
     alone = of("alone", one)
-    folder = make.write(tmp_path / "hole", [one.data for one in alone.results.records], planned=[more])
+    folder = make.write(
+        tmp_path / "hole", [one.data for one in alone.results.records], planned=[more]
+    )
     hole = said(Analysis(Results.read(folder)))
-    assert "Memory: measured on 1 of the node's 4 cores; its rows of more threads are not measured." in hole
-    assert "Memory: measured on 1 of the node's 4 cores; concurrency: [cores] loads them all." in said(alone)
+    assert (
+        "Memory: measured on 1 of the node's 4 cores; its rows of more threads are not measured."
+        in hole
+    )
+    assert (
+        "Memory: measured on 1 of the node's 4 cores; concurrency: [cores] loads them all."
+        in said(alone)
+    )
 
 
 def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> None:
@@ -241,24 +346,45 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
 
     def of(waited: int) -> Analysis:
         records = []
-        points = [(workload, threads) for workload in ("DP", "SP", "HP", "QP") for threads in (1, 2)]
+        points = [
+            (workload, threads) for workload in ("DP", "SP", "HP", "QP") for threads in (1, 2)
+        ]
         for number, (workload, threads) in enumerate(points):
             for repetition in range(2):
-                cell = make.cell("cpubench", workload, subsystem="cpu", concurrency=threads, repetition=repetition)
+                cell = make.cell(
+                    "cpubench",
+                    workload,
+                    subsystem="cpu",
+                    concurrency=threads,
+                    repetition=repetition,
+                )
                 details = {"cpu_share": 0.5 if number < waited else 1.0}
-                records.append(make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)]))
+                records.append(
+                    make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)])
+                )
         return Analysis(Results.read(make.write(tmp_path / str(waited), records)))
 
     one, most = of(1), of(6)
     assert [row.level for row in one.rows["cpu"]].count(Severity.UNSURE) == 1
     assert not any("threads lost" in text for text in said(one))
     assert {row.level for row in most.rows["cpu"]} == {None}
-    assert sum(text.startswith("In 6 of 8 rows, threads lost up to 50.0% of their CPUs'") for text in said(most)) == 1
+    assert (
+        sum(
+            text.startswith("In 6 of 8 rows, threads lost up to 50.0% of their CPUs'")
+            for text in said(most)
+        )
+        == 1
+    )
     # What speaks for the CPU is not called without doubt, on the page and in the terminal.
     (cpu,) = verdict.verdicts(most.rows)
-    assert (cpu.confidence, cpu.why[:34]) == ("no doubt of its own", "as most rows: threads lost up to 5")
+    assert (cpu.confidence, cpu.why[:34]) == (
+        "no doubt of its own",
+        "as most rows: threads lost up to 5",
+    )
     (number,) = verdict.telling_numbers(most.rows)
-    assert number.confidence == "no doubt of its own" and "threads lost" in number.specific_warnings[0]
+    assert (
+        number.confidence == "no doubt of its own" and "threads lost" in number.specific_warnings[0]
+    )
 
 
 def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> None:
@@ -266,9 +392,13 @@ def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> 
     records = []
     for threads in (1, 2, 3, 4):
         for number, hz in enumerate((3.0e9, 3.0e9, 2.7e9)):
-            cell = make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number)
+            cell = make.cell(
+                "cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=number
+            )
             details = {"clock_hz_before": hz, "clock_hz_after": 2.7e9 if threads > 2 else hz}
-            records.append(make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)]))
+            records.append(
+                make.record(cell, [make.measurement(cell, "rate", 5e10, details=details)])
+            )
     for block in range(1, 9):
         cell = make.cell("netbench", "TCP", subsystem="network", block=block << 10)
         records.append(make.record(cell, [make.measurement(cell, "throughput", 1e10)]))
@@ -296,11 +426,15 @@ def test_of_a_latency_the_shortest_is_told(tmp_path: Path) -> None:
     for threads, seconds in ((1, 2e-9), (2, 3e-9)):
         of = make.cell("rambench", "LAT", subsystem="memory", block=1 << 14, concurrency=threads)
         records.append(make.record(of, [make.measurement(of, "latency", seconds)]))
-    (number,) = verdict.telling_numbers(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
+    (number,) = verdict.telling_numbers(
+        Analysis(Results.read(make.write(tmp_path / "c", records))).rows
+    )
     assert (number.label, number.value) == ("Memory LAT of 16 KiB, 1 thread", "2.000 ns")
 
 
-@pytest.mark.parametrize(("virtual", "flush", "kept"), [(True, 1e-4, True), (True, 0.1, False), (False, 1e-4, False)])
+@pytest.mark.parametrize(
+    ("virtual", "flush", "kept"), [(True, 1e-4, True), (True, 0.1, False), (False, 1e-4, False)]
+)
 def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
     tmp_path: Path, virtual: bool, flush: float, kept: bool
 ) -> None:
@@ -308,9 +442,24 @@ def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
     records = []
     for workload, rate in (("RS", 3e9), ("WS", 1e9)):
         for number, factor in enumerate(QUIET):
-            of = make.cell("diskbench", workload, subsystem="disk", variant="psync", block=1 << 20, repetition=number)
-            details = {"work": 8e8, "device_bytes": 8e8, **({"flush_seconds": flush} if workload == "WS" else {})}
-            records.append(make.record(of, [make.measurement(of, "throughput", rate * factor, details=details)]))
+            of = make.cell(
+                "diskbench",
+                workload,
+                subsystem="disk",
+                variant="psync",
+                block=1 << 20,
+                repetition=number,
+            )
+            details = {
+                "work": 8e8,
+                "device_bytes": 8e8,
+                **({"flush_seconds": flush} if workload == "WS" else {}),
+            }
+            records.append(
+                make.record(
+                    of, [make.measurement(of, "throughput", rate * factor, details=details)]
+                )
+            )
     facts = {"cpu": {"virtualised": virtual}}
     one = Analysis(Results.read(make.write(tmp_path / "c", records, facts=facts)))
     (disk,) = verdict.verdicts(one.rows)
@@ -319,5 +468,13 @@ def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
     assert disk.why.startswith("the disk's host may keep its data in memory") is kept
     read, written = one.rows["disk_throughput"]
     assert [read.level, written.level] == [None, Severity.UNSURE if kept else None]
-    assert [note.code for note in read.warnings if note.severity is Severity.UNSURE] == (["host-cache"] if kept else [])
-    assert sum(text.startswith("In 1 of 2 rows, the disk's host may keep its data") for text in said(one)) == kept
+    assert [note.code for note in read.warnings if note.severity is Severity.UNSURE] == (
+        ["host-cache"] if kept else []
+    )
+    assert (
+        sum(
+            text.startswith("In 1 of 2 rows, the disk's host may keep its data")
+            for text in said(one)
+        )
+        == kept
+    )

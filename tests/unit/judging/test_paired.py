@@ -16,7 +16,9 @@ WANDERING = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
 WOBBLE = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]
 
 
-def campaign(folder: Path, factor: float, beside: str, late: Sequence[int] = (), isa: str = "auto") -> Path:
+def campaign(
+    folder: Path, factor: float, beside: str, late: Sequence[int] = (), isa: str = "auto"
+) -> Path:
     """Four rows in six rounds, each a minute after the one before; this side of the rounds in ``late`` an hour later."""
     records = []
     for number, (moved, own) in enumerate(zip(WANDERING, WOBBLE, strict=True)):
@@ -42,13 +44,18 @@ def test_a_change_far_below_the_drift_is_found_in_pairs_and_only_there(tmp_path:
     text, counts = compare_text.report(*both(tmp_path / "turn", 1.05))
     assert counts == {"better": 4}
     assert "measured in turn" in text
-    apart = [datasets.read(str(campaign(tmp_path / name, factor, ""))) for name, factor in (("a", 1.0), ("b", 1.05))]
+    apart = [
+        datasets.read(str(campaign(tmp_path / name, factor, "")))
+        for name, factor in (("a", 1.0), ("b", 1.05))
+    ]
     assert compare_text.report(*apart)[1] == {"no difference shown": 4}
 
 
 def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path: Path) -> None:
     text, counts = compare_text.report(*both(tmp_path, 0.9, isa="scalar"))
-    assert text.startswith("not the same on both sides: instruction set: A has auto, B has scalar (4 rows)")
+    assert text.startswith(
+        "not the same on both sides: instruction set: A has auto, B has scalar (4 rows)"
+    )
     assert counts == {"worse": 4}
 
 

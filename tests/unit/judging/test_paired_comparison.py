@@ -32,8 +32,13 @@ def test_pairs_that_all_agree_are_as_rare_as_counted(count: int) -> None:
 def test_one_pair_is_the_rank_sum_test() -> None:
     random = np.random.default_rng(3)
     for _ in range(20):
-        first, second = random.integers(0, 8, 5).astype(float), random.integers(0, 8, 6).astype(float)
-        assert paired_comparison.chance([(first, second)]) == pytest.approx(statistics.rank_test(first, second))
+        first, second = (
+            random.integers(0, 8, 5).astype(float),
+            random.integers(0, 8, 6).astype(float),
+        )
+        assert paired_comparison.chance([(first, second)]) == pytest.approx(
+            statistics.rank_test(first, second)
+        )
 
 
 def test_pairs_that_disagree_say_nothing() -> None:
@@ -44,13 +49,18 @@ def test_many_values_give_nearly_what_is_counted() -> None:
     random = np.random.default_rng(4)
     pairs = [(random.normal(0, 1, 6), random.normal(0.3, 1, 6)) for _ in range(30)]
     exact = paired_comparison.chance(pairs)
-    assert paired_comparison.chance([*pairs, *[([1.0], [1.0])] * 30]) == pytest.approx(exact, rel=0.15)
+    assert paired_comparison.chance([*pairs, *[([1.0], [1.0])] * 30]) == pytest.approx(
+        exact, rel=0.15
+    )
 
 
 def test_equal_choices_are_seldom_told_apart() -> None:
     random = np.random.default_rng(5)
     wrong = sum(
-        paired_comparison.chance([(random.normal(0, 1, 3), random.normal(0, 1, 3)) for _ in range(7)]) <= 0.05
+        paired_comparison.chance(
+            [(random.normal(0, 1, 3), random.normal(0, 1, 3)) for _ in range(7)]
+        )
+        <= 0.05
         for _ in range(400)
     )
     assert wrong <= 400 * 0.05 + 4 * (400 * 0.05 * 0.95) ** 0.5
@@ -59,7 +69,9 @@ def test_equal_choices_are_seldom_told_apart() -> None:
 def test_the_conclusions_of_the_report_of_2020_are_carried_by_its_runs(tmp_path: Path) -> None:
     """Its authors: large records beat small ones in all patterns, at every number of threads, in three runs each."""
     records = []
-    for (table, workload, block, threads, instrument), values in published.load("disk-patterns-2020").runs.items():
+    for (table, workload, block, threads, instrument), values in published.load(
+        "disk-patterns-2020"
+    ).runs.items():
         if table == "disk_throughput" and instrument == "diskbench" and len(values) == 3:
             for number, value in enumerate(values):
                 of = make.cell(
@@ -72,7 +84,9 @@ def test_the_conclusions_of_the_report_of_2020_are_carried_by_its_runs(tmp_path:
     assert any(text.startswith("1 MiB is faster than 64 KiB at") for text in sizes), sizes
     assert all("by chance" in text for text in sizes)
     assert told(found, "Workloads")
-    assert any("too few repetitions to say of single ones" in text for text in told(found, "Not claimed"))
+    assert any(
+        "too few repetitions to say of single ones" in text for text in told(found, "Not claimed")
+    )
 
 
 def test_equal_workloads_are_not_compared_in_words(tmp_path: Path) -> None:
@@ -85,7 +99,11 @@ def test_equal_workloads_are_not_compared_in_words(tmp_path: Path) -> None:
                     "diskbench", workload, subsystem="disk", variant="psync", block=1 << 20, concurrency=threads,
                     repetition=number,
                 )  # fmt: skip
-                records.append(make.record(of, [make.measurement(of, "throughput", 4e8 * random.lognormal(0, 0.03))]))
+                records.append(
+                    make.record(
+                        of, [make.measurement(of, "throughput", 4e8 * random.lognormal(0, 0.03))]
+                    )
+                )
     found = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
     assert told(found, "Workloads") == []
 
@@ -100,7 +118,12 @@ def test_what_is_turned_round_and_what_has_shorter_times(tmp_path: Path) -> None
         for number in range(3):
             for block, value in AREAS.items():
                 of = make.cell(
-                    "rambench", "LAT", subsystem="memory", block=block, concurrency=threads, repetition=number
+                    "rambench",
+                    "LAT",
+                    subsystem="memory",
+                    block=block,
+                    concurrency=threads,
+                    repetition=number,
                 )
                 slower = 1 + 0.01 * number + 0.005 * (threads == 2)
                 records.append(make.record(of, [make.measurement(of, "latency", value * slower)]))
@@ -108,7 +131,9 @@ def test_what_is_turned_round_and_what_has_shorter_times(tmp_path: Path) -> None
     size, *_ = told(found, "Block size")
     assert size.startswith("16 KiB has shorter times than 1 MiB at both points (")
     (left,) = told(found, "Not told apart")
-    assert left.endswith(": 1 thread has shorter times than 2 threads at 4 of 4 points (by chance 0.2).")
+    assert left.endswith(
+        ": 1 thread has shorter times than 2 threads at 4 of 4 points (by chance 0.2)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +154,9 @@ def test_the_verb_is_that_of_the_one_that_is_ahead(tmp_path: Path, gain: float, 
                 )  # fmt: skip
                 value = 1e8 * (1 + number) * (gain if threads == 8 else 1) * (1 + 0.01 * run)
                 records.append(make.record(of, [make.measurement(of, "throughput", value)]))
-    (text,) = told(rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"], "Threads")
+    (text,) = told(
+        rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"], "Threads"
+    )
     assert text.startswith(words)
 
 
@@ -142,11 +169,19 @@ COMPARED = {
 
 
 @pytest.mark.parametrize(
-    ("subsystem", "pair"), [(subsystem, pair.split()) for subsystem, pairs in COMPARED.items() for pair in pairs]
+    ("subsystem", "pair"),
+    [(subsystem, pair.split()) for subsystem, pairs in COMPARED.items() for pair in pairs],
 )
-def test_each_pair_that_readers_compare_is_compared(tmp_path: Path, subsystem: str, pair: list[str]) -> None:
+def test_each_pair_that_readers_compare_is_compared(
+    tmp_path: Path, subsystem: str, pair: list[str]
+) -> None:
     """The first is made the better one, six runs of each at two numbers of threads."""
-    table = {"cpu": "cpu", "memory": "memory_throughput", "disk": "disk_throughput", "network": "network_throughput"}
+    table = {
+        "cpu": "cpu",
+        "memory": "memory_throughput",
+        "disk": "disk_throughput",
+        "network": "network_throughput",
+    }
     metric = {"cpu": "rate"}.get(subsystem, "throughput")
     name, ahead = table[subsystem], 2.0
     if pair[0].startswith("LAT"):
@@ -159,7 +194,11 @@ def test_each_pair_that_readers_compare_is_compared(tmp_path: Path, subsystem: s
                     KERNELS[subsystem], workload, subsystem=subsystem, concurrency=threads, repetition=run,
                     variant={"memory": "pool", "disk": "psync"}.get(subsystem, ""), block=None if subsystem == "cpu" else 1 << 20,
                 )  # fmt: skip
-                records.append(make.record(of, [make.measurement(of, metric, 1e-3 * factor * (1 + 0.001 * run))]))
+                records.append(
+                    make.record(
+                        of, [make.measurement(of, metric, 1e-3 * factor * (1 + 0.001 * run))]
+                    )
+                )
     found = rows.build(Results.read(make.write(tmp_path / "c", records)))[name]
     (text,) = told(found, "Workloads")
     first, second = (name.removeprefix("LAT-") for name in pair)
@@ -170,7 +209,9 @@ THREADS = (1, 2, 3, 4, 6, 8)
 LIMIT = 4e8
 
 
-def beside_a_limit(folder: Path, own: Sequence[float], iozone: Sequence[float], n: int = 3) -> list[str]:
+def beside_a_limit(
+    folder: Path, own: Sequence[float], iozone: Sequence[float], n: int = 3
+) -> list[str]:
     """What is said of shares of the limit, of two programs at six numbers of threads."""
     records = []
     for instrument, shares in (("diskbench", own), ("iozone", iozone)):
@@ -182,28 +223,42 @@ def beside_a_limit(folder: Path, own: Sequence[float], iozone: Sequence[float], 
                 )  # fmt: skip
                 records.append(make.record(of, [make.measurement(of, "throughput", LIMIT * share)]))
     config = {"site_facts": {"disk": {"throughput": {"RS": LIMIT}}}}
-    return told(rows.build(Results.read(make.write(folder, records, config=config)))["disk_throughput"], "Limit")
+    return told(
+        rows.build(Results.read(make.write(folder, records, config=config)))["disk_throughput"],
+        "Limit",
+    )
 
 
 def test_each_program_is_held_against_the_limit_over_all_points(tmp_path: Path) -> None:
-    own, theirs = beside_a_limit(tmp_path / "c", [0.5, 0.6, 0.7, 0.8, 0.85, 0.9], [0.92, 0.94, 0.96, 0.97, 0.98, 0.99])
+    own, theirs = beside_a_limit(
+        tmp_path / "c", [0.5, 0.6, 0.7, 0.8, 0.85, 0.9], [0.92, 0.94, 0.96, 0.97, 0.98, 0.99]
+    )
     assert own == (
         "MyDiskBench reaches 50.0 % (RS of 1 MiB, 1 thread) to 90.0 % (RS of 1 MiB, 8 threads) of the limit, 75.0 % in the median "
         "of 6 rows; short of it at all 6 points (by chance 0.03)."
     )
-    assert theirs.startswith("IOZone reaches 92.0 % (RS of 1 MiB, 1 thread) to 99.0 %") and "at all 6 points" in theirs
+    assert (
+        theirs.startswith("IOZone reaches 92.0 % (RS of 1 MiB, 1 thread) to 99.0 %")
+        and "at all 6 points" in theirs
+    )
 
 
 def test_where_a_program_reaches_the_limit_is_named(tmp_path: Path) -> None:
     own = [0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.95, 0.97, 1.02]
     records = []
     for threads, share in enumerate(own, 1):
-        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads)
+        of = make.cell(
+            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads
+        )
         records.append(make.record(of, [make.measurement(of, "throughput", LIMIT * share)]))
     config = {"site_facts": {"disk": {"throughput": {"RS": LIMIT}}}}
-    found = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    found = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
+        "disk_throughput"
+    ]
     (text,) = told(found, "Limit")
-    assert text.endswith("short of it at 8 of 9 points (by chance 0.04), not with RS of 1 MiB, 9 threads.")
+    assert text.endswith(
+        "short of it at 8 of 9 points (by chance 0.04), not with RS of 1 MiB, 9 threads."
+    )
 
 
 def test_of_a_limit_that_some_rows_exceed_nobody_is_said_to_stay_short(tmp_path: Path) -> None:
@@ -224,12 +279,16 @@ def test_of_a_limit_that_some_rows_exceed_nobody_is_said_to_stay_short(tmp_path:
         ([0.5, 0.6, 0.7], "of the limit, 60.0 % in the median of 3 rows."),
     ],
 )
-def test_what_too_few_or_even_points_tell_of_a_limit(tmp_path: Path, shares: list[float], words: str) -> None:
+def test_what_too_few_or_even_points_tell_of_a_limit(
+    tmp_path: Path, shares: list[float], words: str
+) -> None:
     (text,) = beside_a_limit(tmp_path / "c", shares, [])
     assert text.endswith(words)
 
 
-def test_what_is_said_of_a_reference_at_all_points_is_of_the_rounds_that_its_ratio_is_of(tmp_path: Path) -> None:
+def test_what_is_said_of_a_reference_at_all_points_is_of_the_rounds_that_its_ratio_is_of(
+    tmp_path: Path,
+) -> None:
     """One sentence with two figures: of a row whose medians are the other way round."""
     ahead = ((1.2, 1.3, 1.1), (1.0, 1.0, 1.0))
     turned = ((1.0, 0.9, 0.61), (0.99, 0.95, 0.6))  # 1.01, 0.947 and 1.02 times
@@ -242,6 +301,8 @@ def test_what_is_said_of_a_reference_at_all_points_is_of_the_rounds_that_its_rat
                 records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
     found = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
     (text,) = told(found, "Reference")
-    assert text.startswith("MyDiskBench measured 1.20 times what fio did (median of 5 rows; from 1.01 to 1.20; n = 3;")
+    assert text.startswith(
+        "MyDiskBench measured 1.20 times what fio did (median of 5 rows; from 1.01 to 1.20; n = 3;"
+    )
     assert "; printed figures the other way round: RS of 1 MiB, 5 threads)" in text
     assert "; MyDiskBench says more at all 5 points, by chance " in text

@@ -48,7 +48,9 @@ def test_a_tiny_matrix_and_an_estimate_contradict_nobody(tmp_path: Path) -> None
         rows = Analysis(Results.read(make.write(tmp_path / name, records))).rows
         (row,) = (row for table in rows.values() for row in table)
         found = {one.heading for one in findings.of([row])}
-        assert ("Disagreement" in found) == any(note.code == "disagreement" for note in row.warnings)
+        assert ("Disagreement" in found) == any(
+            note.code == "disagreement" for note in row.warnings
+        )
         return "Disagreement" in found
 
     assert not disagreement("tiny", "cpubench", "hpl", "DP", {"seconds": 0.08}, subsystem="cpu")
@@ -66,14 +68,19 @@ def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -
     heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
     assert disk.reference == "1.00 × fio (n = 1; only MyDiskBench's buffers are in huge pages)"
-    assert (disk.confidence, disk.why) == ("one run", "measured once: nothing is known of the spread")
+    assert (disk.confidence, disk.why) == (
+        "one run",
+        "measured once: nothing is known of the spread",
+    )
 
 
 def test_a_ratio_of_two_times_says_so(tmp_path: Path) -> None:
     """Repetitions of which no round has both: the machine may have been another."""
     records = []
     for tool, number in (("diskbench", 1), ("diskbench", 2), ("fio", 0)):
-        of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+        of = make.cell(
+            tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number
+        )
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9)]))
     heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
@@ -82,7 +89,12 @@ def test_a_ratio_of_two_times_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("huge", "factor", "level"),
-    [(True, 1.4, None), (True, 1.8, Severity.NOTE), (True, 2.5, Severity.UNSURE), (False, 1.8, Severity.UNSURE)],
+    [
+        (True, 1.4, None),
+        (True, 1.8, Severity.NOTE),
+        (True, 2.5, Severity.UNSURE),
+        (False, 1.8, Severity.UNSURE),
+    ],
 )
 def test_a_known_difference_explains_a_factor_of_two(
     tmp_path: Path, huge: bool, factor: float, level: Severity | None
@@ -90,12 +102,18 @@ def test_a_known_difference_explains_a_factor_of_two(
     records = []
     for tool, value, details in (("diskbench", factor, {"huge_pages": huge}), ("fio", 1.0, {})):
         of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value, details=details)]))
+        records.append(
+            make.record(of, [make.measurement(of, "throughput", 1e9 * value, details=details)])
+        )
     (row,) = Analysis(Results.read(make.write(tmp_path / "c", records))).rows["disk_throughput"]
-    assert [note.severity for note in row.warnings if note.code == "disagreement"] == ([level] if level else [])
+    assert [note.severity for note in row.warnings if note.code == "disagreement"] == (
+        [level] if level else []
+    )
 
 
-@pytest.mark.parametrize("name", ["config.yaml", *(f"presets/{name}.yaml" for name in presets.NAMES)])
+@pytest.mark.parametrize(
+    "name", ["config.yaml", *(f"presets/{name}.yaml" for name in presets.NAMES)]
+)
 def test_what_ships_repeats_references_as_often_as_the_own_kernels(name: str) -> None:
     shipped = yaml.safe_load((ROOT / "config" / name).read_text())
     assert shipped["reference_repetitions"] == shipped["repetitions"]
@@ -105,7 +123,9 @@ def test_a_ratio_says_of_how_many_rounds_it_is_and_how_far_they_differ(tmp_path:
     records = []
     for number, (ours, theirs) in enumerate(((1.0e9, 1.0e9), (1.2e9, 1.0e9), (1.1e9, 1.0e9))):
         for tool, value in (("diskbench", ours), ("fio", theirs)):
-            of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+            of = make.cell(
+                tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number
+            )
             records.append(make.record(of, [make.measurement(of, "throughput", value)]))
     heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")
@@ -137,7 +157,9 @@ def test_a_ratio_of_rounds_does_not_hide_that_its_figures_say_otherwise(
     records = []
     for tool, values in (("diskbench", ours), ("fio", theirs)):
         for number, value in enumerate(values):
-            of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+            of = make.cell(
+                tool, "RS", subsystem="disk", variant="psync", block=1 << 20, repetition=number
+            )
             records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
     heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
     (disk,) = (one for one in heads if one.subsystem == "disk")

@@ -21,9 +21,18 @@ def _row(tmp_path: Path, ping: str, own: str = "MyNETBench") -> Row:
         {"heading": f"{own} Measured Latency (ms)", "value": "measured"},
         {"heading": f"{ping} Measured Latency (ms)", "value": "measured", "of": "ping"},
     ]
-    layout_table = {"name": "latency", "of": "network_latency", "title": "Latency", "columns": columns}
+    layout_table = {
+        "name": "latency",
+        "of": "network_latency",
+        "title": "Latency",
+        "columns": columns,
+    }
     layout = tmp_path / "mine.yaml"
-    layout.write_text(json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [layout_table]}))
+    layout.write_text(
+        json.dumps(
+            {"schema": 1, "name": "mine", "description": "A table.", "tables": [layout_table]}
+        )
+    )
     cells = (
         make.cell("netbench", "LAT-TCP", subsystem="network", block=1),
         make.cell("ping", "LAT-ICMP", subsystem="network"),
@@ -54,7 +63,10 @@ def test_a_remark_carries_no_heading_until_it_is_shown(tmp_path: Path) -> None:
 def test_a_fact_is_told_without_its_remedy() -> None:
     steal = message("steal", Severity.UNSURE, share=0.042, often="")
     assert steal.fact == "the hypervisor took up to 4.2% of the CPUs' time (steal)"
-    assert steal.text == f"{steal.fact}: repeat on a machine whose CPUs are yours alone, or at a calmer time"
+    assert (
+        steal.text
+        == f"{steal.fact}: repeat on a machine whose CPUs are yours alone, or at a calmer time"
+    )
 
 
 def _codes(folder: Path, table: str) -> list[set[str]]:
@@ -62,8 +74,12 @@ def _codes(folder: Path, table: str) -> list[set[str]]:
 
 
 def test_what_is_missing_and_what_a_program_said_are_remarks(tmp_path: Path) -> None:
-    done, hole = (make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in (0, 1))
-    record = make.record(done, [make.measurement(done, "rate", 4e10)], warnings=["the clock source is a slow one"])
+    done, hole = (
+        make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in (0, 1)
+    )
+    record = make.record(
+        done, [make.measurement(done, "rate", 4e10)], warnings=["the clock source is a slow one"]
+    )
     (codes,) = _codes(make.write(tmp_path / "c", [record], planned=[hole]), "cpu")
     assert {"not-measured", "warning"} <= codes
 
@@ -83,7 +99,12 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
     records = [
         make.record(own, [make.measurement(own, "throughput", 4e8)]),
         make.record(
-            iozone, [make.measurement(iozone, "throughput", 4e8, workload="WR", details={"fill": "overwrite"})]
+            iozone,
+            [
+                make.measurement(
+                    iozone, "throughput", 4e8, workload="WR", details={"fill": "overwrite"}
+                )
+            ],
         ),
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
@@ -105,10 +126,13 @@ def test_a_reference_that_disagrees_says_so(rate: float, apart: str, tmp_path: P
 
 
 @pytest.mark.parametrize(("isa", "codes"), [("auto", {"disagreement"}), ("scalar", {"otherwise"})])
-def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path: Path, isa: str, codes: set[str]) -> None:
+def test_scalar_operations_beside_hpl_are_no_contradiction(
+    tmp_path: Path, isa: str, codes: set[str]
+) -> None:
     cells = [make.cell(name, "DP", subsystem="cpu", isa=isa) for name in ("cpubench", "hpl")]
     records = [
-        make.record(of, [make.measurement(of, "rate", value)]) for of, value in zip(cells, (3e9, 9e10), strict=True)
+        make.record(of, [make.measurement(of, "rate", value)])
+        for of, value in zip(cells, (3e9, 9e10), strict=True)
     ]
     (found,) = _codes(make.write(tmp_path / "c", records), "cpu")
     assert found & {"disagreement", "otherwise"} == codes
@@ -122,4 +146,8 @@ def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path: Path) ->
         folder = make.write(tmp_path / isa, [record], config={"report": {"published": [name]}})
         (row,) = rows.build(Results.read(folder))["cpu"]
         said = [note.text for note in row.warnings if note.code == "defined"]
-        assert said == ([f"{name} (published): instruction set scalar there, auto here"] if isa == "auto" else [])
+        assert said == (
+            [f"{name} (published): instruction set scalar there, auto here"]
+            if isa == "auto"
+            else []
+        )

@@ -19,7 +19,12 @@ def many(folder: Path, seed: int, rows: int = 40, slow: tuple[int, ...] = ()) ->
     for row in range(rows):
         for number in range(6):
             of = make.cell(
-                "diskbench", "RS", subsystem="disk", variant="psync", block=4096 * (row + 1), repetition=number
+                "diskbench",
+                "RS",
+                subsystem="disk",
+                variant="psync",
+                block=4096 * (row + 1),
+                repetition=number,
             )
             value = 4e8 * random.lognormal(0, 0.02) * (0.8 if row in slow else 1.0)
             records.append(make.record(of, [make.measurement(of, "throughput", value)]))
@@ -29,7 +34,9 @@ def many(folder: Path, seed: int, rows: int = 40, slow: tuple[int, ...] = ()) ->
 def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path: Path) -> None:
     before = datasets.read(str(many(tmp_path / "a", 1)))
     for seed in (2, 3, 4):
-        found, _, _ = compare.compare(before, datasets.read(str(many(tmp_path / f"b{seed}", seed))), tolerance=0.0)
+        found, _, _ = compare.compare(
+            before, datasets.read(str(many(tmp_path / f"b{seed}", seed))), tolerance=0.0
+        )
         assert not [one for one in found if one.verdict in compare.CLAIMS]
     found, _, _ = compare.compare(before, datasets.read(str(many(tmp_path / "c", 5, slow=(7,)))))
     assert [one.point.block for one in found if one.verdict == "worse"] == [8 * 4096]
@@ -37,7 +44,14 @@ def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_
 
 @pytest.mark.parametrize(
     ("t", "freedom", "p"),
-    [(0.0, 5, 1.0), (2.228, 10, 0.05), (12.706, 1, 0.05), (3.169, 10, 0.01), (1.96, 1e6, 0.05), (2.0, 4.5, 0.1082)],
+    [
+        (0.0, 5, 1.0),
+        (2.228, 10, 0.05),
+        (12.706, 1, 0.05),
+        (3.169, 10, 0.01),
+        (1.96, 1e6, 0.05),
+        (2.0, 4.5, 0.1082),
+    ],
 )
 def test_students_p_is_that_of_the_tables(t: float, freedom: float, p: float) -> None:
     assert significance.student(t, freedom) == pytest.approx(p, rel=0.01)

@@ -21,7 +21,9 @@ def test_a_quiet_machine_has_few_doubts_at_any_n(n: int) -> None:
     random = np.random.default_rng(n)
     marked = odd = 0
     for values in random.normal(100.0, 100.0 * spread.QUIET, size=(ROWS, n)):
-        marked += bool(spread.is_wide(values) or spread.first_differs(values) or spread.drifts(values))
+        marked += bool(
+            spread.is_wide(values) or spread.first_differs(values) or spread.drifts(values)
+        )
         odd += bool(spread.outliers(values).places)
     assert _at_most(marked, 0.05)
     assert _at_most(odd, 0.05)

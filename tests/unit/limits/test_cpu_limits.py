@@ -10,7 +10,8 @@ from peakmark.messages import message
 
 
 @pytest.mark.parametrize(
-    ("workload", "per_cycle"), [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QPDOT", 64)]
+    ("workload", "per_cycle"),
+    [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QPDOT", 64)],
 )
 def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: int) -> None:
     limit = cpu(workload, 2, VM, clock_hz=3.2e9)
@@ -22,14 +23,20 @@ def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: in
 
 def test_threads_beyond_the_cores_do_not_raise_the_limit() -> None:
     assert cpu("DP", 4, VM, clock_hz=3e9).value == cpu("DP", 2, VM, clock_hz=3e9).value
-    assert cpu("DP", 4, VM, clock_hz=3e9).remarks == (message("limit-of-cores", threads=4, cores=2),)
+    assert cpu("DP", 4, VM, clock_hz=3e9).remarks == (
+        message("limit-of-cores", threads=4, cores=2),
+    )
     one = machine(limits={"physical_cores_allowed": 1})
     assert cpu("DP", 2, one, clock_hz=3e9).value == pytest.approx(48e9)
 
 
 def test_three_clocks_and_which_one_is_used() -> None:
     facts = machine(cpu={"clock_hz": {"nominal": 2.4e9, "maximum": 3.6e9, "observed": 3.1e9}})
-    assert limits.clocks(facts, clock_hz=3.0e9) == {"observed": 3.0e9, "nominal": 2.4e9, "maximum": 3.6e9}
+    assert limits.clocks(facts, clock_hz=3.0e9) == {
+        "observed": 3.0e9,
+        "nominal": 2.4e9,
+        "maximum": 3.6e9,
+    }
     assert "3.1 GHz (observed clock)" in cpu("DP", 1, facts).formula
     nominal = cpu("DP", 1, facts, clock_hz=3.0e9, site={"cpu": {"clock": "nominal"}})
     assert nominal.value == pytest.approx(2.4e9 * 16)
@@ -45,16 +52,23 @@ def test_an_unknown_cpu_has_an_estimate_that_is_no_limit() -> None:
     facts = machine(cpu={"microarchitecture": None, "model_name": "New Chip 9000"})
     limit = cpu("DP", 2, facts, clock_hz=3e9)
     assert limit.value is None
-    assert "New Chip 9000" in (limit.reason or "") and "cpu.operations_per_cycle.DP" in (limit.reason or "")
+    assert "New Chip 9000" in (limit.reason or "") and "cpu.operations_per_cycle.DP" in (
+        limit.reason or ""
+    )
     assert limit.remarks == (message("limit-guessed", isa="avx2", rate=96e9),)
     assert limits.efficiency(1e9, limit) is None
     assert cpu("QP", 2, facts, clock_hz=3e9).remarks == ()
-    stated = cpu("DP", 2, facts, clock_hz=3e9, site={"name": "x", "cpu": {"operations_per_cycle": {"DP": 8}}})
+    stated = cpu(
+        "DP", 2, facts, clock_hz=3e9, site={"name": "x", "cpu": {"operations_per_cycle": {"DP": 8}}}
+    )
     assert stated.value == pytest.approx(48e9)
 
 
 def test_the_instruction_set_decides_not_the_design_alone() -> None:
-    server = {"microarchitecture": "Ice Lake-SP", "isa": ["sse2", "avx2", "fma", "avx512f", "avx512_vnni"]}
+    server = {
+        "microarchitecture": "Ice Lake-SP",
+        "isa": ["sse2", "avx2", "fma", "avx512f", "avx512_vnni"],
+    }
     wide = machine(cpu={**server, "isa_best": "avx512"})
     assert cpu("DP", 1, wide, clock_hz=1e9).value == pytest.approx(32e9)
     assert cpu("QPDOT", 1, wide, clock_hz=1e9).value == pytest.approx(256e9)
@@ -99,7 +113,12 @@ def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
     assert "2.72 GHz (clock observed under the work)" in limit.formula
     assert "(observed clock)" in cpu("DP", 2, VM, clock_hz=2.72e9).formula
     nominal = cpu(
-        "DP", 1, VM, clock_hz=2.72e9, clock_loaded=True, site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}}
+        "DP",
+        1,
+        VM,
+        clock_hz=2.72e9,
+        clock_loaded=True,
+        site={"cpu": {"clock": "nominal", "nominal_hz": 2e9}},
     )
     assert "2 GHz (nominal clock)" in nominal.formula
 
@@ -110,8 +129,12 @@ def test_the_cores_of_a_row_are_those_its_records_tell() -> None:
     limit = cpu("DP", 2, first_job, clock_hz=3e9, placed=placed)
     assert limit.value == pytest.approx(2 * 3e9 * 16)
     assert "cores its threads were placed on" in limit.cores
-    assert cpu("DP", 2, first_job, clock_hz=3e9).value == pytest.approx(3e9 * 16)  # a record of an earlier version
-    assert cpu("DP", 2, VM, clock_hz=3e9, placed={**placed, "cores": 1}).value == pytest.approx(3e9 * 16)
+    assert cpu("DP", 2, first_job, clock_hz=3e9).value == pytest.approx(
+        3e9 * 16
+    )  # a record of an earlier version
+    assert cpu("DP", 2, VM, clock_hz=3e9, placed={**placed, "cores": 1}).value == pytest.approx(
+        3e9 * 16
+    )
 
 
 def test_cores_of_a_guest_are_not_called_physical() -> None:

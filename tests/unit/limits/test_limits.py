@@ -13,7 +13,11 @@ from peakmark.units import quantity
 
 
 def test_no_facts_at_all() -> None:
-    for subsystem, workload, metric in (("cpu", "DP", "rate"), ("memory", "RWS", "throughput"), ("disk", "RS", "iops")):
+    for subsystem, workload, metric in (
+        ("cpu", "DP", "rate"),
+        ("memory", "RWS", "throughput"),
+        ("disk", "RS", "iops"),
+    ):
         limit = limits.for_row(subsystem, workload, "block", 1024, 1, metric, {})
         assert (limit.value, limit.kind) == (None, "unknown")
         assert limit.reason
@@ -24,12 +28,16 @@ def disk(metric: str, facts: dict[str, Any], **more: Any) -> limits.Limit:
 
 
 def test_disk_by_datasheet_else_by_interface_else_unknown() -> None:
-    nvme = machine(storage={"interface": "nvme", "interface_limit": 7.877e9, "interface_limit_formula": "PCIe"})
+    nvme = machine(
+        storage={"interface": "nvme", "interface_limit": 7.877e9, "interface_limit_formula": "PCIe"}
+    )
     assert disk("throughput", nvme).value == 7.877e9
     assert disk("throughput", nvme).remarks == (message("limit-of-interface"),)
     assert disk("iops", nvme).value is None
     site = {"disk": {"throughput": {"RR": 3e9}, "iops": {"RR": 5e5}, "latency": {"RR": 8e-5}}}
-    assert [disk(metric, nvme, site=site).value for metric in ("throughput", "iops", "latency")] == [3e9, 5e5, 8e-5]
+    assert [
+        disk(metric, nvme, site=site).value for metric in ("throughput", "iops", "latency")
+    ] == [3e9, 5e5, 8e-5]
     assert "virtual disk" in (disk("throughput", VM).reason or "")
     ram = machine(storage={"interface": "ram", "filesystem": "tmpfs"})
     assert "in memory" in (disk("throughput", ram).reason or "")

@@ -31,7 +31,10 @@ def test_network_less_protocol_overhead() -> None:
 
 def test_loopback_has_no_line_rate() -> None:
     wire = machine(network={"speed_bps": 10e9, "mtu": 1500})
-    for limit in (network("TCP", 1024, wire, loopback=True), network("TCP", 1024, machine(network={"loopback": True}))):
+    for limit in (
+        network("TCP", 1024, wire, loopback=True),
+        network("TCP", 1024, machine(network={"loopback": True})),
+    ):
         assert (limit.value, limit.reason) == (None, "loopback has no line rate")
     site = {"network": {"latency": {"TCP": 1e-5}}}
     assert network("LAT-TCP", 1, wire, site=site).value == 1e-5
@@ -55,6 +58,17 @@ def test_no_overhead_is_negative(message: int, mtu: int) -> None:
 
 
 def test_one_stream_over_a_bond_has_one_member() -> None:
-    facts = machine(network={"interface": "bond0", "kind": "bond", "speed_bps": 50e9, "stream_bps": 25e9, "mtu": 9000})
-    rates = [limits.for_row("network", "TCP", "", 1 << 20, streams, "throughput", facts).value for streams in (1, 2, 4)]
+    facts = machine(
+        network={
+            "interface": "bond0",
+            "kind": "bond",
+            "speed_bps": 50e9,
+            "stream_bps": 25e9,
+            "mtu": 9000,
+        }
+    )
+    rates = [
+        limits.for_row("network", "TCP", "", 1 << 20, streams, "throughput", facts).value
+        for streams in (1, 2, 4)
+    ]
     assert rates[0] is not None and rates[1] == pytest.approx(2 * rates[0]) and rates[2] == rates[1]

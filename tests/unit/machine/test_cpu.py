@@ -26,7 +26,10 @@ def test_observed_clock_comes_from_the_kernel(tmp_path: Path) -> None:
 
 def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:
     topology = "/sys/devices/system/cpu/cpu{}/topology/"
-    files = {"/proc/cpuinfo": (DATA / "proc/cpuinfo-zen3-vm.txt").read_text(), "/sys/devices/system/cpu/online": "0-1"}
+    files = {
+        "/proc/cpuinfo": (DATA / "proc/cpuinfo-zen3-vm.txt").read_text(),
+        "/sys/devices/system/cpu/online": "0-1",
+    }
     for number in (0, 1):
         files[topology.format(number) + "physical_package_id"] = "0"
         files[topology.format(number) + "core_id"] = str(number)
@@ -43,7 +46,10 @@ def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:
     assert facts["virtualised"] == "KVM"
     assert facts["clock_hz"]["nominal"] == pytest.approx(2.44543e9)
     assert "stamp counter" in facts["clock_source"]["nominal"]
-    sizes = {(one["level"], one["type"]): (one["size"], one["shared_by"], one["count"]) for one in facts["caches"]}
+    sizes = {
+        (one["level"], one["type"]): (one["size"], one["shared_by"], one["count"])
+        for one in facts["caches"]
+    }
     assert sizes[1, "data"] == (32 << 10, 1, 2)
     assert sizes[2, "unified"] == (512 << 10, 1, 2)
     assert sizes[3, "unified"] == (32 << 20, 2, 1)
@@ -82,10 +88,24 @@ def test_arm_is_told_by_implementer_and_part(tmp_path: Path) -> None:
         ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", "Haswell"),
         ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "Broadwell"),
         ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", "Skylake-SP"),
-        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Silver 4114 CPU @ 2.20GHz", "Skylake-SP (1 FMA)"),
+        (
+            "GenuineIntel",
+            6,
+            85,
+            4,
+            "Intel(R) Xeon(R) Silver 4114 CPU @ 2.20GHz",
+            "Skylake-SP (1 FMA)",
+        ),
         ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", "Skylake-SP"),
         ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz", "Cascade Lake"),
-        ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz", "Cascade Lake (1 FMA)"),
+        (
+            "GenuineIntel",
+            6,
+            85,
+            7,
+            "Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz",
+            "Cascade Lake (1 FMA)",
+        ),
         ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Ice Lake-SP"),
         ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Platinum 8480+", "Sapphire Rapids"),
         ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "Emerald Rapids"),
@@ -161,7 +181,8 @@ def test_one_cpu_of_each_core_comes_first(
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"), [("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1])]
+    ("text", "numbers"),
+    [("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1])],
 )
 def test_cpu_lists(text: str | None, numbers: list[int]) -> None:
     assert parse_cpu_list(text) == numbers

@@ -19,7 +19,11 @@ from peakmark.schemas import validate
 from peakmark.storage.results import Results
 
 LDD = (make.DATA / "ldd" / "hpcc.txt").read_text()
-OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64"}
+OPENBLAS = {
+    "name": "OpenBLAS",
+    "core_type": "Zen",
+    "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64",
+}
 
 
 def host(outputs: Mapping[str, str], root: Path = Path("/")) -> Host:
@@ -59,7 +63,13 @@ def test_a_build_that_left_no_word_is_unknown(tmp_path: Path, text: str | None) 
 
 def test_libraries_that_results_depend_on() -> None:
     found = libraries.collect_libraries(host({"ldd": LDD}), ["/usr/bin/hpcc"])
-    assert set(found) == {"libblas.so.3", "libopenblas.so.0", "libmpi.so.40", "libhwloc.so.15", "libgfortran.so.5"}
+    assert set(found) == {
+        "libblas.so.3",
+        "libopenblas.so.0",
+        "libmpi.so.40",
+        "libhwloc.so.15",
+        "libgfortran.so.5",
+    }
     assert libraries.collect_libraries(host({}), ["/bin/sh"]) == {}
 
 
@@ -75,7 +85,9 @@ def test_a_blas_that_is_not_there_or_says_nothing_is_unknown() -> None:
     nothing = host({})
     assert set(libraries.collect_blas(nothing, None).values()) == {None}
     assert "libopenblas0-pthread" in nothing.unknown["blas.name"]
-    silent = host({"libblas.so.3": '{"name": "reference BLAS or unknown", "core_type": null, "config": null}'})
+    silent = host(
+        {"libblas.so.3": '{"name": "reference BLAS or unknown", "core_type": null, "config": null}'}
+    )
     assert libraries.collect_blas(silent, None)["name"] == "reference BLAS or unknown"
     assert "record of hpl" in silent.unknown["blas.core_type"]
 
@@ -99,28 +111,42 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
     assert "cpubench" not in found, "what is not compiled is left out"
     facts = machine.collect(tmp_path, tools=found, cpubench=folder / "cpubench")
     validate(facts, "machine", "facts")
-    (group,) = (one for one in machine_text._groups(facts, ".", ()) if one["title"] == "Programs and libraries")
+    (group,) = (
+        one
+        for one in machine_text._groups(facts, ".", ())
+        if one["title"] == "Programs and libraries"
+    )
     items = dict(group["items"])
     assert items["Compiler of the own kernels"] == "cc 1"
     assert items["Its flags"] == "-O9"
     assert items["Further flags"] == "avx2: -mavx2"
     for name, tool in found.items():
-        assert f"{name} {tool.version}" in items["Programs"] or f"{name} (unknown)" in items["Programs"]
+        assert (
+            f"{name} {tool.version}" in items["Programs"]
+            or f"{name} (unknown)" in items["Programs"]
+        )
 
 
 def test_modules_of_the_memory_are_a_number() -> None:
     assert machine_text._memory({"total": 1 << 30, "modules": 8})["Modules"] == 8
 
 
-def test_the_core_type_of_the_runs_is_told_before_what_the_library_takes_by_itself(tmp_path: Path) -> None:
+def test_the_core_type_of_the_runs_is_told_before_what_the_library_takes_by_itself(
+    tmp_path: Path,
+) -> None:
     of = make.cell("hpl", "DP", subsystem="cpu")
     library = {"library": {"blas": "OpenBLAS", "core_type": "SkylakeX", "requested": "SkylakeX"}}
     facts = {"host": "node1", "blas": {"name": "OpenBLAS", "core_type": "Prescott", "library": "/lib/libblas.so.3",
                                        "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Prescott MAX_THREADS=64"}}  # fmt: skip
     record = make.record(of, [make.measurement(of, "rate", 1e10)], context=library)
     (ran,) = machine_text.nodes(Results.read(make.write(tmp_path / "a", [record], facts=facts)))
-    (not_run,) = machine_text.nodes(Results.read(make.write(tmp_path / "b", [], planned=[of], facts=facts)))
-    told = [dict(item for group in one["groups"] for item in group["items"])["BLAS"] for one in (ran, not_run)]
+    (not_run,) = machine_text.nodes(
+        Results.read(make.write(tmp_path / "b", [], planned=[of], facts=facts))
+    )
+    told = [
+        dict(item for group in one["groups"] for item in group["items"])["BLAS"]
+        for one in (ran, not_run)
+    ]
     assert told == [
         "OpenBLAS 0.3.21 DYNAMIC_ARCH MAX_THREADS=64, core type SkylakeX in HPL's runs (asked for; by itself it takes"
         " Prescott) (/lib/libblas.so.3)",

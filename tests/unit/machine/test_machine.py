@@ -33,7 +33,9 @@ def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     facts = machine.cached(tmp_path / "machine", tmp_path)
     path = tmp_path / "machine" / f"{platform.node()}.json"
     assert machine.read(path)["cpu"] == facts["cpu"]
-    assert machine.cached(tmp_path / "machine", Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
+    assert (
+        machine.cached(tmp_path / "machine", Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
+    )
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with pytest.raises(RecordError, match=str(path)):
@@ -56,7 +58,12 @@ def test_no_tool_and_an_empty_system_still_give_facts(tmp_path: Path) -> None:
     assert facts["cpu"]["microarchitecture"] is None
     assert facts["storage"]["device"] is None
     assert facts["network"]["interface"] is None
-    assert {"memory.channels", "memory.speed_mts", "storage.filesystem", "network.interface"} <= set(facts["unknown"])
+    assert {
+        "memory.channels",
+        "memory.speed_mts",
+        "storage.filesystem",
+        "network.interface",
+    } <= set(facts["unknown"])
 
 
 def test_a_stored_collection_of_a_real_vm_is_valid() -> None:
@@ -85,7 +92,9 @@ def test_facts_that_explain_differences(tmp_path: Path) -> None:
     assert processor["microcode"] == "0x2b000590"
 
 
-def test_facts_that_are_there_are_asked_of_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_that_are_there_are_asked_of_no_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first cell on a node asks; for all further ones, a program would be started beside each measurement."""
     asked = tmp_path / "asked"
     program = tmp_path / "bin" / "sinfo"

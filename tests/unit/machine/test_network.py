@@ -11,7 +11,11 @@ from peakmark.machine import network
 
 
 def test_virtio_network_tells_no_speed(tmp_path: Path) -> None:
-    files = {"/sys/class/net/eth0/type": "1", "/sys/class/net/eth0/mtu": "1400", "/sys/class/net/eth0/speed": "-1"}
+    files = {
+        "/sys/class/net/eth0/type": "1",
+        "/sys/class/net/eth0/mtu": "1400",
+        "/sys/class/net/eth0/speed": "-1",
+    }
     files |= {"/sys/class/net/eth0/device/uevent": ""}
     tools = {
         "ip -j route": (DATA / "ip/default.json").read_text(),
@@ -75,7 +79,9 @@ def test_speed_only_of_what_hangs_on_a_wire(tmp_path: Path) -> None:
         ("balance-alb 6", 35e9, 25e9),
     ],
 )
-def test_the_rate_of_a_bond_is_that_of_its_mode(mode: str, speed: float, stream: float | None, tmp_path: Path) -> None:
+def test_the_rate_of_a_bond_is_that_of_its_mode(
+    mode: str, speed: float, stream: float | None, tmp_path: Path
+) -> None:
     files = {"/sys/class/net/bond0/type": "1", "/sys/class/net/bond0/bonding/slaves": "eno1 eno2"}
     files |= {"/sys/class/net/bond0/bonding/mode": mode, "/sys/class/net/bond0/speed": "35000"}
     files |= {"/sys/class/net/bond0/bonding/active_slave": "eno1"}
@@ -89,5 +95,8 @@ def test_the_rate_of_a_bond_is_that_of_its_mode(mode: str, speed: float, stream:
 
 def test_fdr10_carries_what_the_kernel_says(tmp_path: Path) -> None:
     place = "/sys/class/net/ib0/"
-    files = {f"{place}type": "32", f"{place}device/infiniband/mlx4_0/ports/1/rate": "40 Gb/sec (4X FDR10)"}
+    files = {
+        f"{place}type": "32",
+        f"{place}device/infiniband/mlx4_0/ports/1/rate": "40 Gb/sec (4X FDR10)",
+    }
     assert network.collect(host(tmp_path, files), "ib0")["speed_bps"] == 40e9

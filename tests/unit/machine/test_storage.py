@@ -34,20 +34,40 @@ def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -
 
 
 def test_tmpfs_is_ram(tmp_path: Path) -> None:
-    facts = storage.collect(host(tmp_path, {}, {"findmnt": (DATA / "findmnt/tmpfs.json").read_text()}), tmp_path)
+    facts = storage.collect(
+        host(tmp_path, {}, {"findmnt": (DATA / "findmnt/tmpfs.json").read_text()}), tmp_path
+    )
     assert (facts["filesystem"], facts["interface"], facts["device"]) == ("tmpfs", "ram", None)
 
 
 def disks(*nodes: Mapping[str, Any]) -> dict[str, str]:
     """What findmnt and lsblk print for /dev/mapper/data on these disks."""
-    mount = {"filesystems": [{"target": "/data", "source": "/dev/mapper/data[/sub]", "fstype": "xfs", "options": "rw"}]}
-    tree = {"blockdevices": [{"name": "data", "kname": "dm-0", "type": "lvm", "children": list(nodes)}]}
+    mount = {
+        "filesystems": [
+            {
+                "target": "/data",
+                "source": "/dev/mapper/data[/sub]",
+                "fstype": "xfs",
+                "options": "rw",
+            }
+        ]
+    }
+    tree = {
+        "blockdevices": [{"name": "data", "kname": "dm-0", "type": "lvm", "children": list(nodes)}]
+    }
     return {"findmnt": json.dumps(mount), "lsblk": json.dumps(tree)}
 
 
 def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path: Path) -> None:
     part = {"name": "nvme0n1p2", "kname": "nvme0n1p2", "type": "part"}
-    disk = {"name": "nvme0n1", "kname": "nvme0n1", "type": "disk", "tran": "nvme", "model": "Some SSD", "size": 10}
+    disk = {
+        "name": "nvme0n1",
+        "kname": "nvme0n1",
+        "type": "disk",
+        "tran": "nvme",
+        "model": "Some SSD",
+        "size": 10,
+    }
     files = {
         "/sys/class/nvme/nvme0/device/current_link_speed": "16.0 GT/s PCIe",
         "/sys/class/nvme/nvme0/device/current_link_width": "4",
@@ -76,7 +96,9 @@ def test_sata_and_sas_links(tmp_path: Path) -> None:
     other = host(tmp_path, {}, disks({"kname": "sdb"}))
     facts = storage.collect(other, tmp_path)
     assert (facts["interface"], facts["interface_limit"]) == ("sas", 1200e6)
-    both = host(tmp_path, {}, disks({"kname": "sda", "tran": "sata"}, {"kname": "sdb", "tran": "sas"}))
+    both = host(
+        tmp_path, {}, disks({"kname": "sda", "tran": "sata"}, {"kname": "sdb", "tran": "sas"})
+    )
     facts = storage.collect(both, tmp_path)
     assert facts["members"] == ["sda", "sdb"]
     assert facts["interface"] is None
@@ -93,7 +115,14 @@ def test_a_pcie_link_that_is_not_told_has_no_limit(speed: str | None, width: str
 
 def test_network_file_system(tmp_path: Path) -> None:
     mount = {
-        "filesystems": [{"target": "/scratch", "source": "10.0.0.1@o2ib:/lfs", "fstype": "lustre", "options": "rw"}]
+        "filesystems": [
+            {
+                "target": "/scratch",
+                "source": "10.0.0.1@o2ib:/lfs",
+                "fstype": "lustre",
+                "options": "rw",
+            }
+        ]
     }
     machine_host = host(tmp_path, {}, {"findmnt": json.dumps(mount)})
     facts = storage.collect(machine_host, tmp_path)
@@ -121,6 +150,10 @@ def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, versi
             "/cg/job/blkio.throttle.read_iops_device": "254:0 70\n",
         }
     machine_here = host(tmp_path, files)
-    assert allowed.io_limits(machine_here, ["vda"]) == {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
+    assert allowed.io_limits(machine_here, ["vda"]) == {
+        "read_bps": 2000,
+        "write_bps": 9,
+        "read_iops": 70,
+    }
     assert allowed.io_limits(machine_here, ["sdb"]) is None
     assert allowed.io_limits(host(tmp_path / "bare", {}), ["vda"]) is None

@@ -36,13 +36,24 @@ pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI
 
 def make(build: Path, compiler: str, target: str) -> str:
     """What make prints when it builds ``target`` with this compiler."""
-    argv = ["make", "--no-print-directory", "-C", str(KERNELS), f"BUILD={build}", f"CC={compiler}", "PROGRAMS=", target]
+    argv = [
+        "make",
+        "--no-print-directory",
+        "-C",
+        str(KERNELS),
+        f"BUILD={build}",
+        f"CC={compiler}",
+        "PROGRAMS=",
+        target,
+    ]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
 
 def test_an_old_assembler_leaves_out_what_it_lacks_and_everybody_says_so(tmp_path: Path) -> None:
     last = make(tmp_path, OLD_AS, "all").splitlines()[-1]
-    told = re.fullmatch(r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)", last)
+    told = re.fullmatch(
+        r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)", last
+    )
     # "unsupported instruction vpdpbusd", of binutils 2.44 "no VEX/XOP encoding for vpdpbusd".
     assert told is not None and "vpdpbusd" in told[1], last
     facts = libraries.collect_build(Host(), tmp_path)
@@ -76,16 +87,22 @@ def test_clang_makes_all(tmp_path: Path) -> None:
 
 def test_the_program_links_without_it_and_its_version_tells(tmp_path: Path) -> None:
     make(tmp_path, OLD_AS, str(tmp_path / "cpubench"))
-    said = subprocess.run([tmp_path / "cpubench", "--version"], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        [tmp_path / "cpubench", "--version"], check=True, capture_output=True, text=True
+    ).stdout
     assert "without avxvnni, which its compiler or assembler lacks" in said
     argv = [tmp_path / "cpubench", "--workload", "QPDOT", "--isa", "sse2", "--operations", "1e6"]
     result = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
     has_it = "avx_vnni" in Path("/proc/cpuinfo").read_text()
-    assert any("without AVX-VNNI, which this CPU has" in text for text in result["warnings"]) == has_it
+    assert (
+        any("without AVX-VNNI, which this CPU has" in text for text in result["warnings"]) == has_it
+    )
 
 
 def test_a_toolchain_that_makes_all_leaves_out_nothing_and_is_silent(tmp_path: Path) -> None:
-    version = subprocess.run(["as", "--version"], check=True, capture_output=True, text=True).stdout.split("\n")[0]
+    version = subprocess.run(
+        ["as", "--version"], check=True, capture_output=True, text=True
+    ).stdout.split("\n")[0]
     if tuple(map(int, version.rsplit(maxsplit=1)[1].split(".")[:2])) < (2, 36):
         pytest.skip("the assembler here is an old one")
     assert "left out" not in make(tmp_path, "gcc", "all")

@@ -37,12 +37,20 @@ def machine(
     for cpu in range(cpus):
         write(f"cpu/cpu{cpu}/topology/physical_package_id", str(socket(cpu)))
         write(f"cpu/cpu{cpu}/topology/thread_siblings_list", alike(core, cpu))
-        for index, (level, kind, bytes_of) in enumerate((("1", "Data", "32K"), ("3", "Unified", size))):
+        for index, (level, kind, bytes_of) in enumerate(
+            (("1", "Data", "32K"), ("3", "Unified", size))
+        ):
             for name, text in (("level", level), ("type", kind), ("size", bytes_of)):
                 write(f"cpu/cpu{cpu}/cache/index{index}/{name}", text)
-            write(f"cpu/cpu{cpu}/cache/index{index}/shared_cpu_list", alike(core if index == 0 else cache, cpu))
+            write(
+                f"cpu/cpu{cpu}/cache/index{index}/shared_cpu_list",
+                alike(core if index == 0 else cache, cpu),
+            )
     for number in sorted({node(cpu) for cpu in range(cpus)}):
-        write(f"node/node{number}/cpulist", ",".join(str(cpu) for cpu in range(cpus) if node(cpu) == number))
+        write(
+            f"node/node{number}/cpulist",
+            ",".join(str(cpu) for cpu in range(cpus) if node(cpu) == number),
+        )
         write(f"node/node{number}/meminfo", f"Node {number} MemTotal:       65536 kB")
         write(f"node/node{number}/distance", "10 21" if number == 0 else "21 10")
     return Host(root, lambda _: None)
@@ -50,7 +58,9 @@ def machine(
 
 def xeon(root: Path) -> Host:
     """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, odd on socket 1, as many vendors' firmware counts."""
-    return machine(root, 16, lambda c: c % 8, lambda c: c % 2, lambda c: c % 2, lambda c: c % 2, "24M")
+    return machine(
+        root, 16, lambda c: c % 8, lambda c: c % 2, lambda c: c % 2, lambda c: c % 2, "24M"
+    )
 
 
 def epyc(root: Path) -> Host:
@@ -79,9 +89,13 @@ def arm(root: Path) -> Host:
         (arm, {"numa": 4, "socket": 8, "cores": 8, "cpus": 8}),
     ],
 )
-def test_words_are_numbers_of_the_node(host: Callable[[Path], Host], counts: dict[str, int], tmp_path: Path) -> None:
+def test_words_are_numbers_of_the_node(
+    host: Callable[[Path], Host], counts: dict[str, int], tmp_path: Path
+) -> None:
     cpu_locations = topology.read(host(tmp_path))
-    assert {word: topology.resolve(cpu_locations, cpu_locations, word) for word in topology.WORDS} == counts
+    assert {
+        word: topology.resolve(cpu_locations, cpu_locations, word) for word in topology.WORDS
+    } == counts
 
 
 def test_a_word_means_what_the_job_may_use(tmp_path: Path) -> None:
@@ -108,8 +122,14 @@ def test_spread_takes_the_caches_of_a_node_in_turn(tmp_path: Path) -> None:
     cpu_locations = topology.read(epyc(tmp_path))
     assert topology.order(cpu_locations, cpu_locations, "spread")[:6] == [0, 8, 4, 12, 1, 9]
     assert topology.order(cpu_locations, cpu_locations)[:16] == list(range(16))
-    reached = topology.reach(cpu_locations, topology.order(cpu_locations, cpu_locations, "spread")[:2])
-    assert (reached["sockets"], reached["numa_nodes"], reached["last_level_bytes"]) == (2, [0, 2], 64 << 20)
+    reached = topology.reach(
+        cpu_locations, topology.order(cpu_locations, cpu_locations, "spread")[:2]
+    )
+    assert (reached["sockets"], reached["numa_nodes"], reached["last_level_bytes"]) == (
+        2,
+        [0, 2],
+        64 << 20,
+    )
 
 
 def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path: Path) -> None:
@@ -120,7 +140,12 @@ def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path: Path) -> None:
 
 def test_numa_nodes_with_sizes_and_distances(tmp_path: Path) -> None:
     first, second = topology.numa(xeon(tmp_path))
-    assert first == {"node": 0, "cpus": "0,2,4,6,8,10,12,14", "memory": 64 << 20, "distances": [10, 21]}
+    assert first == {
+        "node": 0,
+        "cpus": "0,2,4,6,8,10,12,14",
+        "memory": 64 << 20,
+        "distances": [10, 21],
+    }
     assert second["distances"] == [21, 10]
 
 
@@ -139,21 +164,33 @@ def test_a_cell_is_settled_on_the_node_and_keeps_its_name(tmp_path: Path) -> Non
     assert asked.id == "memory/rambench/RWS-pool_1MiB_xsocket/any/0"
     cpus = topology.order(cpu_locations, cpu_locations)
     settled = pinning.settled(asked, cpu_locations, cpus, 64 << 30)
-    assert (settled.concurrency, settled.id, settled.to_json()["concurrency"]) == (4, asked.id, "socket")
+    assert (settled.concurrency, settled.id, settled.to_json()["concurrency"]) == (
+        4,
+        asked.id,
+        "socket",
+    )
     assert settled.options["pool"] == 256 << 20  # four times 24 MiB is less than the least
     placed = pinning.placed(settled, cpu_locations, cpus)
-    assert (placed["word"], placed["threads"], placed["cpus"], placed["sockets"]) == ("socket", 4, [0, 2, 4, 6], 1)
+    assert (placed["word"], placed["threads"], placed["cpus"], placed["sockets"]) == (
+        "socket",
+        4,
+        [0, 2, 4, 6],
+        1,
+    )
     assert Cell.from_json(asked.to_json()) == asked
 
 
 def test_a_pool_is_chosen_by_the_caches_that_its_own_threads_reach(tmp_path: Path) -> None:
     """300 MiB in each of two sockets: the threads of one reach half of it."""
     cpu_locations = topology.read(
-        machine(tmp_path, 8, lambda c: c, lambda c: c // 4, lambda c: c // 4, lambda c: c // 4, "300M")
+        machine(
+            tmp_path, 8, lambda c: c, lambda c: c // 4, lambda c: c // 4, lambda c: c // 4, "300M"
+        )
     )
     cpus = topology.order(cpu_locations, cpu_locations)
     pools = [
-        pinning.settled(cell(asked), cpu_locations, cpus, 64 << 30).options["pool"] for asked in (1, "socket", "cores")
+        pinning.settled(cell(asked), cpu_locations, cpus, 64 << 30).options["pool"]
+        for asked in (1, "socket", "cores")
     ]
     assert [round(int(str(size)) / (300 << 20)) for size in pools] == [4, 4, 8]
 
@@ -172,7 +209,9 @@ def test_a_word_for_a_place_is_that_place_however_threads_are_placed(tmp_path: P
         (1 << 30, 2 << 30, 1 << 30, 1 << 30),  # no more than half of what the job may have
     ],
 )
-def test_an_automatic_pool_lies_beyond_the_caches(held: int, memory: int, least: int, most: int) -> None:
+def test_an_automatic_pool_lies_beyond_the_caches(
+    held: int, memory: int, least: int, most: int
+) -> None:
     for asked, block in ((1, 1 << 10), (2, 10 << 20)):
         assert least <= pinning.pool(cell(asked, block), held, memory) <= most
 
@@ -184,24 +223,39 @@ def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures() -> None:
         (1 << 30, 3 << 30, 1 << 30),
     ):
         asked = cell(2, 10 << 20, power_of_two=True)
-        chosen = dataclasses.replace(asked, options={**asked.options, "pool": pinning.pool(asked, held, memory)})
+        chosen = dataclasses.replace(
+            asked, options={**asked.options, "pool": pinning.pool(asked, held, memory)}
+        )
         assert chosen.options["pool"] == size
         REGISTRY["pmbw"].check(
             dataclasses.replace(
-                chosen, instrument="pmbw", workload="RS", options={**chosen.options, "store": "temporal"}
+                chosen,
+                instrument="pmbw",
+                workload="RS",
+                options={**chosen.options, "store": "temporal"},
             )
         )
 
 
 def test_an_automatic_area_lies_beyond_the_caches_and_keeps_its_name(tmp_path: Path) -> None:
     assert pinning.area(1, 300 << 20, 64 << 30) == pinning.area(8, 300 << 20, 64 << 30) == 2 << 30
-    assert pinning.area(4, 300 << 20, 8 << 30) == 1 << 30  # no more than half of what the job may have
+    assert (
+        pinning.area(4, 300 << 20, 8 << 30) == 1 << 30
+    )  # no more than half of what the job may have
     assert pinning.area(1, 8 << 20, 64 << 30) == 256 << 20
     cpu_locations = topology.read(xeon(tmp_path))
     for instrument, two in (("rambench", 2), ("pmbw", 2)):
-        data = {**cell(two).to_json(), "instrument": instrument, "workload": "LAT", "variant": "", "block": None}
+        data = {
+            **cell(two).to_json(),
+            "instrument": instrument,
+            "workload": "LAT",
+            "variant": "",
+            "block": None,
+        }
         asked = Cell.from_json(data)
-        settled = pinning.settled(asked, cpu_locations, topology.order(cpu_locations, cpu_locations), 64 << 30)
+        settled = pinning.settled(
+            asked, cpu_locations, topology.order(cpu_locations, cpu_locations), 64 << 30
+        )
         assert asked.id == settled.id == f"memory/{instrument}/LAT_auto_x2/any/0"
         assert (asked.area, settled.area) == (None, 256 << 20)
         REGISTRY[instrument].check(asked)

@@ -44,7 +44,9 @@ BROKEN_KERNELS: dict[str, Callable[[bytes], str | bytes]] = {
     "ended by a signal while it measures": lambda _: (
         f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\nkill -BUS $$\n'
     ),
-    "silent while it measures": lambda _: f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\nexit 0\n',
+    "silent while it measures": lambda _: (
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\nexit 0\n'
+    ),
     "of half an answer": lambda _: (
         f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\n{REAL} "$@" | head -c 100\n'
     ),
@@ -52,7 +54,9 @@ BROKEN_KERNELS: dict[str, Callable[[bytes], str | bytes]] = {
 
 
 @pytest.mark.parametrize("kind", BROKEN_KERNELS)
-def test_a_broken_kernel_is_a_failure_and_measures_when_it_is_mended(kind: str, known: Path, tmp_path: Path) -> None:
+def test_a_broken_kernel_is_a_failure_and_measures_when_it_is_mended(
+    kind: str, known: Path, tmp_path: Path
+) -> None:
     kernels, campaign = tmp_path / "kernels", tmp_path / "results" / "c"
     kernels.mkdir()
     whole = (KERNELS / "cpubench").read_bytes()
@@ -71,12 +75,16 @@ def test_a_broken_kernel_is_a_failure_and_measures_when_it_is_mended(kind: str, 
 
 def test_only_77_is_final(known: Path, tmp_path: Path) -> None:
     program(
-        tmp_path / "cpubench", f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\necho no FMA >&2; exit 77\n'
+        tmp_path / "cpubench",
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\necho no FMA >&2; exit 77\n',
     )
     output = tmp_path / "c" / "cells" / f"{CELL.id}.json"
     shutil.copytree(known, tmp_path / "c" / "machine")
     measure(Request(CELL, output, tmp_path / "c", tmp_path))
-    assert (records.read(output)["status"], records.read(output)["reason"]) == ("unavailable", "no FMA")
+    assert (records.read(output)["status"], records.read(output)["reason"]) == (
+        "unavailable",
+        "no FMA",
+    )
 
 
 def test_doctor_starts_every_kernel(
@@ -96,7 +104,9 @@ def test_doctor_starts_every_kernel(
 
 
 # As Open MPI says farewell: the reason first, then a page that tells what to ask whom.
-FAREWELL = "\n".join(["line of no use"] * 3 + ["PMI could not be opened"] + ["-" * 40, "*** please tell"] * 9)
+FAREWELL = "\n".join(
+    ["line of no use"] * 3 + ["PMI could not be opened"] + ["-" * 40, "*** please tell"] * 9
+)
 
 
 def test_the_telling_lines_are_shown_and_all_lines_are_kept(
@@ -113,7 +123,9 @@ def test_the_telling_lines_are_shown_and_all_lines_are_kept(
         measure(request)
     attempt = campaign / "attempts" / CELL.id
     assert (attempt / "0.raw" / "0.stderr").read_text().strip() == FAREWELL
-    hanging = f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\necho so far; exec sleep 600\n'
+    hanging = (
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\necho so far; exec sleep 600\n'
+    )
     program(tmp_path / "cpubench", hanging)
     monkeypatch.setattr(common, "timeout", lambda _: 0.5)
     with pytest.raises(MeasurementError, match="did not end within"):
@@ -124,7 +136,9 @@ def test_the_telling_lines_are_shown_and_all_lines_are_kept(
 @pytest.mark.parametrize("line", ["", "hello", "[]", '{"server": null}'])
 def test_a_far_end_that_nobody_asks_says_so(line: str) -> None:
     argv = [sys.executable, "-m", "peakmark", "serve"]
-    done = subprocess.run(argv, input=line, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    done = subprocess.run(
+        argv, input=line, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "serve is what measure calls" in json.loads(done.stdout)["failed"]

@@ -20,7 +20,9 @@ def sources(tmp_path: Path) -> Path:
     for name in ("src/kernels", "build/kernels"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
     shutil.copytree(
-        ROOT / "src/peakmark", tmp_path / "src/peakmark", ignore=lambda _, names: {*names} - {"__init__.py"}
+        ROOT / "src/peakmark",
+        tmp_path / "src/peakmark",
+        ignore=lambda _, names: {*names} - {"__init__.py"},
     )
     _make(tmp_path / "src/kernels")
     return tmp_path / "src/kernels"
@@ -39,7 +41,9 @@ def _is_up_to_date(sources: Path) -> bool:
 def test_what_make_calls_up_to_date_is(sources: Path, name: str) -> None:
     """Also where a newer source, as after git pull, belongs to one program or to none."""
     assert _is_up_to_date(sources)
-    newest = max(path.stat().st_mtime_ns for path in (sources.parents[1] / "build/kernels").iterdir())
+    newest = max(
+        path.stat().st_mtime_ns for path in (sources.parents[1] / "build/kernels").iterdir()
+    )
     os.utime(sources / name, ns=(newest + 1, newest + 1))
     assert not _is_up_to_date(sources)
     _make(sources)

@@ -40,7 +40,9 @@ def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
 def test_what_failed_is_the_program_and_not_what_gives_it_its_cpus(tmp_path: Path) -> None:
     cpu = str(min(os.sched_getaffinity(0)))
     with pytest.raises(MeasurementError, match=r"^sleep did not end within"):
-        execute.run(Command(argv=("taskset", "-c", cpu, "/bin/sleep", "60"), timeout_s=0.2), tmp_path)
+        execute.run(
+            Command(argv=("taskset", "-c", cpu, "/bin/sleep", "60"), timeout_s=0.2), tmp_path
+        )
     assert execute.program(("/opt/bin/fio", "--version")) == "fio"
     assert execute.program(("taskset",)) == "taskset"
 
@@ -52,11 +54,15 @@ def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     assert not (tmp_path / "pwned").exists()
 
 
-def test_a_program_that_waits_for_its_turn_is_given_more_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_waits_for_its_turn_is_given_more_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cpus = os.cpu_count() or 1
     monkeypatch.setattr(os, "getloadavg", lambda: (6.0 * cpus, 1.0, 1.0))
     assert execute.share() == 6
-    assert execute.run(python("import time; time.sleep(0.6)", timeout_s=0.3), tmp_path).returncode == 0
+    assert (
+        execute.run(python("import time; time.sleep(0.6)", timeout_s=0.3), tmp_path).returncode == 0
+    )
     monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 50.0, 50.0))
     assert execute.share() == 1
     with pytest.raises(MeasurementError, match="did not end within"):
@@ -90,20 +96,35 @@ def test_a_program_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         execute.run(Command(argv=("/nonexistent/tool",), timeout_s=1), tmp_path)
 
 
-def test_the_locale_of_the_user_does_not_reach_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_locale_of_the_user_does_not_reach_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     done = execute.run(python("import os; print(os.environ['LC_ALL'])"), tmp_path)
     assert done.stdout == "C\n"
     assert os.environ["LC_ALL"] == "de_DE.UTF-8"
 
 
-def test_a_tool_hears_nothing_of_the_job_it_runs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_hears_nothing_of_the_job_it_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An MPI that finds these takes itself for a step of srun, and does not start."""
-    for name in ("SLURM_JOB_ID", "SLURM_CPU_BIND", "SLURMD_NODENAME", "SRUN_DEBUG", "PMI_RANK", "PMIX_RANK"):
+    for name in (
+        "SLURM_JOB_ID",
+        "SLURM_CPU_BIND",
+        "SLURMD_NODENAME",
+        "SRUN_DEBUG",
+        "PMI_RANK",
+        "PMIX_RANK",
+    ):
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("SLURMISH", "stays")
     done = execute.run(python("import os; print(*sorted(os.environ))"), tmp_path)
-    assert not [name for name in done.stdout.split() if name.startswith(("SLURM_", "SLURMD_", "SRUN_", "PMI"))]
+    assert not [
+        name
+        for name in done.stdout.split()
+        if name.startswith(("SLURM_", "SLURMD_", "SRUN_", "PMI"))
+    ]
     assert "SLURMISH" in done.stdout.split() and os.environ["SLURM_JOB_ID"] == "1"
 
 
@@ -115,13 +136,17 @@ def test_a_command_that_names_cpus_runs_on_these_alone(tmp_path: Path) -> None:
         assert done.stdout.strip() == f"{{{cpu}}}"
 
 
-def test_the_end_of_a_program_is_told_and_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_program_is_told_and_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("woke up beside the measurement"))
     done = execute.run(python("import time; time.sleep(0.2)"), tmp_path, trouble=lambda: None)
     assert done.returncode == 0 and done.elapsed_s >= 0.2
 
 
-def test_a_kernel_without_process_descriptors_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_process_descriptors_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unknown(*_: object) -> int:
         raise OSError(errno.ENOSYS, "no such call")
 

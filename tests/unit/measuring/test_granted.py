@@ -15,7 +15,9 @@ TOTAL = 64 << 30
 CELL = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0)
 
 
-def limits(memory: int | None = TOTAL, by: str | None = None, **slurm: int | None) -> dict[str, Any]:
+def limits(
+    memory: int | None = TOTAL, by: str | None = None, **slurm: int | None
+) -> dict[str, Any]:
     said = {
         "cpus_on_node": 4,
         "cpus_per_task": None,
@@ -34,7 +36,9 @@ def limits(memory: int | None = TOTAL, by: str | None = None, **slurm: int | Non
         ({}, 60 << 30, 60 << 30),  # --mem=0: all that Slurm has of the node
     ],
 )
-def test_what_slurm_grants_is_the_limit(slurm: dict[str, int | None], node: int, memory: int) -> None:
+def test_what_slurm_grants_is_the_limit(
+    slurm: dict[str, int | None], node: int, memory: int
+) -> None:
     found = pinning.granted(limits(**slurm), node)
     assert (found["memory_bytes"], found["memory_limited_by"]) == (memory, "slurm")
 
@@ -47,7 +51,10 @@ def test_a_control_group_that_grants_less_stays_the_limit() -> None:
 
 
 def test_the_plan_tells_what_slurm_has_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = [{"cpus": 1, "memory": 1200, "nodes": ["n1"]}, {"cpus": 2, "memory": 6000, "nodes": ["n2", "n3"]}]
+    kinds = [
+        {"cpus": 1, "memory": 1200, "nodes": ["n1"]},
+        {"cpus": 2, "memory": 6000, "nodes": ["n2", "n3"]},
+    ]
     part = Part(Path("results/a"), {"config": {}, "cluster": {"kinds": kinds}}, (CELL,))
     monkeypatch.setenv("SLURMD_NODENAME", "n3")
     assert job.request(part, CELL, Path("build")).node_bytes == 6000 << 20

@@ -17,7 +17,8 @@ from peakmark.resources import ROOT, version
 from peakmark.storage import planfile, records
 
 CELLS = [
-    Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, {"seconds": 0.01, "warmup": 0.0}) for number in range(3)
+    Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, {"seconds": 0.01, "warmup": 0.0})
+    for number in range(3)
 ]
 
 WATCH = """
@@ -78,7 +79,12 @@ def campaign(tmp_path: Path) -> Path:
         pytest.skip("the kernels are not compiled: make kernels")
     folder = tmp_path / "results" / "light"
     cells = [{"id": cell.id, "job": "any.own", **cell.to_json()} for cell in CELLS]
-    plan = {"campaign": "light", "config": {"tools": {}, "modules": {}}, "cluster": None, "cells": cells}
+    plan = {
+        "campaign": "light",
+        "config": {"tools": {}, "modules": {}},
+        "cluster": None,
+        "cells": cells,
+    }
     planfile.write(folder / "plan.json", plan)
     build.python()
     code.keep(folder)
@@ -88,7 +94,16 @@ def campaign(tmp_path: Path) -> Path:
 
 def run(folder: Path, *words: str) -> dict[str, Any]:
     told = folder / "told.json"
-    argv = [sys.executable, "-c", WATCH, str(told), "measure", "--plan", str(folder / "plan.json"), *words]
+    argv = [
+        sys.executable,
+        "-c",
+        WATCH,
+        str(told),
+        "measure",
+        "--plan",
+        str(folder / "plan.json"),
+        *words,
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(told.read_text())

@@ -26,10 +26,15 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
-        with pytest.raises(PeakmarkError, match=f"process {process.pid} of .*wait"), lock.held("cell"):
+        with (
+            pytest.raises(PeakmarkError, match=f"process {process.pid} of .*wait"),
+            lock.held("cell"),
+        ):
             pass
         with lock.held("campaign"):
             pass  # another name is another lock
@@ -38,10 +43,14 @@ def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
         pass
 
 
-def test_a_cell_waits_for_the_cell_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_waits_for_the_cell_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
     argv = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         refused = []
@@ -60,7 +69,9 @@ def test_a_cell_waits_for_the_cell_of_another(tmp_path: Path, monkeypatch: pytes
 
 def test_the_lock_ends_with_a_killed_holder(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.kill()

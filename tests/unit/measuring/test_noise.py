@@ -63,11 +63,18 @@ def host(tmp_path: Path) -> Host:
 
 def test_a_node_is_read_as_any_user_can(host: Host) -> None:
     found = noise.read([0], host)
-    assert (found.load, found.clock_hz, found.clock_limit_hz, found.celsius) == (1.25, 2.9e9, 3.5e9, 61.5)
+    assert (found.load, found.clock_hz, found.clock_limit_hz, found.celsius) == (
+        1.25,
+        2.9e9,
+        3.5e9,
+        61.5,
+    )
     assert (found.used, found.stolen, found.cpus) == (15.0, 2.5, 1)
     assert (found.throttled, found.hot) == (2.5, 7)
     assert found.processes[77] == Process(1, os.getuid(), True, 2.0, 4242)
-    assert set(found.others()) == {77}, "kernel threads work for us, and what ended meanwhile is not there"
+    assert set(found.others()) == {77}, (
+        "kernel threads work for us, and what ended meanwhile is not there"
+    )
     every = noise.read([], host)
     assert (every.clock_hz, every.stolen, every.cpus) == (1.2e9, 3.0, 2)
 
@@ -89,7 +96,9 @@ def moment(at: float, **changes: Any) -> Reading:
 
 
 def test_the_time_of_others_is_what_is_left() -> None:
-    before = moment(0.0, processes={50: Process(1, 12345, False, 10.0, 7), 60: Process(1, 0, False, 5.0, 8)})
+    before = moment(
+        0.0, processes={50: Process(1, 12345, False, 10.0, 7), 60: Process(1, 0, False, 5.0, 8)}
+    )
     after = moment(2.0, used=4.0, ours=2.0, stolen=0.4, throttled=None, processes={
         50: Process(1, 12345, True, 11.5, 7), 60: Process(1, 0, False, 0.1, 9), 9: Process(2, 0, False, 0.5, 1)})  # fmt: skip
     found = noise.between(before, after)
@@ -103,8 +112,14 @@ def test_the_time_of_others_is_what_is_left() -> None:
 def competitor(detached: bool) -> Iterator[int]:
     """A program that keeps a CPU busy: a child of ours, or one that nobody here has started."""
     loop = "import os\nprint(os.getpid(), flush=True)\nwhile True: pass"
-    start = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {loop!r}])" if detached else loop
-    with subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE, text=True) as process:
+    start = (
+        f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {loop!r}])"
+        if detached
+        else loop
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", start], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         number = int(process.stdout.readline())
         try:
@@ -142,8 +157,23 @@ def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none() -> None:
 
 
 def calm(**changes: Any) -> dict[str, Any]:
-    during = {"seconds": 1.0, "steal": 0.0, "others": 0.01, "busy": 0, "users": 0, "throttled_s": 0.0, "hot": 0}
-    point = {"load": 0.1, "clock_hz": 2e9, "clock_limit_hz": 3e9, "celsius": 50.0, "running": 0, "users": 0}
+    during = {
+        "seconds": 1.0,
+        "steal": 0.0,
+        "others": 0.01,
+        "busy": 0,
+        "users": 0,
+        "throttled_s": 0.0,
+        "hot": 0,
+    }
+    point = {
+        "load": 0.1,
+        "clock_hz": 2e9,
+        "clock_limit_hz": 3e9,
+        "celsius": 50.0,
+        "running": 0,
+        "users": 0,
+    }
     return {"before": point, "during": {**during, **changes}, "after": dict(point)}
 
 
@@ -152,7 +182,9 @@ def row(noises: list[dict[str, Any]], values: list[float] | None = None) -> Meas
     summary = statistics.summarise(values)
     runs = [RunValue(value, {}, {"noise": one}) for value, one in zip(values, noises, strict=True)]
     identity = ("cpu", "cpubench", "DP", "", None, 1, "rate", "op/s")
-    return Measured(*identity, runs=runs, summary=summary, centre=summary.median, limit=UNKNOWN_LIMIT)
+    return Measured(
+        *identity, runs=runs, summary=summary, centre=summary.median, limit=UNKNOWN_LIMIT
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +198,9 @@ def row(noises: list[dict[str, Any]], values: list[float] | None = None) -> Meas
         ({"hot": 2}, "hot", ["heat", "cooling"]),
     ],
 )  # fmt: skip
-def test_a_disturbance_is_named_with_its_remedy(changes: dict[str, Any], code: str, words: list[str]) -> None:
+def test_a_disturbance_is_named_with_its_remedy(
+    changes: dict[str, Any], code: str, words: list[str]
+) -> None:
     assert checks.check_row(row([calm() for _ in range(6)])) == []
     (note,) = checks.check_row(row([calm(**changes) for _ in range(6)]))
     assert (note.code, note.is_warning) == (code, True)
@@ -177,12 +211,16 @@ def test_a_disturbance_is_named_with_its_remedy(changes: dict[str, Any], code: s
 def test_the_node_of_the_server_is_named() -> None:
     calm_here = row([calm() for _ in range(6)])
     runs = [
-        dataclasses.replace(one, context={**one.context, "server_host": "node2", "server_noise": calm(others=0.9)})
+        dataclasses.replace(
+            one, context={**one.context, "server_host": "node2", "server_noise": calm(others=0.9)}
+        )
         for one in calm_here.runs
     ]
     (note,) = checks.check_row(dataclasses.replace(calm_here, runs=runs))
     assert (note.code, note.is_warning) == ("other-load", True)
-    assert "used up to 0.9 CPUs on node2, the server's node, in 6 of 6 repetitions (short" in note.text
+    assert (
+        "used up to 0.9 CPUs on node2, the server's node, in 6 of 6 repetitions (short" in note.text
+    )
 
 
 def test_a_median_stands_while_most_repetitions_are_calm() -> None:
@@ -200,13 +238,18 @@ def test_a_clock_that_somebody_limited_meanwhile() -> None:
     assert "2 GHz" in note.text and "3 GHz" in note.text and "governor" in note.text
     waiting = calm()
     waiting["after"]["clock_hz"] = 4e8
-    assert checks.check_row(row([*(calm() for _ in range(5)), waiting])) == [], "CPUs that wait are slow"
+    assert checks.check_row(row([*(calm() for _ in range(5)), waiting])) == [], (
+        "CPUs that wait are slow"
+    )
 
 
 def test_drift_tells_the_heat_where_it_is_known() -> None:
     noises = [calm() for _ in range(8)]
     noises[-1]["after"]["celsius"] = 88.0
-    texts = [note.text for note in checks.check_row(row(noises, [100.0 - 2 * number for number in range(8)]))]
+    texts = [
+        note.text
+        for note in checks.check_row(row(noises, [100.0 - 2 * number for number in range(8)]))
+    ]
     assert any("50 °C before the first and 88 °C after the last" in text for text in texts)
     assert disturbance.heat([]) == ""
 

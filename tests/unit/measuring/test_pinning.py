@@ -30,7 +30,17 @@ def test_a_program_is_given_cpus_in_the_order_of_the_placement(
 ) -> None:
     monkeypatch.setattr(measure, "_seats", lambda _: SEATS)
     monkeypatch.setattr(measure.machine, "cached", lambda *_: {"limits": dict(LIMITS)})
-    cell = Cell("memory", "rambench", "RS", "pool", 1 << 20, 2, "any", 0, {"scratch": str(tmp_path), **options})
+    cell = Cell(
+        "memory",
+        "rambench",
+        "RS",
+        "pool",
+        1 << 20,
+        2,
+        "any",
+        0,
+        {"scratch": str(tmp_path), **options},
+    )
     request = measure.Request(cell, tmp_path / "record.json", tmp_path, tmp_path)
     with measure.workspace(request, REGISTRY["rambench"]) as space:
         assert space.cpus == cpus

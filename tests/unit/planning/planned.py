@@ -22,11 +22,15 @@ def where(**changes: Any) -> Cluster:
         "limit": 60,
         "count": 3,
     }
-    kinds = [{"usable": len(kind["nodes"]), "chosen": False, **kind} for kind in changes.pop("kinds", [])]
+    kinds = [
+        {"usable": len(kind["nodes"]), "chosen": False, **kind} for kind in changes.pop("kinds", [])
+    ]
     return Cluster(**{**values, **changes, "kinds": kinds})
 
 
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Cluster | None = None, **config: Any) -> plan.Plan:
+def made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Cluster | None = None, **config: Any
+) -> plan.Plan:
     monkeypatch.chdir(tmp_path)
     empty: dict[str, Any] = {"campaign": "c", "cpu": [], "memory": [], "disk": [], "network": []}
     return plan.make({**empty, "repetitions": 1, **config}, there or where())

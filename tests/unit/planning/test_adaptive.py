@@ -39,7 +39,9 @@ def stored(cell: Cell, value: float, **changes: Any) -> dict[str, Any]:
 
 
 def of_row(made: plan.Plan, workload: str) -> list[Cell]:
-    return sorted((cell for cell in made.cells if cell.workload == workload), key=lambda cell: cell.repetition)
+    return sorted(
+        (cell for cell in made.cells if cell.workload == workload), key=lambda cell: cell.repetition
+    )
 
 
 def records(made: plan.Plan, **values: list[float]) -> dict[str, list[Any]]:
@@ -53,8 +55,12 @@ def records(made: plan.Plan, **values: list[float]) -> dict[str, list[Any]]:
 
 
 def test_the_wish_in_all_its_spellings() -> None:
-    for until, within in itertools.product(("2%", " 2.0 %", "0.02", 0.02), ("90 s", "1.5min", 90, "0.025 h")):
-        found = repetitions.parse("repetitions", {"min": 6, "max": 30, "until": until, "within": within})
+    for until, within in itertools.product(
+        ("2%", " 2.0 %", "0.02", 0.02), ("90 s", "1.5min", 90, "0.025 h")
+    ):
+        found = repetitions.parse(
+            "repetitions", {"min": 6, "max": 30, "until": until, "within": within}
+        )
         assert found == Criterion(6, 30, 0.02, 90.0)
     assert repetitions.parse("repetitions", 3) is None
 
@@ -73,12 +79,17 @@ def test_the_wish_in_all_its_spellings() -> None:
         ({"min": 6, "max": 30, "until": "two"}, ["repetitions.until", '"two"', "2% or 0.02"]),
         ({"min": 6, "max": 30, "until": 2}, ["repetitions.until", "2", "between 0 and 1"]),
         ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
-        ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ["repetitions.within", '"3 days"', "30 min"]),
+        (
+            {"min": 6, "max": 30, "until": "2%", "within": "3 days"},
+            ["repetitions.within", '"3 days"', "30 min"],
+        ),
         ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
         ([3], ["repetitions", "[3]", "whole number"]),
     ],
 )
-def test_a_wrong_wish_is_one_sentence_with_key_value_and_what_is_allowed(wish: Any, words: list[str]) -> None:
+def test_a_wrong_wish_is_one_sentence_with_key_value_and_what_is_allowed(
+    wish: Any, words: list[str]
+) -> None:
     places = [{"repetitions": wish}, {"cpu": [{**GRID[0], "repetitions": wish}]}]
     places.append({"cpu": [{**GRID[0], "references": {"hpl": {"repetitions": wish}}}]})
     for place in places:
@@ -102,7 +113,11 @@ def test_rounds_grow_by_half_and_end_at_the_cap() -> None:
 
 def test_fixed_rows_belong_to_the_first_round_and_are_never_decided() -> None:
     made = make(
-        repetitions=3, cpu=[{**GRID[0], "workloads": ["DP"]}, {**GRID[0], "workloads": ["SP"], "repetitions": WISH}]
+        repetitions=3,
+        cpu=[
+            {**GRID[0], "workloads": ["DP"]},
+            {**GRID[0], "workloads": ["SP"], "repetitions": WISH},
+        ],
     )
     assert {row.split("/")[2] for row in made.criteria} == {"SP_none_x1"}
     assert len(made.required_cells()) == 3 + 6
@@ -120,7 +135,9 @@ def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
     assert {(cell.workload, cell.repetition) for cell in asked} == {("SP", 6), ("SP", 7), ("SP", 8)}
     assert adaptive.asked(made.cells, made.criteria, decided, 2) == []
     spared = decisions.spared(made.cells, decided)
-    assert spared == {cell.id for cell in of_row(made, "DP")[6:]}, "an open row has nothing spared yet"
+    assert spared == {cell.id for cell in of_row(made, "DP")[6:]}, (
+        "an open row has nothing spared yet"
+    )
 
 
 def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
@@ -143,7 +160,11 @@ def test_rows_with_failed_cells_wait() -> None:
 def test_what_cannot_be_measured_is_not_tried_thirty_times() -> None:
     made = make()
     cells = of_row(made, "DP")[:6]
-    refused = {cells[0].row: [data.record(cell, status="unavailable", reason="no AVX-512") for cell in cells]}
+    refused = {
+        cells[0].row: [
+            data.record(cell, status="unavailable", reason="no AVX-512") for cell in cells
+        ]
+    }
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, refused)
     assert decided[cells[0].row].decision == "unavailable"
     assert len(decisions.spared(made.cells, decided)) == 8
@@ -153,10 +174,16 @@ def test_every_figure_of_a_record_must_be_sure() -> None:
     made = make()
     found = records(made, DP=CALM)
     criterion = made.criteria[of_row(made, "DP")[0].row]
-    assert adaptive.half_interval(found[of_row(made, "DP")[0].row], criterion) == pytest.approx(0.002)
+    assert adaptive.half_interval(found[of_row(made, "DP")[0].row], criterion) == pytest.approx(
+        0.002
+    )
     for record, value in zip(found[of_row(made, "DP")[0].row], WILD, strict=True):
-        record["measurements"].append({**record["measurements"][0], "metric": "latency", "value": value, "unit": "s"})
-    assert adaptive.half_interval(found[of_row(made, "DP")[0].row], criterion) == pytest.approx(30 / 100.5)
+        record["measurements"].append(
+            {**record["measurements"][0], "metric": "latency", "value": value, "unit": "s"}
+        )
+    assert adaptive.half_interval(found[of_row(made, "DP")[0].row], criterion) == pytest.approx(
+        30 / 100.5
+    )
     assert adaptive.half_interval([], criterion) is None
 
 
@@ -172,11 +199,16 @@ def test_all_looks_together_miss_in_no_more_than_five_per_cent(bounds: tuple[int
 def test_a_row_that_ends_when_its_interval_is_narrow_is_as_sure_as_it_says() -> None:
     """Simulated; with the usual intervals more of the same rows miss than the 5 % that they promise."""
     criterion, missed = Criterion(6, 30, 0.02), {"looks": 0, "usual": 0}
-    ways = {"looks": lambda values: sequential_testing.summarise(values, criterion), "usual": statistics.summarise}
+    ways = {
+        "looks": lambda values: sequential_testing.summarise(values, criterion),
+        "usual": statistics.summarise,
+    }
     for values in np.exp(np.random.default_rng(3).normal(0, 0.03, size=(1500, 30))):
         for name, summarise in ways.items():
             every = [summarise(values[:n]) for n in criterion.counts]
-            last = next((one for one in every if statistics.is_narrow(one, criterion.until)), every[-1])
+            last = next(
+                (one for one in every if statistics.is_narrow(one, criterion.until)), every[-1]
+            )
             missed[name] += not last.low <= 1 <= last.high
     assert missed["looks"] <= 0.05 * 1500 < missed["usual"]
 
@@ -186,19 +218,26 @@ def test_the_row_in_the_tables_shows_the_interval_of_its_last_look(tmp_path: Pat
     decided: dict[str, decisions.Decision] = {}
     values = {"DP": [100.0 + number for number in range(9)], "SP": CALM}
     for number in (0, 1):
-        decided = adaptive.decide(made.cells, made.criteria, decided, number, records(made, **values))
+        decided = adaptive.decide(
+            made.cells, made.criteria, decided, number, records(made, **values)
+        )
     found = {
-        row.key.workload: row for row in rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
+        row.key.workload: row
+        for row in rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
     }
     nine = found["DP"].measured.summary
     assert (nine.n, nine.low, nine.high, nine.enough) == (9, 100.0, 108.0, True)
     plain = statistics.summarise(values["DP"])
-    assert (plain.low, plain.high) == (101.0, 107.0), "a fixed number of nine repetitions is surer than this"
+    assert (plain.low, plain.high) == (101.0, 107.0), (
+        "a fixed number of nine repetitions is surer than this"
+    )
     assert decided[of_row(made, "DP")[0].row].half == pytest.approx(4 / 104)
 
 
 def test_time_is_for_all_rows_together_and_the_first_in_order_get_it() -> None:
-    made = make({**WISH, "within": 4})  # a record says that it took 1 s; the next round of one row is 3 s
+    made = make(
+        {**WISH, "within": 4}
+    )  # a record says that it took 1 s; the next round of one row is 3 s
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=WILD, SP=WILD))
     first = next(cell.row for cell in made.cells)
     assert {row: one.decision for row, one in decided.items()} == {
@@ -231,7 +270,9 @@ def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node() -> None:
     assert jobs.fingerprint(one.cells, one) != jobs.fingerprint(other.cells, other)
 
 
-def campaign(tmp_path: Path, made: plan.Plan, decided: decisions.Decisions, **values: list[float]) -> Path:
+def campaign(
+    tmp_path: Path, made: plan.Plan, decided: decisions.Decisions, **values: list[float]
+) -> Path:
     found = [record for series in records(made, **values).values() for record in series]
     folder = data.write(tmp_path / "t", found)
     data._write(folder / "plan.json", made.to_json())
@@ -268,20 +309,29 @@ def test_decisions_by_another_criterion_count_for_nothing(tmp_path: Path) -> Non
     assert not Results.read(folder).spared
 
 
-@pytest.mark.parametrize(("ended", "remedy"), [("cap", "allow a larger max:"), ("time", "time of within: is used up")])
+@pytest.mark.parametrize(
+    ("ended", "remedy"), [("cap", "allow a larger max:"), ("time", "time of within: is used up")]
+)
 def test_a_row_that_did_not_become_sure_says_so(ended: str, remedy: str, tmp_path: Path) -> None:
     made = make()
     decided: dict[str, decisions.Decision] = {}
     values = {"DP": (WILD * 3)[:14], "SP": CALM}
     for number in range(adaptive.rounds(made.criteria)):
-        decided = adaptive.decide(made.cells, made.criteria, decided, number, records(made, **values))
+        decided = adaptive.decide(
+            made.cells, made.criteria, decided, number, records(made, **values)
+        )
     wild = of_row(made, "DP")[0].row
     decided = {**decided, wild: replace(decided[wild], decision=ended)}
     table = rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
-    said = {row.key.workload: [note.text for note in row.marks if note.code == "shortfall"] for row in table}
+    said = {
+        row.key.workload: [note.text for note in row.marks if note.code == "shortfall"]
+        for row in table
+    }
     (text,) = said["DP"]
     assert (
-        text.startswith("after 14 repetitions the median is sure to ±") and "asked was ±2 %" in text and remedy in text
+        text.startswith("after 14 repetitions the median is sure to ±")
+        and "asked was ±2 %" in text
+        and remedy in text
     )
     assert said["SP"] == []
 

@@ -18,7 +18,9 @@ from peakmark.planning.cluster import Cluster
 from peakmark.storage import facts
 
 
-def test_both_ends_of_a_pair_are_in_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ends_of_a_pair_are_in_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nodes = ("n1", "n2", "n3")
     ring, fixed, chance = (
         made(tmp_path, monkeypatch, where(nodes=nodes), network=[NETWORK], peers=how)
@@ -28,7 +30,12 @@ def test_both_ends_of_a_pair_are_in_the_sample(tmp_path: Path, monkeypatch: pyte
     assert fixed.peers == {"n1": "n2", "n2": "n1", "n3": "n1"}
     assert set(chance.peers) == set(chance.peers.values()) == set(nodes)
     assert all(node != peer for node, peer in chance.peers.items())
-    lists = {word for cell in ring.cells for word in jobs.options([cell], ring, {}) if word.startswith("--nodelist")}
+    lists = {
+        word
+        for cell in ring.cells
+        for word in jobs.options([cell], ring, {})
+        if word.startswith("--nodelist")
+    }
     assert lists == {"--nodelist=n1,n2", "--nodelist=n2,n3", "--nodelist=n3,n1"}
     lanes = {cell.node: jobs.name(ring, [cell], {"pairs": 2}) for cell in ring.cells}
     assert lanes == {"n1": "c.pair0", "n2": "c.pair1", "n3": "c.pair0"}
@@ -38,17 +45,29 @@ KINDS = [
     {"cpus": 2, "memory": 500, "nodes": ["n1", "n2"]},
     {"cpus": 256, "memory": 64000, "nodes": ["n3"]},
 ]
-POOL = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": [1], "pool": "1GiB"}
+POOL = {
+    "workloads": ["RS"],
+    "variants": ["pool"],
+    "blocks": ["1MiB"],
+    "concurrency": [1],
+    "pool": "1GiB",
+}
 
 
 def too_small(one: plan.Plan) -> list[str]:
     return [line for line in plan_text.describe(one).splitlines() if line.startswith("too small")]
 
 
-def test_the_plan_names_nodes_that_are_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_names_nodes_that_are_too_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there = where(nodes=("n1", "n3"), kinds=KINDS)
     (line,) = too_small(made(tmp_path, monkeypatch, there, cpu=[CPU], memory=[POOL]))
-    assert "n1, n2: 2 CPUs for up to 128 threads" in line and "of memory for up to" in line and "n3" not in line
+    assert (
+        "n1, n2: 2 CPUs for up to 128 threads" in line
+        and "of memory for up to" in line
+        and "n3" not in line
+    )
 
 
 def test_the_plan_says_which_class_of_nodes_it_uses_and_what_that_lacks(
@@ -59,7 +78,9 @@ def test_the_plan_says_which_class_of_nodes_it_uses_and_what_that_lacks(
     assert "any of n3" in line and "256 CPUs" in line and "not used: n1, n2" in line
     assert not too_small(one)
     larger = [{**CPU, "concurrency": [512]}], [{**POOL, "pool": "128GiB"}]
-    found = too_small(made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=larger[0], memory=larger[1]))
+    found = too_small(
+        made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=larger[0], memory=larger[1])
+    )
     assert "256 CPUs for up to 512 threads" in found[0]
     assert "1 row" in found[1] and "153.2 GB" in found[1] and "not possible" in found[1]
 
@@ -92,23 +113,32 @@ def test_nodes_are_equal_by_what_slurm_knows_of_them(monkeypatch: pytest.MonkeyP
     assert (first["memory"], first["usable"]) == (3900, 2)
 
 
-def test_facts_tell_apart_what_slurm_takes_for_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_tell_apart_what_slurm_takes_for_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     models = {"n1": "Xeon 6248", "n2": "EPYC 7763", "n3": "Xeon 6248"}
     for host, model in models.items():
         (tmp_path / "machine").mkdir(exist_ok=True)
-        facts.write(tmp_path / "machine" / f"{host}.json", {"cpu": {"model_name": model, "threads": 8}})
+        facts.write(
+            tmp_path / "machine" / f"{host}.json", {"cpu": {"model_name": model, "threads": 8}}
+        )
     choose = chooser(monkeypatch, nodes("n1", "n2", "n3"))
     assert [kind["nodes"] for kind in choose("any").kinds] == [["n1", "n2", "n3"]]
     assert sorted(kind["nodes"] for kind in choose("any", tmp_path).kinds) == [["n1", "n3"], ["n2"]]
 
 
-def test_a_second_run_keeps_the_class_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_keeps_the_class_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = [*nodes("n1", "n2"), described("m1", cpus=16), described("m2", cpus=16)]
     choose = chooser(monkeypatch, found)
     first = choose("any").choose(1, 1, pair=False)
     assert first.chosen is not None
     (tmp_path / "plan.json").write_text(json.dumps({"cluster": first.to_json()}))
-    away = [replace(node, state="down") if node.name in first.chosen["nodes"] else node for node in found]
+    away = [
+        replace(node, state="down") if node.name in first.chosen["nodes"] else node
+        for node in found
+    ]
     again = chooser(monkeypatch, away)("any", tmp_path).choose(1, 1, pair=False)
     assert again.chosen is not None and again.chosen["nodes"] == first.chosen["nodes"]
     larger = chooser(monkeypatch, found)("any", tmp_path).choose(16, 1, pair=False)
@@ -154,19 +184,25 @@ def test_a_choice_that_cannot_be_met_is_one_sentence(monkeypatch: pytest.MonkeyP
         chooser(monkeypatch, nodes("n1", state="drained"))("all")
 
 
-def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_keeps_the_nodes_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = chooser(monkeypatch, nodes("n1", "n2"))("all")
     path = tmp_path
     (path / "plan.json").write_text(json.dumps({"cluster": first.to_json()}))
     later = [*nodes("n1", "n3"), *nodes("n2", state="down")]
     assert chooser(monkeypatch, later)("all", path).nodes == ("n1", "n2")
-    assert set(chooser(monkeypatch, later)({"sample": 2}, path).nodes) == {"n1", "n3"}, "another choice is a new one"
+    assert set(chooser(monkeypatch, later)({"sample": 2}, path).nodes) == {"n1", "n3"}, (
+        "another choice is a new one"
+    )
 
 
 @pytest.mark.parametrize(
     "cluster", [{"nodes": ["n9"]}, 5, ["asked"], {"asked": "all", "partition": "main", "nodes": 5}]
 )
-def test_a_damaged_plan_keeps_no_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Any) -> None:
+def test_a_damaged_plan_keeps_no_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Any
+) -> None:
     path = tmp_path
     (path / "plan.json").write_text(json.dumps({"cluster": cluster}))
     assert chooser(monkeypatch, nodes("n1", "n2"))("all", path).nodes == ("n1", "n2")

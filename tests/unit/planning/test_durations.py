@@ -41,7 +41,8 @@ def renewed(made: plan.Plan) -> plan.Plan:
 def measured(made: plan.Plan, cells: Iterable[Cell], taking: Callable[[Cell], float]) -> plan.Plan:
     """The plan once ``cells`` have records that say how long each took."""
     campaign_data.write(
-        made.directory, [campaign_data.record(cell, context={"seconds": taking(cell)}) for cell in cells]
+        made.directory,
+        [campaign_data.record(cell, context={"seconds": taking(cell)}) for cell in cells],
     )
     return renewed(made)
 
@@ -59,7 +60,9 @@ def a_machine(cell: Cell) -> float:
     threads, total = min(cell.concurrency, 8), float(cell.options.get("total") or 0)
     size = float(cell.options.get("size") or 0)
     if cell.instrument == "cpubench":
-        return 0.4 + float(cell.options["operations"]) / ({"QP": 9e10, "HP": 4e10}.get(cell.workload, 1e10) * threads)
+        return 0.4 + float(cell.options["operations"]) / (
+            {"QP": 9e10, "HP": 4e10}.get(cell.workload, 1e10) * threads
+        )
     if cell.workload == "LAT":
         return 0.4 + float(cell.options.get("accesses", 0)) * (cell.block or 1) ** 0.5 * 1e-12
     if cell.instrument == "rambench":
@@ -100,9 +103,13 @@ def test_between_two_numbers_of_threads_lies_what_lies_between() -> None:
 
         made = first(campaign=f"power-{power:g}")
         rows = [
-            cell for cell in made.cells if (cell.instrument, cell.workload, cell.block) == ("diskbench", "WR", 1024)
+            cell
+            for cell in made.cells
+            if (cell.instrument, cell.workload, cell.block) == ("diskbench", "WR", 1024)
         ]
-        told = measured(made, [cell for cell in rows if cell.concurrency in (1, 128)], disk).durations
+        told = measured(
+            made, [cell for cell in rows if cell.concurrency in (1, 128)], disk
+        ).durations
         truth = sum(map(disk, rows))
         assert truth / WITHIN < told.total(rows) < truth * WITHIN, power
 
@@ -122,7 +129,9 @@ def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one() -> None
     measured(short, kinds, a_machine)
     told = long.durations
     assert not any(told.is_measured(cell) for cell in long.cells)
-    cells = [cell for cell in long.cells if cell.instrument in ("rambench", "diskbench", "netbench")]
+    cells = [
+        cell for cell in long.cells if cell.instrument in ("rambench", "diskbench", "netbench")
+    ]
     truth = sum(map(a_machine, cells))
     assert truth / 2 < told.total(cells) < truth * 2
 
@@ -130,7 +139,9 @@ def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one() -> None
 def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
     made = first()
     kind = [cell for cell in made.cells if cell.instrument == "pmbw"]
-    nothing = campaign_data.record(kind[0], status="unavailable", reason="pmbw not found", context={"seconds": 0.01})
+    nothing = campaign_data.record(
+        kind[0], status="unavailable", reason="pmbw not found", context={"seconds": 0.01}
+    )
     campaign_data.write(made.directory, [nothing])
     told = renewed(made).durations
     assert told.expected(kind[0]) == pytest.approx(0.01)
@@ -170,9 +181,18 @@ def test_the_network_is_as_fast_as_the_site_file_says() -> None:
 
 
 def test_the_network_is_as_fast_as_facts_of_its_nodes_say() -> None:
-    made = first(nodes=["node1", "node2"], cluster=Cluster("main", "all", ("node1", "node2"), 8, 64_000, None, 2))
-    for campaign, host, speed in (("other", "node1", 25e9), ("other", "node2", 10e9), ("foreign", "node9", 1e6)):
-        facts.write(Path(f"results/{campaign}/machine/{host}.json"), {"network": {"speed_bps": speed}})
+    made = first(
+        nodes=["node1", "node2"],
+        cluster=Cluster("main", "all", ("node1", "node2"), 8, 64_000, None, 2),
+    )
+    for campaign, host, speed in (
+        ("other", "node1", 25e9),
+        ("other", "node2", 10e9),
+        ("foreign", "node9", 1e6),
+    ):
+        facts.write(
+            Path(f"results/{campaign}/machine/{host}.json"), {"network": {"speed_bps": speed}}
+        )
     assert made.durations.link_bps == 10e9
 
 
@@ -193,10 +213,16 @@ def test_a_job_may_take_several_times_as_long_as_expected() -> None:
 def test_what_lies_between_two_cells_is_measured_too() -> None:
     made = first(cluster=None, nodes="any")
     records = [
-        campaign_data.record(cell, started=f"2026-11-21T04:00:{4 * place:02d}+00:00", context={"seconds": 3.25})
+        campaign_data.record(
+            cell, started=f"2026-11-21T04:00:{4 * place:02d}+00:00", context={"seconds": 3.25}
+        )
         for place, cell in enumerate(made.cells[:6])
     ]
-    records.append(campaign_data.record(made.cells[6], started="2026-11-22T04:00:00+00:00", context={"seconds": 3.25}))
+    records.append(
+        campaign_data.record(
+            made.cells[6], started="2026-11-22T04:00:00+00:00", context={"seconds": 3.25}
+        )
+    )
     campaign_data.write(made.directory, records)
     assert made.durations.between_s == pytest.approx(0.75)
 
@@ -209,6 +235,7 @@ def test_the_plan_says_what_is_left_and_where_its_times_are_from() -> None:
     kinds = len(one_of_each(made.cells))
     assert f"{kinds} measured, about " in text and " left" in text
     own, kind, guess = (
-        plan_text.SOURCES[source] in text for source in (durations.OWN, durations.KIND, durations.GUESS)
+        plan_text.SOURCES[source] in text
+        for source in (durations.OWN, durations.KIND, durations.GUESS)
     )
     assert own and kind and not guess

@@ -65,7 +65,9 @@ def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind: str) -> No
         (one_grid("cpu", references={"hpl": {"budget_s": 0.1}}), "cpu/hpl/DP_none_x1/any", "budget_s"),
     ],
 )  # fmt: skip
-def test_what_a_reference_cannot_do_is_said_in_the_plan(values: dict[str, Any], row: str, words: str) -> None:
+def test_what_a_reference_cannot_do_is_said_in_the_plan(
+    values: dict[str, Any], row: str, words: str
+) -> None:
     """The own kernel's row stays; the tool's column is empty there."""
     made = plan.make(values)
     assert words in made.impossible[row]

@@ -14,10 +14,14 @@ from peakmark.cell import Cell
 from peakmark.planning import cluster, grouping, jobs
 
 
-def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU])
     assert {cell.concurrency: jobs.threads([cell], one) for cell in one.cells} == {1: 1, 128: 8}
-    assert jobs.megabytes(one.cells, made(tmp_path, monkeypatch, where(memory=100), cpu=[CPU])) == 100
+    assert (
+        jobs.megabytes(one.cells, made(tmp_path, monkeypatch, where(memory=100), cpu=[CPU])) == 100
+    )
 
 
 SMALL = {"cpus": 2, "memory": 8000, "nodes": ["n1", "n2", "n3"]}
@@ -30,7 +34,12 @@ SINGLE = {"cpus": 256, "memory": 64000, "nodes": ["n6"]}
     [
         ([SMALL, LARGE], 2, "n[4-5]", "n[4-5]"),  # both hold all rows: the larger class
         ([SMALL, LARGE], 64, "n[1-3]", "n[1-3]"),
-        ([SMALL, LARGE, SINGLE], 512, "n[1-5]", ""),  # none has so many: the nearest; two nodes of any class
+        (
+            [SMALL, LARGE, SINGLE],
+            512,
+            "n[1-5]",
+            "",
+        ),  # none has so many: the nearest; two nodes of any class
         ([SMALL], 512, "", ""),
         ([{**SMALL, "usable": 0}, LARGE], 2, "n[1-3]", "n[1-3]"),
         ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
@@ -46,7 +55,9 @@ def test_any_node_is_one_of_the_class_that_holds_all_rows(
     pair_excluded: str,
 ) -> None:
     cpu = {"workloads": ["DP"], "concurrency": [1, concurrency]}
-    one = made(tmp_path, monkeypatch, where(cpus=2, kinds=kinds), cpu=[cpu], disk=[DISK], network=[NETWORK])
+    one = made(
+        tmp_path, monkeypatch, where(cpus=2, kinds=kinds), cpu=[cpu], disk=[DISK], network=[NETWORK]
+    )
 
     def exclude(cell: Cell) -> str:
         words = (word for word in jobs.options([cell], one, {}) if word.startswith("--exclude="))
@@ -65,16 +76,25 @@ def cluster_names(text: str) -> list[str]:
     return [f"n{number}" for number in range(int(first), int(last) + 1)]
 
 
-def test_jobs_that_need_two_free_nodes_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_that_need_two_free_nodes_come_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While such a job waits, one of its nodes is idle."""
     one = made(tmp_path, monkeypatch, cpu=[CPU], network=[NETWORK], disk=[DISK], repetitions=3)
     order = [grouping.two_nodes(cell) for cell in one.cells]
     assert order == sorted(order) and set(order) == {False, True}
 
 
-def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """How many threads it means on the machine that plans says nothing of the nodes."""
-    memory = {"workloads": ["RWS"], "variants": ["block"], "blocks": ["64MiB"], "concurrency": ["cores"]}
+    memory = {
+        "workloads": ["RWS"],
+        "variants": ["block"],
+        "blocks": ["64MiB"],
+        "concurrency": ["cores"],
+    }
     kinds = [{"cpus": 128, "memory": 256000, "nodes": ["n1"]}]
     one = made(tmp_path, monkeypatch, where(cpus=2, kinds=kinds), memory=[memory])
     assert jobs.megabytes(one.cells, one) == pytest.approx(128 * 129 * 1.048576 / 0.9 + 512, abs=2)
@@ -96,10 +116,20 @@ def test_many_nodes_are_written_as_slurm_writes_them(names: str, text: str) -> N
     assert slurm.hostlist(names.split()) == text
 
 
-def test_the_small_nodes_of_a_large_cluster_are_a_short_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_small_nodes_of_a_large_cluster_are_a_short_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kinds = [
-        {"cpus": 1, "memory": 8000, "nodes": [f"cn{number:05}" for number in range(1, 5001) if number % 100]},
-        {"cpus": 2, "memory": 8000, "nodes": [f"cn{number:05}" for number in range(1, 5001) if not number % 100]},
+        {
+            "cpus": 1,
+            "memory": 8000,
+            "nodes": [f"cn{number:05}" for number in range(1, 5001) if number % 100],
+        },
+        {
+            "cpus": 2,
+            "memory": 8000,
+            "nodes": [f"cn{number:05}" for number in range(1, 5001) if not number % 100],
+        },
     ]
     there = where(nodes=tuple(kinds[0]["nodes"]), kinds=kinds)  # type: ignore[arg-type] # the names are a list
     one = made(tmp_path, monkeypatch, where(cpus=1, kinds=kinds), cpu=[CPU])
@@ -119,8 +149,12 @@ def test_the_small_nodes_of_a_large_cluster_are_a_short_option(tmp_path: Path, m
 
 def test_memory_of_jobs_can_be_made_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {memory_factor: 1.5}}")
-    plain, more = (made(tmp_path, monkeypatch, cpu=[CPU], **site) for site in ({}, {"site": "site.yaml"}))
-    assert jobs.megabytes(more.cells, more) == pytest.approx(1.5 * jobs.megabytes(plain.cells, plain), abs=2)
+    plain, more = (
+        made(tmp_path, monkeypatch, cpu=[CPU], **site) for site in ({}, {"site": "site.yaml"})
+    )
+    assert jobs.megabytes(more.cells, more) == pytest.approx(
+        1.5 * jobs.megabytes(plain.cells, plain), abs=2
+    )
 
 
 def test_the_limit_lies_between_two_minutes_and_that_of_the_partition(
@@ -137,10 +171,18 @@ def test_the_limit_lies_between_two_minutes_and_that_of_the_partition(
 def test_only_what_is_shared_beyond_the_node_waits_for_its_like(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], disk=[DISK], network=[NETWORK])
+    one = made(
+        tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], disk=[DISK], network=[NETWORK]
+    )
     words = asked(one)
-    assert "--nodelist=n1" in words["cpu"] and "--nodes=1" in words["cpu"] and "--nodes=2" in words["network"]
-    assert {name for name, found in words.items() if "--dependency=singleton" in found} == {"network"}
+    assert (
+        "--nodelist=n1" in words["cpu"]
+        and "--nodes=1" in words["cpu"]
+        and "--nodes=2" in words["network"]
+    )
+    assert {name for name, found in words.items() if "--dependency=singleton" in found} == {
+        "network"
+    }
     (network,) = (cell for cell in one.cells if cell.subsystem == "network")
     assert jobs.name(one, [network], {}) == "c.pair", "singleton goes by the name"
 
@@ -150,7 +192,9 @@ def test_an_exclusive_job_takes_all_of_its_node_and_a_site_may_forbid_it(
 ) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU])
     words = asked(one)["cpu"]
-    assert "--exclusive" in words and "--mem=0" in words and not any("cpus" in word for word in words)
+    assert (
+        "--exclusive" in words and "--mem=0" in words and not any("cpus" in word for word in words)
+    )
     shared = asked(one, exclusive=False)["cpu"]
     assert "--exclusive" not in shared and "--cpus-per-task=8" in shared and "--mem=662M" in shared
     assert "--mem-per-cpu=83M" in asked(one, memory="per_cpu")["cpu"]
@@ -163,7 +207,9 @@ def test_a_comment_has_the_cell_and_changes_with_what_is_measured(
 ) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU], disk=[DISK])
     comments = [jobs.comment(one, [cell]) for cell in one.cells]
-    assert [comment.partition(" ")[0] for comment in comments] == [f"c/{cell.id}" for cell in one.cells]
+    assert [comment.partition(" ")[0] for comment in comments] == [
+        f"c/{cell.id}" for cell in one.cells
+    ]
     longer = made(tmp_path, monkeypatch, cpu=[CPU], disk=[DISK], seconds=9)
     assert not {jobs.comment(longer, [cell]) for cell in longer.cells} & set(comments)
     elsewhere = jobs.comment(one, one.cells[:1], tmp_path / "other")
@@ -174,7 +220,9 @@ def test_batches_hold_so_many_cells_in_running_order_and_rows_that_decide_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
-    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[grid], repetitions=3, fan_out={"batch": 4})
+    one = made(
+        tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[grid], repetitions=3, fan_out={"batch": 4}
+    )
     assert [len(cells) for cells in one.jobs.values()] == [4, 4, 1]
     assert [cell for cells in one.jobs.values() for cell in cells] == list(one.cells)
     narrow = {**grid, "repetitions": {"min": 6, "max": 8, "until": "2%"}}
@@ -203,7 +251,12 @@ def test_a_program_that_fills_several_rows_holds_them_on_one_node(
 ) -> None:
     """IOZone measures all patterns of a record in one go, ping and qperf stand beside every number of streams."""
     tools = {name: f"/{name}" for name in ("iozone", "qperf", "ping")}
-    disk = {"workloads": ["RS", "WR"], "blocks": ["4KiB", "1MiB"], "concurrency": [1, 2], "size": "8MiB"}
+    disk = {
+        "workloads": ["RS", "WR"],
+        "blocks": ["4KiB", "1MiB"],
+        "concurrency": [1, 2],
+        "size": "8MiB",
+    }
     network = {"workloads": ["LAT-TCP", "LAT-UDP"], "blocks": ["1B"], "concurrency": [1, 2]}
 
     def groups(references: dict[str, Any], **changes: Any) -> list[set[str]]:
@@ -214,14 +267,23 @@ def test_a_program_that_fills_several_rows_holds_them_on_one_node(
         for cell in one.cells:
             found.setdefault(grouping.together(cell, grouping.wide(one.cells)), set()).add(cell.row)
         in_job = {cell.id: name for name, cells in one.jobs.items() for cell in cells}
-        assert all(len({in_job.get(cell.id) for cell in one.cells if cell.row in rows}) == 1 for rows in found.values())
+        assert all(
+            len({in_job.get(cell.id) for cell in one.cells if cell.row in rows}) == 1
+            for rows in found.values()
+        )
         return sorted(found.values(), key=lambda rows: (len(rows), sorted(rows)))
 
     assert {len(rows) for rows in groups({})} == {1}
     fan_out = {"batch": 2}
-    *by_record, latency = groups({"disk": {"iozone": {}}, "network": {"ping": {}, "qperf": {}}}, fan_out=fan_out)
+    *by_record, latency = groups(
+        {"disk": {"iozone": {}}, "network": {"ping": {}, "qperf": {}}}, fan_out=fan_out
+    )
     assert len(by_record) == 4 and latency == {
-        *(f"network/netbench/{name}_1B_x{streams}/any" for name in ("LAT-TCP", "LAT-UDP") for streams in (1, 2)),
+        *(
+            f"network/netbench/{name}_1B_x{streams}/any"
+            for name in ("LAT-TCP", "LAT-UDP")
+            for streams in (1, 2)
+        ),
         "network/ping/LAT-ICMP_none_x1/any",
         "network/qperf/ALL_1B_x1/any",
     }

@@ -41,9 +41,15 @@ def config(tmp_path: Path) -> dict[str, Any]:
     for name, content in files.items():
         (here / name).write_text(content, encoding="utf-8")
     return {
-        "text": {"discussion": str(here / "discussion.typ"), "introduction": str(here / "intro.md")},
+        "text": {
+            "discussion": str(here / "discussion.typ"),
+            "introduction": str(here / "intro.md"),
+        },
         "bibliography": str(here / "refs.bib"),
-        "authors": [{"name": "Jane Doe", "affiliation": "IIT"}, {"name": "John Roe", "affiliation": "IIT"}],
+        "authors": [
+            {"name": "Jane Doe", "affiliation": "IIT"},
+            {"name": "John Roe", "affiliation": "IIT"},
+        ],
     }
 
 
@@ -53,26 +59,41 @@ def _campaign(folder: Path, config: dict[str, Any]) -> Path:
     return make.write(folder, [record], config={"report": config})
 
 
-def test_they_stand_where_they_belong_and_cite_the_authors_bibliography(tmp_path: Path, config: dict[str, Any]) -> None:
+def test_they_stand_where_they_belong_and_cite_the_authors_bibliography(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
     folder = _campaign(tmp_path / "c", config)
     figures.build(folder)
     text = pdf_text(report.build(folder))
-    words = ("Why we measured", "2 CPU", "What it means", "How each kernel measures", "Notes on disks")
+    words = (
+        "Why we measured",
+        "2 CPU",
+        "What it means",
+        "How each kernel measures",
+        "Notes on disks",
+    )
     places = [text.rindex(one) for one in words]
     assert places == sorted(places), dict(zip(words, places, strict=True))
     assert "Jane Doe, John Roe (IIT)" in text
     assert '#panic("no") $x$ <script>' in text, "an author's words are no markup"
-    assert "cpubench" in text and "diskbench" not in text.partition("How each kernel")[2].partition("Every run")[0]
+    assert (
+        "cpubench" in text
+        and "diskbench" not in text.partition("How each kernel")[2].partition("Every run")[0]
+    )
     page = webpage.build(folder).read_text()
     assert "<h2" in page and "Why we measured</h2>" in page and "&lt;script&gt;alert(1)" in page
     assert "written in Typst" in page
 
 
-def test_a_typst_text_may_have_its_ending_in_capitals(tmp_path: Path, config: dict[str, Any]) -> None:
+def test_a_typst_text_may_have_its_ending_in_capitals(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
     discussion = Path(config["text"]["discussion"])
     loud = discussion.rename(discussion.with_suffix(".TYP"))
     folder = _campaign(tmp_path / "c", config | {"text": {"discussion": str(loud)}})
-    assert chapters.build(Results.read(folder))["behind"][0]["file"] in chapters.sources(Results.read(folder))
+    assert chapters.build(Results.read(folder))["behind"][0]["file"] in chapters.sources(
+        Results.read(folder)
+    )
 
 
 def test_they_travel_with_the_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
@@ -86,7 +107,11 @@ def test_they_travel_with_the_bundle(tmp_path: Path, config: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.docx", b"x", r"report\.text\.design: '.*a\.docx' is of no kind .*: allowed are \.md and \.typ files"),
+        (
+            "a.docx",
+            b"x",
+            r"report\.text\.design: '.*a\.docx' is of no kind .*: allowed are \.md and \.typ files",
+        ),
         ("a.md", b"\xff\xfe\x00", r"report\.text\.design: '.*a\.md' is not readable as UTF-8"),
         ("none.md", None, r"report\.text\.design: '.*none\.md' is not a file that exists here"),
     ],
@@ -108,7 +133,9 @@ def test_images_are_one_sentence() -> None:
 
 def test_links_lead_to_the_web_only() -> None:
     html = prose.blocks(
-        markdown.parse("[a](https://example.org/?a=1&b) [b](javascript:alert(1)) [c](file:///etc)", "x")
+        markdown.parse(
+            "[a](https://example.org/?a=1&b) [b](javascript:alert(1)) [c](file:///etc)", "x"
+        )
     )
     assert html.count("href=") == 1 and "&amp;b" in html
 
@@ -123,5 +150,7 @@ def test_without_chapters_of_the_authors_there_is_none_on_the_kernels(tmp_path: 
     grid = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
     completed = plan.make({**grid, "tools_on": "nodes"}).config["report"]
     assert chapters.build(Results.read(_campaign(tmp_path / "c", completed)))["kernels"] == []
-    told = chapters.build(Results.read(_campaign(tmp_path / "d", {**completed, "kernels": True})))["kernels"]
+    told = chapters.build(Results.read(_campaign(tmp_path / "d", {**completed, "kernels": True})))[
+        "kernels"
+    ]
     assert "cpubench" in [markdown.plain(block["words"]) for block in told]

@@ -31,7 +31,9 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [], planned=[of])
     one = _data(folder)["meta"]
     assert "comes to the limits of its processor" in one["lead"]
-    assert one["partial_text"] == "1 of 1 planned cell has no record yet; its row says “not measured”."
+    assert (
+        one["partial_text"] == "1 of 1 planned cell has no record yet; its row says “not measured”."
+    )
     (folder / "machine").mkdir(exist_ok=True)
     for host in ("node1", "node2"):
         (folder / "machine" / f"{host}.json").write_text("{}")
@@ -55,10 +57,18 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
     assert (limit[0], share[0], confidence[0]) == ("unknown", "", "no doubt seen")
     assert reference[0].replace("\u00a0", " ") == "0.800 × HPL (n = 1)"
     assert "of its processor. The processor is measured by an own kernel" in data["meta"]["lead"]
-    assert data["caveats"][0].startswith("CPU has no known limit, so no share of one: this machine does not tell it.")
-    assert data["caveats"][1].startswith("With at most 2 repetitions no single row is called faster")
+    assert data["caveats"][0].startswith(
+        "CPU has no known limit, so no share of one: this machine does not tell it."
+    )
+    assert data["caveats"][1].startswith(
+        "With at most 2 repetitions no single row is called faster"
+    )
     assert {line[0] for line in data["method"]["workloads"]} == {"CPU"}
-    assert {line[0] for line in data["method"]["programs"]} == {"cpubench (MyCPUBench)", "hpl", "likwid-bench"}
+    assert {line[0] for line in data["method"]["programs"]} == {
+        "cpubench (MyCPUBench)",
+        "hpl",
+        "likwid-bench",
+    }
 
 
 def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> None:
@@ -67,7 +77,9 @@ def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> 
     for entry in found.values():
         assert entry.row is not None
         assert (entry.share != "") == (entry.row.measured.efficiency is not None)
-        assert (entry.confidence == "unsure") == (entry.why != "") == bool(entry.row.specific_warnings)
+        assert (
+            (entry.confidence == "unsure") == (entry.why != "") == bool(entry.row.specific_warnings)
+        )
         assert entry.row.level != "wrong"
 
 
@@ -75,7 +87,11 @@ def test_numbers_are_padded_to_one_decimal_mark(swept: Path) -> None:
     data = _data(swept)
     table = data["sections"][1]["parts"][0]["table"]
     for place, column in enumerate(table["columns"]):
-        cells = [line[place] for line in table["body"] if isinstance(line[place], dict) and line[place]["text"]]
+        cells = [
+            line[place]
+            for line in table["body"]
+            if isinstance(line[place], dict) and line[place]["text"]
+        ]
         widths = {len((cell["text"] + cell["pad"]).partition(".")[2]) for cell in cells}
         assert len(widths) <= 1, column
 
@@ -88,7 +104,12 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
     (folder / "plan.json").write_text(json.dumps(plan))
     facts = {
         "host": "node1",
-        "cpu": {"clock_hz": {"nominal": 2.445e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"},
+        "cpu": {
+            "clock_hz": {"nominal": 2.445e9},
+            "cores": 2,
+            "isa_best": "avx2",
+            "microarchitecture": "Zen 3",
+        },
         "limits": {"physical_cores_allowed": 2},
     }
     (folder / "machine").mkdir(exist_ok=True)
@@ -96,18 +117,30 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
     data = _data(folder)
     for section in data["sections"]:
         for part in section["parts"]:
-            numbers = [cell["text"] for line in part["table"]["body"] for cell in line if isinstance(cell, dict)]
+            numbers = [
+                cell["text"]
+                for line in part["table"]["body"]
+                for cell in line
+                if isinstance(cell, dict)
+            ]
             assert not [text for text in numbers if "." in text]
             prose = [text for _, text in part["table"]["notes"]] + list(part["table"]["remarks"])
-            prose += [one["text"] for one in part["findings"]] + [one["formula"] for one in part["formulas"]["lines"]]
+            prose += [one["text"] for one in part["findings"]] + [
+                one["formula"] for one in part["formulas"]["lines"]
+            ]
             for text in prose:
                 assert not re.search(r"(?<![\w./-])\d+\.\d+(?![\w.])", text), text
     assert any("," in line[1][0] for line in data["verdicts"])
     formulas = [
-        one["formula"] for section in data["sections"] for part in section["parts"] for one in part["formulas"]["lines"]
+        one["formula"]
+        for section in data["sections"]
+        for part in section["parts"]
+        for one in part["formulas"]["lines"]
     ]
     assert any(re.search(r"\d,\d", text) for text in formulas)
-    lines = dict(line for node in data["machine"] for group in node["groups"] for line in group["items"])
+    lines = dict(
+        line for node in data["machine"] for group in node["groups"] for line in group["items"]
+    )
     assert "," in lines["Clock, nominal"]
 
 
@@ -118,7 +151,9 @@ def test_a_mean_is_not_called_a_median(swept: Path, tmp_path: Path) -> None:
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["report"]["summary"] = "mean"
     (folder / "plan.json").write_text(json.dumps(plan))
-    assert "arithmetic mean of the repetitions" in _data(folder)["method"]["parts"][0]["paragraphs"][1]
+    assert (
+        "arithmetic mean of the repetitions" in _data(folder)["method"]["parts"][0]["paragraphs"][1]
+    )
 
 
 def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: Path) -> None:
@@ -126,7 +161,9 @@ def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: 
     records = []
     for repetition, value in enumerate((5e8, 9e8, 7e8)):
         for tool in ("diskbench", "iozone"):
-            of = make.cell(tool, "WS", subsystem="disk", variant="psync", block=1 << 16, repetition=repetition)
+            of = make.cell(
+                tool, "WS", subsystem="disk", variant="psync", block=1 << 16, repetition=repetition
+            )
             records.append(make.record(of, [make.measurement(of, "throughput", value)]))
     folder = make.write(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
     data = _data(folder)
@@ -164,7 +201,9 @@ def test_unknown_limits_that_differ_in_their_key_alone_are_told_once(tmp_path: P
 
 
 def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path) -> None:
-    ok, refused, hole = (make.cell("cpubench", name, subsystem="cpu") for name in ("DP", "QPDOT", "SP"))
+    ok, refused, hole = (
+        make.cell("cpubench", name, subsystem="cpu") for name in ("DP", "QPDOT", "SP")
+    )
     folder = make.write(
         tmp_path / "c",
         [
@@ -182,8 +221,15 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
 
 def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    config = {"cpu": [{"total": 1e12, "workloads": ["DP"]}], "warmup": 0.2, "seconds": 12345.25, "seed": 1}
-    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config)
+    config = {
+        "cpu": [{"total": 1e12, "workloads": ["DP"]}],
+        "warmup": 0.2,
+        "seconds": 12345.25,
+        "seed": 1,
+    }
+    folder = make.write(
+        tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config
+    )
     text = _data(folder)["provenance"]["config"]
     assert "total: 1.0e+12" in text
     assert yaml.safe_load(text) == config
@@ -191,11 +237,19 @@ def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Pa
 
 def test_the_printed_configuration_leaves_out_what_holds_nothing(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    formula = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s", "formula": "a * b"}
+    formula = {
+        "subsystem": "cpu",
+        "workloads": ["DP"],
+        "metric": "rate",
+        "unit": "op/s",
+        "formula": "a * b",
+    }
     facts = {"name": "here", "cpu": {"cores": 2}, "formulas": {"report-1": [formula]}}
     config = {"seed": 0, "site": "here.yaml", "site_facts": facts, "logo": None, "scratch": None, "isa": "auto",
               "report": {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}}  # fmt: skip
-    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config)
+    folder = make.write(
+        tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config
+    )
     assert yaml.safe_load(_data(folder)["provenance"]["config"]) == {
         "seed": 0, "site": "here.yaml", "site_facts": {"name": "here", "cpu": {"cores": 2}}, "logo": None, "isa": "auto",
         "report": {"title": "Mine"},
@@ -216,11 +270,16 @@ def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> No
                 repetition=repetition,
             )
             records.append(make.record(of, [make.measurement(of, "throughput", value * threads)]))
-    folder = make.write(tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}})
+    folder = make.write(
+        tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}}
+    )
     first, second = (part for section in _data(folder)["sections"] for part in section["parts"])
     assert first["table"]["columns"][-1]["kind"] != "notes"
     assert first["table"]["notes"] == []
-    assert any("stand below the table “Write sequential: averages" in remark for remark in first["table"]["remarks"])
+    assert any(
+        "stand below the table “Write sequential: averages" in remark
+        for remark in first["table"]["remarks"]
+    )
     assert any("spread" in remark for remark in second["table"]["remarks"])
     assert all(len(line) == len(first["table"]["columns"]) for line in first["table"]["body"])
 
@@ -228,7 +287,10 @@ def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> No
 def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_path: Path) -> None:
     walked = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=4096)
     latency = make.cell("rambench", "LAT", subsystem="memory", block=4096)
-    cells = [replace(walked, options={"pool": 256 << 20}), replace(latency, options={"pool": 1 << 30})]
+    cells = [
+        replace(walked, options={"pool": 256 << 20}),
+        replace(latency, options={"pool": 1 << 30}),
+    ]
     found = [
         make.record(
             replace(cell, repetition=number),
@@ -246,13 +308,17 @@ def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_pa
 def test_figures_tell_those_who_listen_the_values_that_matter(swept: Path) -> None:
     results = Results.read(swept)
     found = rows.build(results)
-    data = document.build(results, found, dict.fromkeys(pictures.names(found), 50), None, partial=True)
+    data = document.build(
+        results, found, dict.fromkeys(pictures.names(found), 50), None, partial=True
+    )
     (part,) = next(section for section in data["sections"] if section["title"] == "CPU")["parts"]
     (figure,) = part["figures"]
     own = sorted((row.measured.centre, row.key.workload) for row in found["cpu"] if row.own)
     assert figure["alt"].startswith(figure["caption"])
     for value, workload in (own[0], own[-1]):
-        assert re.search(rf"{value * 1e-9:.4g}[0-9]* GigaOPS \({workload}, ", figure["alt"]), figure["alt"]
+        assert re.search(rf"{value * 1e-9:.4g}[0-9]* GigaOPS \({workload}, ", figure["alt"]), (
+            figure["alt"]
+        )
 
 
 def test_the_artifact_description_names_software_expected_results_and_time(swept: Path) -> None:

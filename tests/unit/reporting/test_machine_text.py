@@ -18,7 +18,9 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Pa
         for number, network in enumerate(networks):
             of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
             context = {"network": network} if network else {}
-            records.append(make.record(of, [make.measurement(of, "throughput", 1e9)], context=context))
+            records.append(
+                make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)
+            )
         name = f"c{len(list(tmp_path.iterdir()))}"
         folder = make.write(tmp_path / name, records, facts={"host": "node1", "network": default})
         (node,) = machine_text.nodes(Results.read(folder))
@@ -33,10 +35,14 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Pa
     assert ["Line rate", "200.0 Gb/s"] in page(over_ib)
     assert page(over_ib, over_lo)[0] == ["Interface", "ib0 (measured; others too: lo)"]
     loopback = page(over_lo)
-    assert loopback[0] == ["Interface", "lo (measured)"] and not any(what == "Line rate" for what, _ in loopback)
+    assert loopback[0] == ["Interface", "lo (measured)"] and not any(
+        what == "Line rate" for what, _ in loopback
+    )
 
 
-def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_by_itself(tmp_path: Path) -> None:
+def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_by_itself(
+    tmp_path: Path,
+) -> None:
     blas = {
         "name": "OpenBLAS",
         "config": "OpenBLAS 0.3.21 Prescott",
@@ -61,7 +67,12 @@ def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_b
 
 
 def test_the_memory_of_several_numa_nodes_is_a_list() -> None:
-    numa = [{"memory": 1 << 36, "distances": [10, 21, 21]}, {"memory": 1 << 36, "distances": [21, 10, 21]}]
-    assert machine_text._numa({"numa": numa}) == "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"
+    numa = [
+        {"memory": 1 << 36, "distances": [10, 21, 21]},
+        {"memory": 1 << 36, "distances": [21, 10, 21]},
+    ]
+    assert (
+        machine_text._numa({"numa": numa}) == "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"
+    )
     three = machine_text._numa({"numa": [*numa, {"memory": 0, "distances": [21, 21, 10]}]})
     assert str(three).startswith("3: 64 GiB, 64 GiB and no memory; distances")

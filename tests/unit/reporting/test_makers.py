@@ -17,7 +17,9 @@ OTHER = "disk-patterns-2020"
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     for folder in ("src/peakmark", "reports"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     return tmp_path
 
 
@@ -39,14 +41,18 @@ def checkout(tmp_path: Path) -> Path:
         (f"reports/published/{OTHER}.csv", False, False),
     ],
 )
-def test_what_makes_them_is_in_the_digest(checkout: Path, name: str, tables: bool, report: bool) -> None:
+def test_what_makes_them_is_in_the_digest(
+    checkout: Path, name: str, tables: bool, report: bool
+) -> None:
     before = makers.of_tables(SECTION, checkout), makers.of_report(SECTION, checkout)
     (checkout / name).write_text((checkout / name).read_text() + "\n")
     after = makers.of_tables(SECTION, checkout), makers.of_report(SECTION, checkout)
     assert (before[0] != after[0], before[1] != after[1]) == (tables, report)
 
 
-def test_files_of_the_users_own_count_too_and_a_moved_checkout_does_not(checkout: Path, tmp_path: Path) -> None:
+def test_files_of_the_users_own_count_too_and_a_moved_checkout_does_not(
+    checkout: Path, tmp_path: Path
+) -> None:
     logo = tmp_path / "logo.svg"
     section = {**SECTION, "logo": str(logo)}
     found = set()

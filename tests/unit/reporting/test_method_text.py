@@ -17,7 +17,11 @@ from peakmark.storage.results import Results
 
 def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
     results = Results.read(make.write(tmp_path, []))
-    texts = {"method": " ".join(method_text.build(results, rows.build(results))["parts"][0]["paragraphs"])}
+    texts = {
+        "method": " ".join(
+            method_text.build(results, rows.build(results))["parts"][0]["paragraphs"]
+        )
+    }
     vars(results)["decisions"] = {"row": Decision(Criterion(6, 9, 0.02), 6, 6, 0.001, "narrow")}
     texts["adaptive"] = " ".join(method_text._adaptive(results))
     texts["kernels"] = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
@@ -28,11 +32,17 @@ def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
             assert re.search(rf"{name}\b.{{0,40}}{year}", texts[path.stem]), (path.stem, name)
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "at most 1 repetition of"), (2, "at most 2 repetitions of")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(1, "at most 1 repetition of"), (2, "at most 2 repetitions of")]
+)
 def test_few_repetitions_are_told(tmp_path: Path, count: int, words: str) -> None:
-    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(count)]
+    cells = [
+        make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(count)
+    ]
     results = Results.read(
-        make.write(tmp_path, [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in cells])
+        make.write(
+            tmp_path, [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in cells]
+        )
     )
     reading = method_text.build(results, rows.build(results))["parts"][1]["paragraphs"]
     assert words in reading[-1]

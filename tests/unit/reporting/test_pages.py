@@ -25,13 +25,18 @@ def _filled(drawn: Path, folder: Path) -> list[float]:
     """Of each page the share of its height that is used: from the top margin to the lowest ink above the footer."""
     if shutil.which("pdftoppm") is None:
         pytest.skip("pdftoppm (poppler-utils) is not installed")
-    subprocess.run(["pdftoppm", "-r", str(DPI), "-gray", str(drawn), str(folder / "page")], check=True)
+    subprocess.run(
+        ["pdftoppm", "-r", str(DPI), "-gray", str(drawn), str(folder / "page")], check=True
+    )
     shares = []
     for page in sorted(folder.glob("page-*.pgm")):
         header, _, pixels = page.read_bytes().partition(b"\n255\n")
         width, height = map(int, header.split()[1:3])
         assert height > width, "no page is turned"
-        lines = [pixels[start : start + width] for start in range(0, width * int(END_MM * DPI / 25.4), width)]
+        lines = [
+            pixels[start : start + width]
+            for start in range(0, width * int(END_MM * DPI / 25.4), width)
+        ]
         lowest = max(number for number, line in enumerate(lines) if min(line) < PALE)
         shares.append((lowest * 25.4 / DPI - TOP_MM) / (END_MM - TOP_MM))
     return shares
@@ -63,5 +68,7 @@ def test_no_word_is_drawn_over_another(swept: Path, long: Path) -> None:
 
 def test_a_caption_stands_with_its_table(long: Path) -> None:
     for page in pdf.text(long).split("\f"):
-        lines = [line for line in page.splitlines() if line.strip()][:-1]  # the last one is the footer
+        lines = [line for line in page.splitlines() if line.strip()][
+            :-1
+        ]  # the last one is the footer
         assert not any(re.match(r" *Table \d+: ", line) for line in lines[-2:]), lines[-2:]

@@ -28,14 +28,37 @@ HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 �
 def test_the_report_holds_title_tables_runs_and_provenance(swept: Path) -> None:
     pdf = swept / "report.pdf"
     text = pdf_text(pdf)
-    for words in ("Limits", "Jane Dœ", "CS 553", "21. November 2026", "MyCPUBench", "MyNETBench", "likwid-bench"):
+    for words in (
+        "Limits",
+        "Jane Dœ",
+        "CS 553",
+        "21. November 2026",
+        "MyCPUBench",
+        "MyNETBench",
+        "likwid-bench",
+    ):
         assert words in text, words
-    for table in ("CPU: operations per second", "Memory: latency", "Disk: throughput", "Network: latency"):
+    for table in (
+        "CPU: operations per second",
+        "Memory: latency",
+        "Disk: throughput",
+        "Network: latency",
+    ):
         assert table in text, table
-    for chapter in ("Machine", "Method", "Every run", "Artifact description", "Where the theoretical values come from"):
+    for chapter in (
+        "Machine",
+        "Method",
+        "Every run",
+        "Artifact description",
+        "Where the theoretical values come from",
+    ):
         assert chapter in text, chapter
     pages = text.split("\f")
-    on = next(number for number, page in enumerate(pages, 1) if re.search(r"^ *\d+ Memory$", page, re.MULTILINE))
+    on = next(
+        number
+        for number, page in enumerate(pages, 1)
+        if re.search(r"^ *\d+ Memory$", page, re.MULTILINE)
+    )
     assert f"Memory {on} " in pages[0], "the contents on page one say the page"
 
 
@@ -55,7 +78,9 @@ def test_the_results_come_first_and_each_table_before_its_figures(swept: Path) -
     ]
     assert [title for title in chapters if title in expected] == expected
     results = text[text.index("1.1 Operations") : text.index("How a number arises")]
-    parts = [part for part in re.split(r"^ *\d\.\d ", results, flags=re.MULTILINE) if "Table " in part]
+    parts = [
+        part for part in re.split(r"^ *\d\.\d ", results, flags=re.MULTILINE) if "Table " in part
+    ]
     assert len(parts) == 8
     for part in parts:
         places = [part.find(words) for words in ("Table ", "Figure ", "What the numbers say")]
@@ -77,10 +102,14 @@ def test_the_pdf_claims_the_archival_and_the_accessible_standard(swept: Path) ->
 def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     bad = make.record(of, [make.measurement(of, "rate", 4e10)], host=HOSTILE, warnings=[HOSTILE])
-    failed = make.record(make.cell("hpl", "DP", subsystem="cpu"), status="failed", reason=HOSTILE, host=HOSTILE)
+    failed = make.record(
+        make.cell("hpl", "DP", subsystem="cpu"), status="failed", reason=HOSTILE, host=HOSTILE
+    )
     shown = HOSTILE.replace("漢字", "").replace("🦄", "")  # what no font has is refused there
     config = {"report": {"title": shown, "author": shown, "course": shown}}
-    folder = make.write(tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE})
+    folder = make.write(
+        tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE}
+    )
     figures.build(folder)
     assert '#panic("x") $a$ *b*' in pdf_text(report.build(folder))
 
@@ -99,7 +128,9 @@ def test_hebrew_and_faces_in_a_title_are_drawn(tmp_path: Path) -> None:
     assert set("גבולות") <= set(text)
 
 
-def test_what_no_font_has_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_font_has_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fonts, "_installed", list)
     for title, character, package in (
         ("性能", "性", "fonts-noto-cjk"),
@@ -110,11 +141,17 @@ def test_what_no_font_has_is_refused_before_anything_is_measured(monkeypatch: py
     plan.make({**GRID, "report": {"title": "Straße – Ω ≥ Ж"}})
 
 
-def test_a_font_that_is_installed_here_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_font_that_is_installed_here_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that comes with matplotlib stands for it: what it has beyond the others."""
-    own = {path: fonts._characters(path) for path in fonts._shipped("DejaVuSans").parent.glob("*.ttf")}
+    own = {
+        path: fonts._characters(path) for path in fonts._shipped("DejaVuSans").parent.glob("*.ttf")
+    }
     others = own[fonts._shipped("DejaVuSans")] | own[fonts._shipped("DejaVuSansMono")]
-    path, more = next((path, more) for path, codes in sorted(own.items()) if (more := sorted(codes - others)))
+    path, more = next(
+        (path, more) for path, codes in sorted(own.items()) if (more := sorted(codes - others))
+    )
     assert fonts._choose(chr(more[0])) != ([path], []), "not without installing it"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "fonts" / "new").mkdir(parents=True)
@@ -126,7 +163,9 @@ def test_a_font_that_is_installed_here_is_used(tmp_path: Path, monkeypatch: pyte
 
 def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
     done, hole = (make.cell("cpubench", workload, subsystem="cpu") for workload in ("DP", "QP"))
-    folder = make.write(tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=[hole])
+    folder = make.write(
+        tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=[hole]
+    )
     figures.build(folder)
     with pytest.raises(PeakmarkError, match=r"1 of 2 planned cells .* have no record"):
         report.build(folder)
@@ -146,7 +185,9 @@ def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:
 
 def test_a_logo_is_shown_and_a_missing_one_is_one_sentence(tmp_path: Path) -> None:
     logo = tmp_path / "logo.svg"
-    logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>')
+    logo.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
+    )
     folder = make.write(tmp_path / "c", [], config={"report": {"logo": str(logo)}})
     assert report.build(folder).stat().st_size > 0
     folder = make.write(tmp_path / "d", [], config={"report": {"logo": str(tmp_path / "none.svg")}})
@@ -157,7 +198,9 @@ def test_a_logo_is_shown_and_a_missing_one_is_one_sentence(tmp_path: Path) -> No
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     for target in (tmp_path / "no" / "r.pdf", tmp_path / "c"):
-        with pytest.raises(PeakmarkError, match=r"cannot write .*(there is no folder|it is a folder)"):
+        with pytest.raises(
+            PeakmarkError, match=r"cannot write .*(there is no folder|it is a folder)"
+        ):
             report.build(folder, target=target)
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
@@ -166,12 +209,27 @@ def _top_right(pdf: Path, folder: Path) -> set[tuple[int, int, int]]:
     """Colours of the upper right corner of the first page, where the logo stands."""
     if shutil.which("pdftoppm") is None:
         pytest.skip("pdftoppm (poppler-utils) is not installed")
-    argv = ["pdftoppm", "-r", "50", "-f", "1", "-l", "1", "-singlefile", str(pdf), str(folder / "page")]
+    argv = [
+        "pdftoppm",
+        "-r",
+        "50",
+        "-f",
+        "1",
+        "-l",
+        "1",
+        "-singlefile",
+        str(pdf),
+        str(folder / "page"),
+    ]
     subprocess.run(argv, check=True)
     header, _, pixels = (folder / "page.ppm").read_bytes().partition(b"\n255\n")
     width = int(header.split()[1])
     lines = [pixels[start : start + 3 * width] for start in range(0, 3 * width * 80, 3 * width)]
-    return {tuple(line[at : at + 3]) for line in lines for at in range(3 * width // 2 // 3 * 3, 3 * width, 3)}  # type: ignore[misc]
+    return {
+        tuple(line[at : at + 3])
+        for line in lines
+        for at in range(3 * width // 2 // 3 * 3, 3 * width, 3)
+    }  # type: ignore[misc]
 
 
 def test_the_logo_stands_on_the_first_page(tmp_path: Path) -> None:
@@ -196,12 +254,20 @@ def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
     if not jars.is_dir():
         pytest.skip("veraPDF is not installed: see what envs/install.sh says")
     # It ends before a compiler that optimises has paid.
-    java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", f"-Duser.home={tmp_path}"]
+    java = [
+        "java",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-XX:-UsePerfData",
+        f"-Duser.home={tmp_path}",
+    ]
     java += [f"-Djava.io.tmpdir={tmp_path}", "-cp", f"{jars}/*"]
     pdf = swept / "report.pdf"
     words = [*java, "org.verapdf.apps.GreenfieldCliWrapper", "--format", "text", "-v", str(pdf)]
     done = subprocess.run(words, capture_output=True, text=True)
-    verdicts = {line.split()[-1]: line.split()[0] for line in done.stdout.splitlines() if str(pdf) in line}
+    verdicts = {
+        line.split()[-1]: line.split()[0] for line in done.stdout.splitlines() if str(pdf) in line
+    }
     assert verdicts == {"2a": "PASS", "ua1": "PASS"}, done.stdout + done.stderr
 
 
@@ -214,8 +280,13 @@ def test_a_missing_figure_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu", concurrency=4)
-    warnings = ["4 threads share 2 CPUs: the threads take turns, so this is no scaling result", "something else"]
-    record = make.record(of, [make.measurement(of, "rate", 4e10)], warnings=warnings, context={"cpus": [0, 1]})
+    warnings = [
+        "4 threads share 2 CPUs: the threads take turns, so this is no scaling result",
+        "something else",
+    ]
+    record = make.record(
+        of, [make.measurement(of, "rate", 4e10)], warnings=warnings, context={"cpus": [0, 1]}
+    )
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", [record])))["cpu"]
     assert [note for note in row.said(row.remarks) if "2 CPUs" in note] == [
         "MyCPUBench: 4 threads shared 2 CPUs: they waited for each other; ask Slurm for more CPUs or read this row as "

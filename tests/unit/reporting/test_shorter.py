@@ -19,9 +19,18 @@ REMEDY = "repeat on an idle node, or set pool: auto"
 
 def _grid(notes: list[footnotes.Footnote], specific_warnings: list[str]) -> PrintedTable:
     """A table of a workload, a measured column, the doubt and the notes."""
-    columns = (PrintedColumn("W"), PrintedColumn("Measured", kind="number"), presentation.DOUBT, presentation.NOTES)
+    columns = (
+        PrintedColumn("W"),
+        PrintedColumn("Measured", kind="number"),
+        presentation.DOUBT,
+        presentation.NOTES,
+    )
     return PrintedTable(
-        "cpu", "CPU", columns, tuple(("DP", "1", doubt, "a") for doubt in specific_warnings), tuple(notes)
+        "cpu",
+        "CPU",
+        columns,
+        tuple(("DP", "1", doubt, "a") for doubt in specific_warnings),
+        tuple(notes),
     )
 
 
@@ -32,12 +41,21 @@ def _note(letter: str, fact: str, remedy: str = "") -> footnotes.Footnote:
 def _shortened(*notes: list[footnotes.Footnote]) -> list[list[str]]:
     """The texts of the notes of tables that follow each other."""
     told: set[str] = set()
-    return [[note.text for note in shorter.grid(_grid(each, ["unsure", ""]), told).notes] for each in notes]
+    return [
+        [note.text for note in shorter.grid(_grid(each, ["unsure", ""]), told).notes]
+        for each in notes
+    ]
 
 
 def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
-    first = [_note("a", "Mine: it spread by 7 %", REMEDY), _note("b", "Mine: the clock fell", REMEDY)]
-    second = [_note("a", "Mine: it spread by 9 %", REMEDY), _note("b", "Mine: something else", "see there")]
+    first = [
+        _note("a", "Mine: it spread by 7 %", REMEDY),
+        _note("b", "Mine: the clock fell", REMEDY),
+    ]
+    second = [
+        _note("a", "Mine: it spread by 9 %", REMEDY),
+        _note("b", "Mine: something else", "see there"),
+    ]
     assert _shortened(first, second) == [
         [f"Mine: it spread by 7 %: {REMEDY}.", "Mine: the clock fell."],
         ["Mine: it spread by 9 %.", "Mine: something else: see there."],
@@ -46,13 +64,18 @@ def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
 
 def test_a_fact_is_said_of_each_table_whatever_colons_are_in_it() -> None:
     """Said of two tables it is true of both."""
-    facts = ["Mine: 1 of 3 not measured: the disk is full", "theoretical value: that of two cores, as told: here"]
+    facts = [
+        "Mine: 1 of 3 not measured: the disk is full",
+        "theoretical value: that of two cores, as told: here",
+    ]
     notes = [_note("a", fact) for fact in facts]
     assert _shortened(notes, notes) == [[f"{fact}." for fact in facts]] * 2
 
 
 def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
-    alike, mixed = (shorter.grid(_grid([], ["unsure", level]), set()) for level in ("unsure", "wrong"))
+    alike, mixed = (
+        shorter.grid(_grid([], ["unsure", level]), set()) for level in ("unsure", "wrong")
+    )
     assert [column.label for column in alike.columns] == ["W", "Measured", "Notes"]
     assert alike.body == (("DP", "1", "a"), ("DP", "1", "a"))
     assert alike.below == ("All rows are unsure.",)
@@ -81,7 +104,9 @@ def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path)
         make.record(of, [make.measurement(of, "rate", 1e11 * value)])
         for threads in (1, 2)
         for run, value in enumerate((0.6, 1.0, 1.4 + threads / 10))
-        for of in [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)]
+        for of in [
+            make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)
+        ]
     ]
     results = Results.read(make.write(tmp_path / "c", records))
     found = rows.build(results)
@@ -95,10 +120,17 @@ def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path)
 def test_brackets_that_formulas_share_are_told_once(tmp_path: Path) -> None:
     facts = {
         "host": "node1",
-        "cpu": {"clock_hz": {"nominal": 3e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"},
+        "cpu": {
+            "clock_hz": {"nominal": 3e9},
+            "cores": 2,
+            "isa_best": "avx2",
+            "microarchitecture": "Zen 3",
+        },
         "limits": {"physical_cores_allowed": 2},
     }
-    cells = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads) for threads in (1, 2)]
+    cells = [
+        make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads) for threads in (1, 2)
+    ]
     records = [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in cells]
     found = rows.build(Results.read(make.write(tmp_path / "c", records, facts=facts)))["cpu"]
     made = formulas.build(found, {})
@@ -120,12 +152,18 @@ def test_a_failure_that_recurs_is_one_line(tmp_path: Path) -> None:
 
 
 def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
-    planned = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads) for threads in range(1, 31)]
+    planned = [
+        make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads)
+        for threads in range(1, 31)
+    ]
     few, many = (
-        make.write(tmp_path / name, [], planned=cells) for name, cells in (("few", planned[:3]), ("many", planned))
+        make.write(tmp_path / name, [], planned=cells)
+        for name, cells in (("few", planned[:3]), ("many", planned))
     )
     assert len(runs_text.problems(Results.read(few))["lines"]) == 3
-    assert runs_text.problems(Results.read(many))["lines"] == [["cpubench: 30 cells", "not measured", "no record yet"]]
+    assert runs_text.problems(Results.read(many))["lines"] == [
+        ["cpubench: 30 cells", "not measured", "no record yet"]
+    ]
 
 
 def test_letters_lead_to_notes_and_own_numbers_stand_beside_them() -> None:

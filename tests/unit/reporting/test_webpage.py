@@ -76,17 +76,35 @@ def text(comma: Path) -> str:
 def _in_browser(page: str, folder: Path) -> str:
     """The page's DOM after its scripts ran."""
     browser = next(
-        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+        (
+            found
+            for name in ("chromium", "chromium-browser", "google-chrome")
+            if (found := shutil.which(name))
+        ),
+        None,
     )
     if browser is None:
         pytest.skip("no chromium on PATH (Debian package chromium)")
     (folder / "page.html").write_text(page, encoding="utf-8")
-    argv = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-    argv += ["--window-size=1200,900", "--virtual-time-budget=5000", "--dump-dom", (folder / "page.html").as_uri()]
+    argv = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
+    argv += [
+        "--window-size=1200,900",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+        (folder / "page.html").as_uri(),
+    ]
     home = {**os.environ, "HOME": str(folder)}
     done = subprocess.run(argv, env=home, capture_output=True, text=True, timeout=120)
     if done.returncode != 0 and "</html>" not in done.stdout:
-        pytest.skip(f"this machine's chromium does not start: {done.stderr.strip().splitlines()[-1:]}")
+        pytest.skip(
+            f"this machine's chromium does not start: {done.stderr.strip().splitlines()[-1:]}"
+        )
     return done.stdout
 
 
@@ -98,7 +116,9 @@ def _after(text: str, folder: Path, script: str) -> dict[str, Any]:
     dom = _in_browser(free.replace("</body>", tail), folder)
     title = re.search(r"<title>found(.*?)</title>", dom, re.DOTALL)
     assert title, "the script did not end"
-    found: dict[str, Any] = json.loads(title[1].replace("&lt;", "<").replace("&amp;", "&").replace("\xa0", " "))
+    found: dict[str, Any] = json.loads(
+        title[1].replace("&lt;", "<").replace("&amp;", "&").replace("\xa0", " ")
+    )
     return found
 
 
@@ -109,12 +129,19 @@ def test_it_needs_nothing_else_and_forbids_everything_else(text: str) -> None:
             value = attributes.get(name)
             assert value is None or value.startswith(("data:", "#")), (tag, name)
         assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
-    policy = next(a["content"] for tag, a, _ in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"]
+        for tag, a, _ in page.elements
+        if a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy is not None
     assert policy.startswith("default-src 'none'; img-src data:;")
     for tag in ("style", "script"):
         (content,) = page.texts(tag)
-        assert f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}" in policy
+        assert (
+            f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+            in policy
+        )
         assert "://" not in content
         assert "@import" not in content
     assert "https://" not in text.partition('<h2 id="provenance"')[0]
@@ -132,7 +159,9 @@ def test_the_numbers_are_those_of_the_pdf(comma: Path, text: str) -> None:
     for section in data["sections"]:
         for part in section["parts"]:
             for line in part["table"]["body"]:
-                texts = ["".join(cell.values()) if isinstance(cell, dict) else cell for cell in line[:-1]]
+                texts = [
+                    "".join(cell.values()) if isinstance(cell, dict) else cell for cell in line[:-1]
+                ]
                 start = next(
                     at for at, _ in enumerate(shown) if shown[at : at + len(texts)] == texts
                 )  # StopIteration where the row is not there
@@ -167,9 +196,13 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(text: str)
 def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     bad = make.record(of, [make.measurement(of, "rate", 4e10)], host=HOSTILE, warnings=[HOSTILE])
-    failed = make.record(make.cell("hpl", "DP", subsystem="cpu"), status="failed", reason=HOSTILE, host=HOSTILE)
+    failed = make.record(
+        make.cell("hpl", "DP", subsystem="cpu"), status="failed", reason=HOSTILE, host=HOSTILE
+    )
     config = {"report": {"title": HOSTILE, "author": HOSTILE, "course": HOSTILE}}
-    folder = make.write(tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE})
+    folder = make.write(
+        tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE}
+    )
     figures.build(folder)
     page = Page(webpage.build(folder).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
@@ -204,9 +237,13 @@ def test_cells_are_sorted_by_their_value(cell: str, mark: str, value: float | No
 def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done, hole = (make.cell("cpubench", workload, subsystem="cpu") for workload in ("DP", "QP"))
     logo = tmp_path / "logo.svg"
-    logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>')
+    logo.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
+    )
     record = make.record(done, [make.measurement(done, "rate", 4e10)])
-    folder = make.write(tmp_path / "c", [record], planned=[hole], config={"report": {"logo": str(logo)}})
+    folder = make.write(
+        tmp_path / "c", [record], planned=[hole], config={"report": {"logo": str(logo)}}
+    )
     with pytest.raises(PeakmarkError, match=r"peakmark html --partial"):
         webpage.build(folder)
     with pytest.raises(PeakmarkError, match=r"figures/\w+\.svg is missing"):
@@ -276,13 +313,17 @@ def test_the_filter_leaves_the_rows_that_hold_every_word(text: str, tmp_path: Pa
     assert all("rws" in row and "1" in row and "mib" in row for row in found["some"])
     assert found["status"] == f"{len(found['some'])} of {found['all']} rows"
     assert re.search(r"\d+ of \d+ rows$", found["count"])
-    assert found["without"] and not any("rws" in row for row in found["without"]), "a minus leaves out"
+    assert found["without"] and not any("rws" in row for row in found["without"]), (
+        "a minus leaves out"
+    )
     assert (found["none"], found["again"], found["quiet"]) == (0, found["all"], "")
 
 
 def test_it_fits_a_phone_and_no_heading_is_hidden(text: str, tmp_path: Path) -> None:
     """In a frame as wide as a phone, since a browser's own window cannot be made that narrow."""
-    inner = json.dumps(re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)).replace("</", "<\\/")
+    inner = json.dumps(
+        re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    ).replace("</", "<\\/")
     script = f"""
         const frame = (width) => {{
           const made = document.createElement("iframe");

@@ -29,7 +29,9 @@ def refusal(words: str) -> slurm.SlurmError:
     return slurm.SlurmError(f"sbatch failed: {words}", said=words)
 
 
-NO_ANSWER = slurm.SlurmError("sbatch got no answer from Slurm within 60 s: is slurmctld up?", silent=True)
+NO_ANSWER = slurm.SlurmError(
+    "sbatch got no answer from Slurm within 60 s: is slurmctld up?", silent=True
+)
 
 
 class Site:
@@ -58,12 +60,16 @@ class Site:
         self.submitted.append(tuple(options))
         number = str(len(self.submitted))
         self.states[number] = ("PENDING", "Priority")
-        self.comments[number] = next(word.partition("=")[2] for word in options if word.startswith("--comment="))
+        self.comments[number] = next(
+            word.partition("=")[2] for word in options if word.startswith("--comment=")
+        )
         return number
 
     def jobs(self, _states: str = "") -> list[slurm.Job]:
         if self.silent:
-            raise slurm.SlurmError("squeue failed: slurm_load_jobs error: Unable to contact slurm controller")
+            raise slurm.SlurmError(
+                "squeue failed: slurm_load_jobs error: Unable to contact slurm controller"
+            )
         return [
             slurm.Job(
                 number,
@@ -86,7 +92,9 @@ def filled(one: plan.Plan, site: Site, **more: Any) -> tuple[Queue, list[str]]:
     for place, cell in enumerate(one.cells):
         output = Path(one.record_name(cell))
         comment = jobs.comment(one, [cell])
-        queue.add(Task(place, (cell,), output, comment, ("--nodes=1",), "#!/bin/bash\n", nodes=("n1",)))
+        queue.add(
+            Task(place, (cell,), output, comment, ("--nodes=1",), "#!/bin/bash\n", nodes=("n1",))
+        )
     return queue, said
 
 

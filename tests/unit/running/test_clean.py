@@ -67,7 +67,9 @@ def place(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(old: None, place: Path, outside: Path) -> None:
+def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
+    old: None, place: Path, outside: Path
+) -> None:
     with running(place, outside) as (process, directory):
         assert directory.stat().st_mode & 0o777 == 0o700
         assert f"stays    {directory}: a live run uses it" in clean.clean([place])
@@ -82,7 +84,17 @@ def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(old: None, place
 
 
 def test_a_killed_kernel_of_its_own_is_found_too(old: None, place: Path) -> None:
-    argv = [str(KERNELS / "diskbench"), "--workload", "WS", "--record", "4KiB", "--size", "1MiB", "--seconds", "600"]
+    argv = [
+        str(KERNELS / "diskbench"),
+        "--workload",
+        "WS",
+        "--record",
+        "4KiB",
+        "--size",
+        "1MiB",
+        "--seconds",
+        "600",
+    ]
     with subprocess.Popen([*argv, "--directory", str(place)]) as process:
         try:
             deadline = time.monotonic() + 30
@@ -168,7 +180,9 @@ with watchdog.standing(), scratch.private(Path({str(place)!r}), "x") as director
         print(process.pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60
+    )
     assert done.returncode == -9
     deadline = time.monotonic() + 30
     while Path(f"/proc/{int(done.stdout)}").exists() or list(place.iterdir()):

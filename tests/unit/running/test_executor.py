@@ -15,7 +15,9 @@ from peakmark.running.user_errors import UserError
 from snakemake_executor_plugin_peakmark import PAUSE_S, Executor
 
 
-def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_thread_that_the_interface_starts_finds_all_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It starts in the interface's own ``__init__``: whatever is missing then ends the thread, and the run waits for ever."""
     there: set[str] = set()
 
@@ -35,14 +37,20 @@ def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPat
         Executor(None, None)
 
 
-def test_a_disk_that_takes_no_folder_is_a_failed_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_takes_no_folder_is_a_failed_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An error out of ``run_job`` would end Snakemake with a traceback, and leave all other jobs alone."""
     monkeypatch.setattr(RemoteExecutor, "__init__", lambda *_: None)
-    run = SimpleNamespace(plan=SimpleNamespace(cluster=object(), directory=tmp_path), queue=lambda **_: object())
+    run = SimpleNamespace(
+        plan=SimpleNamespace(cluster=object(), directory=tmp_path), queue=lambda **_: object()
+    )
     monkeypatch.setattr(Run, "current", run)
     executor = Executor(None, None)
     told: list[tuple[Any, str]] = []
-    monkeypatch.setattr(executor, "report_job_error", lambda info, msg: told.append((info.job, msg)))
+    monkeypatch.setattr(
+        executor, "report_job_error", lambda info, msg: told.append((info.job, msg))
+    )
     (tmp_path / "cells").write_text("")
     job = SimpleNamespace(output=[str(tmp_path / "cells" / "cpu" / "0.json")], log=[])
     executor.run_job(job)

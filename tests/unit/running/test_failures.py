@@ -17,14 +17,20 @@ DATA = campaign_data.DATA / "slurm"
 
 
 @pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))
-def test_every_bad_end_becomes_an_attempt_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+def test_every_bad_end_becomes_an_attempt_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
     one = made(tmp_path, monkeypatch, cpu=[CPU])
     cell = one.cells[0]
     details = {"BatchHost": "node7.site", "ExitCode": "9:0", "StdOut": "/logs/5"}
     path = failures.keep(one, [cell], "5", state, details, NOW)
     assert path is not None
     record = records.read(path)
-    assert (record["status"], record["context"]["host"], record["context"]["job_id"]) == ("failed", "node7", "5")
+    assert (record["status"], record["context"]["host"], record["context"]["job_id"]) == (
+        "failed",
+        "node7",
+        "5",
+    )
     assert record["reason"].startswith(f"Slurm ended job 5: {state}")
     assert failures.keep(one, [cell], "5", state, details, NOW) is None, (
         "a job that wrote its own attempt gets no second"
@@ -38,7 +44,10 @@ def test_every_bad_end_becomes_an_attempt_once(tmp_path: Path, monkeypatch: pyte
             "over-memory-kill.log",
             "OUT_OF_MEMORY: it used more memory than it had been granted (300M); memory_factor in",
         ),
-        ("cgroup.log", "OUT_OF_MEMORY: it used more memory than it had been granted (300M); memory_factor in"),
+        (
+            "cgroup.log",
+            "OUT_OF_MEMORY: it used more memory than it had been granted (300M); memory_factor in",
+        ),
         ("exit-code.log", "FAILED, exit code 1"),
         ("none.log", "FAILED, exit code 1"),
     ],
@@ -70,7 +79,10 @@ def test_a_job_that_had_its_whole_node_is_not_told_to_ask_for_more(
     path = failures.keep(one, one.cells[:1], "5", "OUT_OF_MEMORY", details, NOW)
     assert path is not None
     reason = records.read(path)["reason"]
-    assert "granted (4G), all that Slurm gives of its node: a smaller pool:" in reason and "memory_factor" not in reason
+    assert (
+        "granted (4G), all that Slurm gives of its node: a smaller pool:" in reason
+        and "memory_factor" not in reason
+    )
 
 
 def test_what_scontrol_tells_of_a_job_may_hold_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +95,12 @@ def test_what_scontrol_tells_of_a_job_may_hold_blanks(monkeypatch: pytest.Monkey
     monkeypatch.setattr(slurm, "ask", lambda *_: text)
     found = slurm.job("2")
     assert found["StdOut"] == "/tmp/a checkout/.snakemake/2.log"
-    assert (found["JobId"], found["NodeList"], found["MinMemoryNode"], found["Power"]) == ("2", "node1", "848M", "")
+    assert (found["JobId"], found["NodeList"], found["MinMemoryNode"], found["Power"]) == (
+        "2",
+        "node1",
+        "848M",
+        "",
+    )
     assert found["TRES"] == "cpu=2,mem=848M,node=1,billing=2"
     assert found["Socks/Node"] == "*" and found["WorkDir"] == "/tmp/a checkout"
 

@@ -38,7 +38,10 @@ def full_disk(tmp_path: Path, own_mounts: None) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> None:
-    with pytest.raises(OSError, match="No space left"), (folder / "neighbour").open("wb", buffering=0) as stream:
+    with (
+        pytest.raises(OSError, match="No space left"),
+        (folder / "neighbour").open("wb", buffering=0) as stream,
+    ):
         while True:
             stream.write(bytes(4096))
 
@@ -49,10 +52,15 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(
     folder = make.write(full_disk / "c", [], planned=[CELL])
     fill(full_disk)
     output = folder / "cells" / f"{CELL.id}.json"
-    with pytest.raises(MeasurementError, match=f"was not measured: No space left on device: the disk of {folder}"):
+    with pytest.raises(
+        MeasurementError, match=f"was not measured: No space left on device: the disk of {folder}"
+    ):
         measure(Request(CELL, output, folder, KERNELS))
     assert "No space left on device: the disk of" in peakmark("status", folder).stdout
-    assert "1 cell is not measured; the next run goes on with it" in peakmark("status", folder, "--failed").stdout
+    assert (
+        "1 cell is not measured; the next run goes on with it"
+        in peakmark("status", folder, "--failed").stdout
+    )
     (full_disk / "neighbour").unlink()
     assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
@@ -88,7 +96,10 @@ def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
     mark = json.dumps({"host": socket.gethostname(), "process": 1, "purpose": "x"})
-    left, foreign = tmp_path / "scratch" / "peakmark-abcdefgh", tmp_path / "scratch" / "peakmark-zzzzzzzz"
+    left, foreign = (
+        tmp_path / "scratch" / "peakmark-abcdefgh",
+        tmp_path / "scratch" / "peakmark-zzzzzzzz",
+    )
     for folder in (left, foreign):
         folder.mkdir(parents=True, mode=0o700)
         (folder / "data").write_text("x")

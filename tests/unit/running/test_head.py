@@ -33,7 +33,11 @@ def three(*nodes: str) -> Cluster:
     ],
 )
 def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: tuple[str, ...], own: list[str], refused: str | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    nodes: tuple[str, ...],
+    own: list[str],
+    refused: str | None,
 ) -> None:
     one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
     head.check_allocation_overlap(one)  # no job
@@ -69,10 +73,18 @@ print("goes on", flush=True)
 
 
 @pytest.mark.parametrize("place", ["logs/hangup.log", "a file/hangup.log"])
-def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(tmp_path: Path, place: str) -> None:
+def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(
+    tmp_path: Path, place: str
+) -> None:
     (tmp_path / "a file").touch()  # as a full disk, no folder can be made there
     log = tmp_path / place
-    done = subprocess.run([sys.executable, "-c", HUNG_UP, log], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", HUNG_UP, log],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 0 and not done.stdout, done.stderr
     if log.exists():
         assert log.read_text() == "peakmark: the terminal has gone, the campaign goes on\ngoes on\n"
@@ -84,10 +96,20 @@ ACCOUNT = "sbatch: error: Batch job submission failed: Invalid account or accoun
 DRAINED = "allocation failure: Required node not available (down, drained or reserved)"
 
 
-def test_slurm_is_asked_once_for_each_kind_of_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_is_asked_once_for_each_kind_of_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Twelve cells on three nodes, of which those of one node and those of two ask for something else."""
     nodes = ("n1", "n2", "n3")
-    one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], disk=[DISK], network=[NETWORK], repetitions=1)
+    one = made(
+        tmp_path,
+        monkeypatch,
+        three(*nodes),
+        cpu=[CPU],
+        disk=[DISK],
+        network=[NETWORK],
+        repetitions=1,
+    )
     assert len(one.cells) == 12
     asked: list[tuple[str, ...]] = []
 
@@ -99,7 +121,10 @@ def test_slurm_is_asked_once_for_each_kind_of_job(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(slurm, "ask", ask)
     head.check(one, {}, lambda _: False)
     assert [argv[1] for argv in asked] == ["--test-only"] * 2
-    assert {word for argv in asked for word in argv if word.startswith("--nodes")} == {"--nodes=1", "--nodes=2"}
+    assert {word for argv in asked for word in argv if word.startswith("--nodes")} == {
+        "--nodes=1",
+        "--nodes=2",
+    }
     longest = max(jobs.minutes([cell], one) for cell in one.cells if cell.subsystem != "network")
     assert f"--time={longest}" in next(argv for argv in asked if "--nodes=1" in argv)
     asked.clear()
@@ -121,14 +146,19 @@ def test_what_slurm_would_never_take_is_one_sentence_before_the_first_job(
         head.check(one, {}, lambda _: False)
         return
     with pytest.raises(
-        slurm.SlurmError, match=r"Slurm takes no such job: .*Invalid account.*slurm.account in the site file"
+        slurm.SlurmError,
+        match=r"Slurm takes no such job: .*Invalid account.*slurm.account in the site file",
     ):
         head.check(one, {}, lambda _: False)
 
 
 @pytest.mark.parametrize(("limit", "told"), [(1, True), (600, False)])
 def test_a_job_that_its_partition_ends_too_soon_is_told_before_the_first_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: int, told: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    limit: int,
+    told: bool,
 ) -> None:
     there = where(limit=limit)
     one = made(tmp_path, monkeypatch, there, cpu=[{**CPU, "seconds": 100.0}])

@@ -32,7 +32,11 @@ def handler(monkeypatch: pytest.MonkeyPatch) -> plugin.LogHandler:
 
 
 def send(
-    handler: plugin.LogHandler, event: str | None, level: int = logging.INFO, message: str = "", **values: Any
+    handler: plugin.LogHandler,
+    event: str | None,
+    level: int = logging.INFO,
+    message: str = "",
+    **values: Any,
 ) -> str:
     record = logging.LogRecord("snakemake", level, __file__, 1, message, None, None)
     record.__dict__.update(event=event, **values)
@@ -49,7 +53,9 @@ def test_the_time_left_follows_what_records_say(
     handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 101)})
+    monkeypatch.setattr(
+        progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(1, 101)}
+    )
     monkeypatch.setattr(progress, "started", None)
     Path("results/a/cells").mkdir(parents=True)
     for number in range(1, 91):
@@ -64,7 +70,9 @@ def test_the_time_left_follows_what_records_say(
 def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
     handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(100)})
+    monkeypatch.setattr(
+        progress, "estimates", {f"results/a/cells/{number}.json": 10.0 for number in range(100)}
+    )
     for number in range(100):
         send(handler, LogEvent.JOB_INFO, **job(number))
     handler.now[0] += 5000.0  # type: ignore[attr-defined] - all wait for a node
@@ -75,10 +83,14 @@ def test_what_jobs_waited_and_that_they_ran_side_by_side_makes_no_time_longer(
     assert "54 s left" in send(handler, LogEvent.PROGRESS, done=90, total=101)
 
 
-def test_a_failed_job_is_not_ahead_any_more(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_job_is_not_ahead_any_more(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All cells of a node in one job, of which one has failed: what is left is the other job."""
     monkeypatch.setattr(
-        progress, "estimates", {"results/a/cells/1.json": 960.0, **{f"results/a/cells/{n}.json": 20.0 for n in (2, 3)}}
+        progress,
+        "estimates",
+        {"results/a/cells/1.json": 960.0, **{f"results/a/cells/{n}.json": 20.0 for n in (2, 3)}},
     )
     for number in (1, 2, 3):
         send(handler, LogEvent.JOB_INFO, **job(number))
@@ -94,7 +106,10 @@ def test_a_job_of_several_cells_is_told_while_it_runs(
 ) -> None:
     """Two nodes with a job each: there is nothing else to be told of until one of them ends."""
     one, two = (f"results/a/nodes/n{number}.own" for number in (1, 2))
-    progress.steps |= {one: {f"{number}": 10.0 for number in range(10)}, two: {"x": 10.0, "y": 90.0}}
+    progress.steps |= {
+        one: {f"{number}": 10.0 for number in range(10)},
+        two: {"x": 10.0, "y": 90.0},
+    }
     progress.estimates |= {one: 100.0, two: 100.0}
     for number, output in enumerate((one, two)):
         send(handler, LogEvent.JOB_INFO, jobid=number, rule_name="measure_job", output=[output])
@@ -105,7 +120,15 @@ def test_a_job_of_several_cells_is_told_while_it_runs(
     progress.reached(one, "not one of them")
     progress.reached(one, "3")  # rounds of repetitions begin at the first row again
     assert send(handler, LogEvent.PROGRESS, done=0, total=4) == "4 of 12 cells, 10 s, 2 min left\n"
-    send(handler, LogEvent.JOB_ERROR, logging.ERROR, jobid=0, rule_name="measure_job", output=[one], log=[])
+    send(
+        handler,
+        LogEvent.JOB_ERROR,
+        logging.ERROR,
+        jobid=0,
+        rule_name="measure_job",
+        output=[one],
+        log=[],
+    )
     output = send(handler, LogEvent.PROGRESS, done=1, total=4)
     assert output.endswith("10 of 12 cells, 10 s, 32 s left\nfailed job n1.own\n")
     send(handler, LogEvent.JOB_FINISHED, job_id=1)
@@ -122,7 +145,9 @@ def test_the_executor_tells_of_cells_while_the_log_tells_of_jobs(
         progress.steps[output] = {str(cell): 10.0 for cell in range(4)}
         progress.estimates[output] = 40.0
         send(handler, LogEvent.JOB_INFO, jobid=number, rule_name="measure_job", output=[output])
-    other = threading.Thread(target=send, args=(handler, LogEvent.JOB_FINISHED), kwargs={"job_id": 2})
+    other = threading.Thread(
+        target=send, args=(handler, LogEvent.JOB_FINISHED), kwargs={"job_id": 2}
+    )
     passed = progress.passed
 
     def slow(output: str) -> list[str]:
@@ -137,7 +162,9 @@ def test_the_executor_tells_of_cells_while_the_log_tells_of_jobs(
     assert progress.cells() == (5, 12)
 
 
-def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_estimates_no_time_is_promised(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress, "estimates", {})
     send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
     output = send(handler, LogEvent.PROGRESS, done=1, total=2)
@@ -145,17 +172,27 @@ def test_without_estimates_no_time_is_promised(handler: plugin.LogHandler, monke
     assert "2 of 2 jobs, 0 s, done" in send(handler, LogEvent.PROGRESS, done=2, total=2)
 
 
-def test_a_failure_is_named_with_the_end_of_its_log(handler: plugin.LogHandler, tmp_path: Path) -> None:
+def test_a_failure_is_named_with_the_end_of_its_log(
+    handler: plugin.LogHandler, tmp_path: Path
+) -> None:
     log = tmp_path / "0.log"
     log.write_text("peakmark: [red]no luck[/red]\n")
-    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"], "log": [str(log)]}
+    values = {
+        "rule_name": "measure",
+        "output": ["results/a/cells/disk/fio/x/any/0.json"],
+        "log": [str(log)],
+    }
     output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
     assert "failed disk/fio/x/any/0" in output
     assert "[red]no luck[/red]" in output, "what a tool says is no markup"
 
 
 def test_a_failure_is_named_where_its_log_cannot_be_read(handler: plugin.LogHandler) -> None:
-    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"], "log": ["/proc/self/mem"]}
+    values = {
+        "rule_name": "measure",
+        "output": ["results/a/cells/disk/fio/x/any/0.json"],
+        "log": ["/proc/self/mem"],
+    }
     assert "failed disk/fio/x/any/0" in send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
 
 

@@ -21,9 +21,18 @@ NOT_HERE = {
     ),
     "blocks above the memory": ({**one_grid("memory", blocks=["100TiB"]), **HERE}, ["of memory"]),
     "files above the disk": ({**one_grid("disk", size="100TiB"), **HERE}, ["GB free", "size:"]),
-    "an interface": ({**one_grid("cpu"), **HERE, "interface": "nowhere0"}, ["interface", "nowhere0", "lo"]),
-    "a scratch folder": ({**one_grid("cpu"), **HERE, "scratch": "/nowhere"}, ["scratch", "/nowhere", "does not exist"]),
-    "a scratch file": ({**one_grid("cpu"), **HERE, "scratch": "/etc/passwd"}, ["/etc/passwd", "not a directory"]),
+    "an interface": (
+        {**one_grid("cpu"), **HERE, "interface": "nowhere0"},
+        ["interface", "nowhere0", "lo"],
+    ),
+    "a scratch folder": (
+        {**one_grid("cpu"), **HERE, "scratch": "/nowhere"},
+        ["scratch", "/nowhere", "does not exist"],
+    ),
+    "a scratch file": (
+        {**one_grid("cpu"), **HERE, "scratch": "/etc/passwd"},
+        ["/etc/passwd", "not a directory"],
+    ),
     "a tool's path": (
         {**one_grid("cpu"), **HERE, "tools": {"fio": "/nowhere/fio"}},
         ["tools.fio", "/nowhere/fio", "false"],
@@ -39,7 +48,9 @@ def test_what_this_machine_lacks_is_said_before_the_first_cell(kind: str) -> Non
         preflight.check(made, made.cells)
     refused(str(caught.value), *words)
     preflight.check(made, [])  # a campaign that is measured is reported wherever it is
-    preflight.check(plan.make({**values, "tools_on": "nodes"}), made.cells)  # on a cluster the nodes have it, or not
+    preflight.check(
+        plan.make({**values, "tools_on": "nodes"}), made.cells
+    )  # on a cluster the nodes have it, or not
 
 
 def test_what_this_machine_has_is_measured() -> None:

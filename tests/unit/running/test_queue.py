@@ -26,7 +26,9 @@ def four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plan.Plan:
     return made(tmp_path, monkeypatch, cpu=[{**CPU, "workloads": ["DP", "SP"]}])
 
 
-def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(four: plan.Plan, site: Site) -> None:
+def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(
+    four: plan.Plan, site: Site
+) -> None:
     queue, _ = filled(four, site, max_jobs=3)
     assert queue.hands_over
     steps(queue, site, 1)
@@ -43,7 +45,9 @@ def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(four: plan.
 def test_a_job_of_several_cells_tells_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
 ) -> None:
-    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], repetitions=3, fan_out="node")
+    one = made(
+        tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], repetitions=3, fan_out="node"
+    )
     ((name, cells),) = one.jobs.items()
     output = job.output_path(one.directory, name)
     for what in ("steps", "behind"):
@@ -65,11 +69,20 @@ def test_a_job_of_several_cells_tells_how_far_it_is(
 def test_a_killed_job_of_several_cells_measures_none_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
 ) -> None:
-    one = made(tmp_path, monkeypatch, where(nodes=("n1", "n2")), cpu=[CPU], repetitions=3, fan_out="node")
+    one = made(
+        tmp_path, monkeypatch, where(nodes=("n1", "n2")), cpu=[CPU], repetitions=3, fan_out="node"
+    )
     queue = Queue(one, clock=lambda: site.now, retries=0)
     presents = []
     for place, (name, cells) in enumerate(one.jobs.items()):
-        task = Task(place, tuple(cells), job.output_path(one.directory, name), jobs.comment(one, cells), (), "")
+        task = Task(
+            place,
+            tuple(cells),
+            job.output_path(one.directory, name),
+            jobs.comment(one, cells),
+            (),
+            "",
+        )
         queue.add(task)
         presents.append(job.present_path(one.directory, name))
         presents[-1].parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +118,9 @@ def test_the_end_is_no_error_while_slurm_does_not_answer(
         queue.cancel()
         answers.set()
         assert step.result(60) == []
-    assert len(site.submitted) == 1 and len(queue.waiting) == 3, "what was not handed over yet is not"
+    assert len(site.submitted) == 1 and len(queue.waiting) == 3, (
+        "what was not handed over yet is not"
+    )
 
 
 def test_one_late_answer_does_not_keep_the_end_of_a_job_for_an_hour(
@@ -127,17 +142,27 @@ def test_one_late_answer_does_not_keep_the_end_of_a_job_for_an_hour(
 
 
 def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, site: Site) -> None:
-    site.refuses = lambda _: LIMIT if len([1 for s, _ in site.states.values() if s == "PENDING"]) >= 2 else None
+    site.refuses = lambda _: (
+        LIMIT if len([1 for s, _ in site.states.values() if s == "PENDING"]) >= 2 else None
+    )
     queue, said = filled(four, site)
     assert steps(queue, site, 10) == []
-    assert len(site.submitted) == 2 and len(said) == 1 and "Slurm takes no further jobs for now" in said[0]
-    assert queue.waiting and not queue.hands_over, "nobody asks again and again meanwhile, beside what is measured"
+    assert (
+        len(site.submitted) == 2
+        and len(said) == 1
+        and "Slurm takes no further jobs for now" in said[0]
+    )
+    assert queue.waiting and not queue.hands_over, (
+        "nobody asks again and again meanwhile, beside what is measured"
+    )
     site.states = dict.fromkeys(site.states, ("COMPLETED", "None"))
     assert len(steps(queue, site, 10)) == 2 and len(site.submitted) == 4
     assert not list(attempts.paths(four.directory, four.cells[3])), "that is no failure"
 
 
-def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(four: plan.Plan, site: Site) -> None:
+def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(
+    four: plan.Plan, site: Site
+) -> None:
     """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""
     queue, _ = filled(four, site)
     late = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
@@ -182,7 +207,11 @@ def test_a_refusal_is_an_attempt_like_any_failure(four: plan.Plan, site: Site) -
     for cell in four.cells:
         (path,) = attempts.paths(four.directory, cell)
         reason = records.read(path)["reason"]
-        assert "Invalid account" in reason and "slurm.account in the site file" in reason and "sbatch" not in reason
+        assert (
+            "Invalid account" in reason
+            and "slurm.account in the site file" in reason
+            and "sbatch" not in reason
+        )
 
 
 def test_a_controller_that_is_away_ends_no_job(four: plan.Plan, site: Site) -> None:
@@ -217,7 +246,9 @@ def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
     assert state in str(ended.why) and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
 
 
-def test_a_record_that_was_finished_counts_whatever_became_of_its_job(four: plan.Plan, site: Site) -> None:
+def test_a_record_that_was_finished_counts_whatever_became_of_its_job(
+    four: plan.Plan, site: Site
+) -> None:
     queue, _ = filled(four, site)
     steps(queue, site, 1)
     path = Path(four.record_name(four.cells[0]))
@@ -242,11 +273,15 @@ def test_who_has_made_a_record_is_not_asked_for(
     path.parent.mkdir(parents=True)
     path.write_text("{}")
     (ended,) = steps(queue, site, 1)
-    assert ended.why is None and ended.task.cells == (four.cells[1],) and progress.started is not None
+    assert (
+        ended.why is None and ended.task.cells == (four.cells[1],) and progress.started is not None
+    )
     assert set(queue.active) == {"1", "3", "4"}
 
 
-@pytest.mark.parametrize("reason", ["Priority", "ReqNodeNotAvail, UnavailableNodes:n1", "JobHeldAdmin"])
+@pytest.mark.parametrize(
+    "reason", ["Priority", "ReqNodeNotAvail, UnavailableNodes:n1", "JobHeldAdmin"]
+)
 def test_a_job_is_given_up_when_its_node_stays_away_and_never_for_slurms_reason(
     four: plan.Plan, site: Site, reason: str
 ) -> None:
@@ -255,7 +290,12 @@ def test_a_job_is_given_up_when_its_node_stays_away_and_never_for_slurms_reason(
     site.states = dict.fromkeys(site.states, ("PENDING", reason))
     assert steps(queue, site, 100) == [] and not said, "its node is up"
     site.nodes = {"n1": "DOWN (bad disk)"}
-    assert steps(queue, site, 20) == [] and len(said) == 1 and "4 jobs wait" in said[0] and "bad disk" in said[0]
+    assert (
+        steps(queue, site, 20) == []
+        and len(said) == 1
+        and "4 jobs wait" in said[0]
+        and "bad disk" in said[0]
+    )
     site.nodes = {}
     assert steps(queue, site, 20) == []
     site.nodes = {"n1": "DOWN (bad disk)"}
@@ -266,7 +306,9 @@ def test_a_job_is_given_up_when_its_node_stays_away_and_never_for_slurms_reason(
     assert "bad disk" in records.read(path)["reason"]
 
 
-def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(four: plan.Plan, site: Site) -> None:
+def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(
+    four: plan.Plan, site: Site
+) -> None:
     queue, said = filled(four, site, give_up_s=30.0)
     for task in queue.waiting:
         task.nodes = ("n1", "n2", "n3")
@@ -280,17 +322,29 @@ def test_who_waits_for_long_hears_what_slurm_says(four: plan.Plan, site: Site) -
     queue, said = filled(four, site)
     steps(queue, site, 2)
     site.states = dict.fromkeys(site.states, ("PENDING", "JobHeldAdmin"))
-    assert steps(queue, site, 700) == [] and len(said) == 1 and "JobHeldAdmin" in said[0] and not site.cancelled
+    assert (
+        steps(queue, site, 700) == []
+        and len(said) == 1
+        and "JobHeldAdmin" in said[0]
+        and not site.cancelled
+    )
 
 
 @pytest.mark.parametrize("state", sorted(slurm.NODE_LOST))
-def test_a_job_whose_node_was_lost_is_submitted_again(four: plan.Plan, site: Site, state: str) -> None:
+def test_a_job_whose_node_was_lost_is_submitted_again(
+    four: plan.Plan, site: Site, state: str
+) -> None:
     queue, said = filled(four, site, retries=2)
     steps(queue, site, 1)
     for number in ("1", "5", "6"):
         site.states[number] = (state, "None")
         ended = steps(queue, site, 2)
-    assert len(ended) == 1 and state in str(ended[0].why) and len(site.submitted) == 6 and len(said) == 2
+    assert (
+        len(ended) == 1
+        and state in str(ended[0].why)
+        and len(site.submitted) == 6
+        and len(said) == 2
+    )
     assert len(list(attempts.paths(four.directory, four.cells[0]))) == 3, "each is on record"
 
 

@@ -22,7 +22,11 @@ GRID = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}], "campaign": "c"}
     ],
 )
 def test_one_cell_and_several_are_said_as_such(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repetitions: int, sentence: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    repetitions: int,
+    sentence: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     made = plan.make({**GRID, "repetitions": repetitions, "seconds": 2})

@@ -50,8 +50,12 @@ def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: P
     told = status.describe(planned(six), only_failed=True)
     assert not told.complete and "complete" not in told.text
     lines = [line.strip() for line in told.text.splitlines()]
-    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines, "numbers of jobs are no other reason"
-    assert told.text.count("NODE_FAIL") == 1 and "any: Slurm has forgotten job 9 before" in told.text
+    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines, (
+        "numbers of jobs are no other reason"
+    )
+    assert (
+        told.text.count("NODE_FAIL") == 1 and "any: Slurm has forgotten job 9 before" in told.text
+    )
     assert lines[-3] == "1 more cell is not measured; the next run goes on with it:"
     for cell in six.cells:
         assert cell.id in lines
@@ -67,4 +71,6 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) ->
     assert last.complete and "it is tables, figures or report that failed" in last.text
     assert "complete" not in last.text.splitlines()
     ended = status.describe(planned(six), only_failed=True, interrupted=True).text
-    assert "interrupted" in ended and "failed" not in ended and status.command(planned(six)) in ended
+    assert (
+        "interrupted" in ended and "failed" not in ended and status.command(planned(six)) in ended
+    )

@@ -41,7 +41,9 @@ POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/
         ("QOSMaxGRESPerJob", "slurm.qos"),
     ],
 )
-@pytest.mark.parametrize("failed", ["allocation failure:", "sbatch: error: Batch job submission failed:"])
+@pytest.mark.parametrize(
+    "failed", ["allocation failure:", "sbatch: error: Batch job submission failed:"]
+)
 def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> None:
     error = refusal(f"sbatch: error: {limit} {failed} {POLICY}")
     assert not submission_errors.later(error)
@@ -51,7 +53,9 @@ def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> No
 
 
 def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
-    assert "slurm_account" not in str(submission_errors.reason(refusal(f"allocation failure: {POLICY}")))
+    assert "slurm_account" not in str(
+        submission_errors.reason(refusal(f"allocation failure: {POLICY}"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,10 +63,16 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
     [
         (ACCOUNT, "slurm.account"),
         ("allocation failure: Invalid qos specification", "slurm.qos"),
-        ("allocation failure: Requested time limit is invalid (missing or exceeds some limit)", "slurm.runtime_factor"),
+        (
+            "allocation failure: Requested time limit is invalid (missing or exceeds some limit)",
+            "slurm.runtime_factor",
+        ),
         ("allocation failure: Memory required by task is not available", "slurm.memory"),
         ("allocation failure: Invalid partition name specified", "slurm.partition"),
-        ("allocation failure: Required partition not available (inactive or drain)", "slurm.partition"),
+        (
+            "allocation failure: Required partition not available (inactive or drain)",
+            "slurm.partition",
+        ),
         ("allocation failure: Requested node configuration is not available", "slurm.partition"),
         ("allocation failure: Invalid feature specification", "slurm.constraint"),
         ("allocation failure: Requested reservation is invalid", "slurm.extra"),

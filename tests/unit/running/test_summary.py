@@ -26,12 +26,19 @@ def test_they_name_the_files_five_numbers_with_their_unit_and_the_reference(swep
     assert [line.split()[0] for line in numbers] == ["CPU", "Memory", "Disk", "Disk", "Network"]
     assert "GigaOPS" in numbers[0]
     assert "HPL" in numbers[0]
-    assert summary.describe(make.write(swept.parent / "empty", [], planned=[CELL])).count("\n  ") == 0
+    assert (
+        summary.describe(make.write(swept.parent / "empty", [], planned=[CELL])).count("\n  ") == 0
+    )
 
 
-def test_a_row_in_doubt_is_not_told_without_it(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_in_doubt_is_not_told_without_it(
+    swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = {
-        name: [replace(row, marks=(message("clock-differs", Severity.UNSURE, more=0.2),)) for row in rows_]
+        name: [
+            replace(row, marks=(message("clock-differs", Severity.UNSURE, more=0.2),))
+            for row in rows_
+        ]
         if name == "cpu"
         else rows_
         for name, rows_ in rows.build(summary.Results.read(swept)).items()
@@ -39,7 +46,9 @@ def test_a_row_in_doubt_is_not_told_without_it(swept: Path, monkeypatch: pytest.
     monkeypatch.setattr(rows, "build", lambda _: found)
     lines = summary.describe(swept).splitlines()
     (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
-    assert lines[place + 1].startswith("    unsure: the clock of one repetition was 20% above that of another: fix")
+    assert lines[place + 1].startswith(
+        "    unsure: the clock of one repetition was 20% above that of another: fix"
+    )
     assert sum("unsure: the clock" in line for line in lines) == 1
 
 
@@ -47,7 +56,9 @@ def test_commands_have_their_folder_unless_the_environment_is_active(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(resources, "sys", SimpleNamespace(prefix=str(tmp_path / ".venv"), base_prefix="/usr"))
+    monkeypatch.setattr(
+        resources, "sys", SimpleNamespace(prefix=str(tmp_path / ".venv"), base_prefix="/usr")
+    )
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     assert resources.program("peakmark") == ".venv/bin/peakmark"
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / ".venv"))
@@ -59,12 +70,15 @@ def test_commands_have_their_folder_unless_the_environment_is_active(
     assert resources.program("peakmark") == f"{tmp_path}/.venv/bin/peakmark"
 
 
-def test_the_commands_that_they_name_are_there(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_that_they_name_are_there(
+    swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     if sys.prefix == sys.base_prefix:
         pytest.skip("not in a virtual environment")
     named = [
-        next(word for word in line.split() if "bin/" in word) for line in summary.describe(swept).splitlines()[-2:]
+        next(word for word in line.split() if "bin/" in word)
+        for line in summary.describe(swept).splitlines()[-2:]
     ]
     assert [Path(name).name for name in named] == ["snakemake", "peakmark"]
     assert all(shutil.which(name) for name in named)

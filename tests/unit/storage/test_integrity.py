@@ -40,7 +40,9 @@ def test_a_record_of_the_cell_counts(tmp_path: Path) -> None:
     assert path.exists()
 
 
-@pytest.mark.parametrize("change", [("200000000.0", "300000000.0"), ('"ok"', '"unavailable"'), ("node1", "node2")])
+@pytest.mark.parametrize(
+    "change", [("200000000.0", "300000000.0"), ('"ok"', '"unavailable"'), ("node1", "node2")]
+)
 def test_an_edited_number_or_word_is_seen(tmp_path: Path, change: tuple[str, str]) -> None:
     path = stored(tmp_path)
     text = path.read_text()
@@ -75,14 +77,20 @@ def test_a_record_copied_to_another_repetition_is_seen(tmp_path: Path) -> None:
 
 
 def test_other_options_are_told_with_both_values(tmp_path: Path) -> None:
-    finding = integrity.look(stored(tmp_path), dataclasses.replace(CELL, options={"seconds": 2.0, "seed": 1}))
+    finding = integrity.look(
+        stored(tmp_path), dataclasses.replace(CELL, options={"seconds": 2.0, "seed": 1})
+    )
     assert finding.state == integrity.OTHER
     assert "seconds 1.0, now 2.0" in finding.reason
 
 
 @pytest.mark.parametrize("before, now", [(1, True), (0, False), (1, 1.0)])
-def test_options_that_only_python_calls_equal_are_others(before: object, now: object, tmp_path: Path) -> None:
-    measured, asked = (dataclasses.replace(CELL, options={**CELL.options, "odd": value}) for value in (before, now))
+def test_options_that_only_python_calls_equal_are_others(
+    before: object, now: object, tmp_path: Path
+) -> None:
+    measured, asked = (
+        dataclasses.replace(CELL, options={**CELL.options, "odd": value}) for value in (before, now)
+    )
     path = stored(tmp_path, measured)
     assert integrity.look(path, measured).state == integrity.GOOD
     assert integrity.look(path, asked).state == integrity.OTHER
@@ -98,7 +106,9 @@ def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path: Path) -> None:
     assert names == sorted([path.name, "7.json"])
 
 
-def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradiction(tmp_path: Path) -> None:
+def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradiction(
+    tmp_path: Path,
+) -> None:
     path = stored(tmp_path)
     raw = path.with_suffix(".raw") / "0.stdout"
     raw.write_text("what fio did not say")
@@ -148,7 +158,9 @@ def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None
             case 1:
                 del text[at : at + chance.randint(1, 40)]
             case 2:
-                text[at:at] = bytes(chance.choice(b'0123456789.eE-+"{}[],: \n') for _ in range(chance.randint(1, 4)))
+                text[at:at] = bytes(
+                    chance.choice(b'0123456789.eE-+"{}[],: \n') for _ in range(chance.randint(1, 4))
+                )
             case 3:
                 text = text[:at] or bytearray(b" ")
     path.write_bytes(text)

@@ -17,7 +17,9 @@ def _campaign(folder: Path) -> Path:
     good = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=1024)
     absent = make.cell("pmbw", "RS", subsystem="memory", variant="block", block=1024)
     broken = make.cell("fio", "RR", subsystem="disk", variant="psync", block=4096)
-    several = make.cell("iozone", "ALL", subsystem="disk", variant="psync", block=1 << 20, concurrency=2)
+    several = make.cell(
+        "iozone", "ALL", subsystem="disk", variant="psync", block=1 << 20, concurrency=2
+    )
     values = [
         make.measurement(several, "throughput", 1e9, workload="RS", details={"parent": 9e8}),
         make.measurement(several, "throughput", 2e9, workload="WS"),
@@ -25,7 +27,11 @@ def _campaign(folder: Path) -> Path:
     return make.write(
         folder / "small",
         [
-            make.record(good, [make.measurement(good, "throughput", 2e10)], warnings=["clock moved", "load 2.0"]),
+            make.record(
+                good,
+                [make.measurement(good, "throughput", 2e10)],
+                warnings=["clock moved", "load 2.0"],
+            ),
             make.record(absent, status="unavailable", reason="pmbw not found"),
             make.record(several, values),
         ],
@@ -42,7 +48,9 @@ def test_one_line_per_value_and_per_cell_without_one(tmp_path: Path) -> None:
     assert failed["reason"] == "fio ended with exit code 1"
     assert failed["record"].startswith("attempts/disk/fio/")
     assert pd.isna(failed["value"])
-    assert frame.loc[frame["instrument"] == "rambench", "warnings"].item() == "clock moved; load 2.0"
+    assert (
+        frame.loc[frame["instrument"] == "rambench", "warnings"].item() == "clock moved; load 2.0"
+    )
 
 
 def test_records_that_are_read_already_are_not_read_again(tmp_path: Path) -> None:
@@ -81,7 +89,9 @@ def test_raw_output_that_is_json_is_no_record(tmp_path: Path) -> None:
     assert len(measurements.build(Results.read(folder))) == 5
 
 
-def test_a_damaged_record_is_named_and_its_cell_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_record_is_named_and_its_cell_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = _campaign(tmp_path)
     path = next((folder / "cells" / "memory" / "rambench").rglob("0.json"))
     path.write_text(path.read_text()[:100])

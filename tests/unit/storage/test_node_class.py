@@ -39,7 +39,11 @@ def test_a_class_is_cpu_memory_and_kernel(part: str, name: str, value: object, t
 @pytest.mark.parametrize("installed", [2, 4, 8, 16, 96, 192, 256, 384, 512, 768, 1024, 1536, 2048])
 def test_some_hundred_mebibytes_make_no_class(installed: int) -> None:
     """Nodes that report 98 and 96 % of the modules they hold; firmware and kernel keep the rest."""
-    totals = [installed << 30, int(0.98 * (installed << 30)), int(0.96 * (installed << 30)) - 100 * MIB]
+    totals = [
+        installed << 30,
+        int(0.98 * (installed << 30)),
+        int(0.96 * (installed << 30)) - 100 * MIB,
+    ]
     classes = {str(total): node_class(changed("memory", "total", total)) for total in totals}
     assert differences(classes) == []
     assert {known.memory for known in classes.values() if known} == {f"{installed} GiB"}

@@ -71,7 +71,9 @@ def test_old_tables_have_the_same_numbers(campaign: Path) -> None:
 
 
 def test_old_outputs_are_those_that_the_records_name(campaign: Path) -> None:
-    assert (campaign / "tables/checksums.txt").read_bytes() == (campaign / "then/checksums.txt").read_bytes()
+    assert (campaign / "tables/checksums.txt").read_bytes() == (
+        campaign / "then/checksums.txt"
+    ).read_bytes()
 
 
 def test_old_rows_have_their_limits_and_remarks(campaign: Path) -> None:
@@ -80,5 +82,9 @@ def test_old_rows_have_their_limits_and_remarks(campaign: Path) -> None:
         headings, before = _read(then)
         _, after = _read(campaign / "tables" / then.name)
         for column in SENTENCES & set(headings):
-            lost = [row for row, old in zip(after, before, strict=True) if old[column] and not row[column]]
+            lost = [
+                row
+                for row, old in zip(after, before, strict=True)
+                if old[column] and not row[column]
+            ]
             assert lost == [], f"{then.name}: {column}"

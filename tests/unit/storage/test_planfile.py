@@ -16,13 +16,26 @@ from peakmark.errors import RecordError
 from peakmark.storage import planfile
 
 CELLS = [
-    Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, {"scratch": '"id":"x",', "seconds": 0.02})
+    Cell(
+        "cpu",
+        "cpubench",
+        "SP",
+        "",
+        None,
+        1,
+        "any",
+        number,
+        {"scratch": '"id":"x",', "seconds": 0.02},
+    )
     for number in range(12)
 ]
 
 
 def plan(**more: Any) -> dict[str, Any]:
-    cells = [{"job": f"any.own.{place // 5}", "id": cell.id, **cell.to_json()} for place, cell in enumerate(CELLS)]
+    cells = [
+        {"job": f"any.own.{place // 5}", "id": cell.id, **cell.to_json()}
+        for place, cell in enumerate(CELLS)
+    ]
     return {
         "schema": 1,
         "campaign": "c",
@@ -39,7 +52,11 @@ def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path: Pat
     planfile.write(path, plan(adaptive={"row": criterion}))
     assert json.loads(path.read_text()) == plan(adaptive={"row": criterion})
     one = planfile.cell(path, CELLS[1].id)
-    assert one.cells == (CELLS[1],) and one.directory == tmp_path and one.plan["adaptive"] == {"row": criterion}
+    assert (
+        one.cells == (CELLS[1],)
+        and one.directory == tmp_path
+        and one.plan["adaptive"] == {"row": criterion}
+    )
     assert one.plan["config"] == plan()["config"]
     assert planfile.job(path, "any.own.1").cells == tuple(CELLS[5:10])
 
@@ -91,5 +108,13 @@ def test_measuring_brings_no_numpy_no_pandas_and_no_snakemake(tmp_path: Path) ->
     code, *modules = done.stdout.split()
     assert code == "1" and "the kernel /nowhere/cpubench cannot be read" in done.stderr
     assert "peakmark" in modules
-    heavy = {"numpy", "pandas", "snakemake", "pyarrow", "matplotlib", "jsonschema", "fastjsonschema"}
+    heavy = {
+        "numpy",
+        "pandas",
+        "snakemake",
+        "pyarrow",
+        "matplotlib",
+        "jsonschema",
+        "fastjsonschema",
+    }
     assert not heavy & set(modules)

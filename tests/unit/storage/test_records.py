@@ -69,7 +69,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ({"schema": 2}, "schema"),
     ],
 )
-def test_what_does_not_fit_is_not_written(tmp_path: Path, change: dict[str, Any], field: str) -> None:
+def test_what_does_not_fit_is_not_written(
+    tmp_path: Path, change: dict[str, Any], field: str
+) -> None:
     path = tmp_path / "0.json"
     with pytest.raises(RecordError, match=field):
         records.write(path, record(**change))

@@ -23,8 +23,14 @@ from peakmark.storage.results import Results
 
 SEALED: dict[str, tuple[dict[str, Any], str]] = {
     "failed": ({"status": "failed", "reason": "no luck"}, "failed attempt"),
-    "unit of another metric": ({"measured": {"unit": "B/s"}}, "SP as rate in B/s, which is rate in op/s"),
-    "metric of another subsystem": ({"measured": {"metric": "iops", "unit": "1/s"}}, "which is rate in op/s"),
+    "unit of another metric": (
+        {"measured": {"unit": "B/s"}},
+        "SP as rate in B/s, which is rate in op/s",
+    ),
+    "metric of another subsystem": (
+        {"measured": {"metric": "iops", "unit": "1/s"}},
+        "which is rate in op/s",
+    ),
     **{
         words: (
             {"status": "unavailable", "reason": f"/b/cpubench {words}", "measurements": []},
@@ -50,7 +56,9 @@ def test_a_sealed_record_that_is_no_answer_is_measured_again(kind: str, tmp_path
 
 
 def test_a_record_of_another_node_is_not_that_nodes(tmp_path: Path) -> None:
-    first, second = (Cell.from_json({**CELL.to_json(), "node": name}) for name in ("node1", "node2"))
+    first, second = (
+        Cell.from_json({**CELL.to_json(), "node": name}) for name in ("node1", "node2")
+    )
     stored(tmp_path, second, context={"host": "node2.cluster.example"})
     good = stored(tmp_path, first, context={"host": "node1"})
     assert integrity.look(good, first).state == integrity.GOOD
@@ -58,7 +66,10 @@ def test_a_record_of_another_node_is_not_that_nodes(tmp_path: Path) -> None:
     assert finding.state == integrity.DAMAGED
     assert "measured on node2, another node" in finding.reason
     # Slurm may call a node otherwise than it calls itself.
-    assert integrity.look(stored(tmp_path, first, context={"host": "ip-10-0-0-1"}), first).state == integrity.GOOD
+    assert (
+        integrity.look(stored(tmp_path, first, context={"host": "ip-10-0-0-1"}), first).state
+        == integrity.GOOD
+    )
 
 
 def edited(path: Path) -> None:
@@ -72,7 +83,9 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "cut off": lambda path: path.write_text(path.read_text()[:500]),
     "no object": lambda path: path.write_text("[]"),
     "not text": lambda path: path.write_bytes(b"\xff\xfe\x00"),
-    "not a number": lambda path: path.write_text(path.read_text().replace('"channels": ', '"channels": NaN, "a": ')),
+    "not a number": lambda path: path.write_text(
+        path.read_text().replace('"channels": ', '"channels": NaN, "a": ')
+    ),
 }
 
 
@@ -81,7 +94,9 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     kind: str, known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = plan.make({"campaign": "c", "cpu": [{"workloads": ["SP"], "concurrency": [1]}], "repetitions": 2})
+    made = plan.make(
+        {"campaign": "c", "cpu": [{"workloads": ["SP"], "concurrency": [1]}], "repetitions": 2}
+    )
     folder = made.directory
     shutil.copytree(known, folder / "machine")
     host = platform.node()
@@ -108,10 +123,17 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     assert facts.read(path)["host"] == host
 
 
-def test_cells_that_are_not_possible_are_said_with_their_reason(tmp_path: Path, peakmark: Callable[..., Said]) -> None:
+def test_cells_that_are_not_possible_are_said_with_their_reason(
+    tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
     cells = [Cell.from_json({**CELL.to_json(), "repetition": number}) for number in range(5)]
-    found = [make.record(one, status="unavailable", reason="no FMA here") | {"raw": {}} for one in cells[:4]]
-    found.append(make.record(cells[4], status="unavailable", reason="too little memory") | {"raw": {}})
+    found = [
+        make.record(one, status="unavailable", reason="no FMA here") | {"raw": {}}
+        for one in cells[:4]
+    ]
+    found.append(
+        make.record(cells[4], status="unavailable", reason="too little memory") | {"raw": {}}
+    )
     folder = make.write(tmp_path / "c", found)
     for command in ("status", "summary"):
         done = peakmark(command, folder)

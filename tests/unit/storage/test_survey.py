@@ -20,10 +20,15 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     monkeypatch.setattr(survey, "PART", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     cells = [
-        make.cell("rambench", "RS", subsystem="memory", variant="pool", block=1024, repetition=number)
+        make.cell(
+            "rambench", "RS", subsystem="memory", variant="pool", block=1024, repetition=number
+        )
         for number in range(7)
     ]
-    records = [make.record(cell, [make.measurement(cell, "throughput", 1e9 + cell.repetition)]) for cell in cells]
+    records = [
+        make.record(cell, [make.measurement(cell, "throughput", 1e9 + cell.repetition)])
+        for cell in cells
+    ]
     results = Results.read(make.write(tmp_path / "many", records))
     cut, other, gone = (results.record_path(cell) for cell in cells[2:5])
     cut.write_text(cut.read_text()[:100])
@@ -59,8 +64,12 @@ def test_several_processes_find_what_one_finds(
     _same(campaign)
 
 
-def test_a_process_of_several_threads_starts_no_children(campaign: Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "ProcessPoolExecutor", lambda *_: pytest.fail("a fork beside a thread"))
+def test_a_process_of_several_threads_starts_no_children(
+    campaign: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        survey, "ProcessPoolExecutor", lambda *_: pytest.fail("a fork beside a thread")
+    )
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()
@@ -74,10 +83,14 @@ def test_a_process_of_several_threads_starts_no_children(campaign: Results, monk
 def test_what_is_equal_in_records_is_in_memory_once(campaign: Results) -> None:
     first, second, *_ = (one.data for one in campaign.findings.values() if one.data)
     assert first != second and first["context"] is second["context"]
-    assert first["measurements"][0]["value"] == 1e9 and second["measurements"][0]["value"] == 1e9 + 1
+    assert (
+        first["measurements"][0]["value"] == 1e9 and second["measurements"][0]["value"] == 1e9 + 1
+    )
 
 
-@pytest.mark.parametrize("first, second", [(1, True), (1, 1.0), ([1], [True]), ({"a": 0}, {"a": False}), ([], {})])
+@pytest.mark.parametrize(
+    "first, second", [(1, True), (1, 1.0), ([1], [True]), ({"a": 0}, {"a": False}), ([], {})]
+)
 def test_values_of_other_types_stay_what_they_are(first: object, second: object) -> None:
     once = survey._Once()
     for value in (first, second, first):

@@ -8,7 +8,12 @@ from peakmark.tables import captions
 
 
 def test_every_figure_has_a_caption() -> None:
-    assert set(captions.sentences()) == {*captions.FIGURES, *captions.KINDS, captions.NODES, captions.WORKLOAD}
+    assert set(captions.sentences()) == {
+        *captions.FIGURES,
+        *captions.KINDS,
+        captions.NODES,
+        captions.WORKLOAD,
+    }
     assert set(captions.FIGURES) == {
         "overview",
         "fleet",
@@ -28,7 +33,10 @@ def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:
 
 def test_a_caption_names_the_resource_once() -> None:
     assert captions.of_table("Throughput", "disk") == "Disk: throughput"
-    assert captions.of_table("Disk latency (measured in IOPS)", "disk") == "Disk latency (measured in IOPS)"
+    assert (
+        captions.of_table("Disk latency (measured in IOPS)", "disk")
+        == "Disk latency (measured in IOPS)"
+    )
     assert captions.of_table("TCP and UDP", "network") == "Network: TCP and UDP"
 
 

@@ -39,7 +39,9 @@ def built(folder: Path) -> dict[str, str]:
 def _compiled(files: list[Path], width: int, folder: Path) -> list[float]:
     """By how many points the boxes of these tables are too wide, each set alone in a column of this width."""
     if shutil.which("pdflatex") is None:
-        pytest.skip("no pdflatex on PATH (Debian packages texlive-latex-recommended and texlive-science)")
+        pytest.skip(
+            "no pdflatex on PATH (Debian packages texlive-latex-recommended and texlive-science)"
+        )
     for package in ("booktabs", "siunitx", "longtable"):
         if subprocess.run(["kpsewhich", f"{package}.sty"], capture_output=True).returncode:
             pytest.skip(f"LaTeX is here without {package}")
@@ -78,28 +80,40 @@ def test_the_layout_of_a_paper_fits_its_column(tmp_path: Path) -> None:
     files = sorted((campaign / "tables" / "paper").glob("*.tex"))
     assert len(files) == len(layouts.load("paper").layout_tables)
     for path in files:
-        assert path.read_text().splitlines()[0].endswith("fits into table, a column of 8.4 cm"), path.name
+        assert path.read_text().splitlines()[0].endswith("fits into table, a column of 8.4 cm"), (
+            path.name
+        )
     assert _compiled(files, COLUMN, tmp_path) == []
 
 
 def test_the_layout_of_a_paper_has_six_or_seven_columns_and_stars_for_doubt(tmp_path: Path) -> None:
-    assert {len(layout_table.columns) for layout_table in layouts.load("paper").layout_tables} == {6, 7}
+    assert {len(layout_table.columns) for layout_table in layouts.load("paper").layout_tables} == {
+        6,
+        7,
+    }
     records = [
         make.record(of, [make.measurement(of, "rate", 1e11 * value)])
         for threads in (1, 2)
         for run, value in enumerate((0.6, 1.0, 1.4) if threads == 1 else (1.0, 1.0, 1.0))
-        for of in [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)]
+        for of in [
+            make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)
+        ]
     ]
     campaign = make.write(tmp_path / "c", records, config={"report": {"tables": "paper"}})
     tables.build(campaign)
     text = (campaign / "tables" / "paper" / "cpu.tex").read_text()
-    assert [line.split(" & ")[0] for line in text.splitlines() if line.startswith("DP")] == ["DP*", "DP"]
+    assert [line.split(" & ")[0] for line in text.splitlines() if line.startswith("DP")] == [
+        "DP*",
+        "DP",
+    ]
     assert "* unsure: another run may well differ." in text
     assert "textsuperscript" not in text.replace("\\textsuperscript{9}", ""), "no notes below"
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_brief_table_has_at_most_seven_columns_and_whole_lines(built: dict[str, str], name: str) -> None:
+def test_a_brief_table_has_at_most_seven_columns_and_whole_lines(
+    built: dict[str, str], name: str
+) -> None:
     text = built[name]
     specification = text.split("@{}")[1]
     columns = len(re.findall(r"[lr]|S\[table-format=\d+\.\d+\]", specification))
@@ -116,11 +130,21 @@ def test_what_a_column_has_no_room_for_is_left_out(tmp_path: Path) -> None:
         for node in ("node1", "node2")
         for tool in ("diskbench", "iozone", "fio")
         for of in [
-            make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=4, node=node),
+            make.cell(
+                tool,
+                "RS",
+                subsystem="disk",
+                variant="psync",
+                block=1 << 20,
+                concurrency=4,
+                node=node,
+            ),
         ]
     ]
     config = {"site_facts": {"disk": {"throughput": {"RS": 2e9}}}}
-    found = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    found = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
+        "disk_throughput"
+    ]
     labels = [column.label for column in brief.grid(found).columns]
     assert len(labels) == 7 and labels[0] == "Node" and labels[-2:] == ["Limit", "%"], labels
 
@@ -131,7 +155,9 @@ def test_every_number_fits_the_format_of_its_column(built: dict[str, str]) -> No
     lines = text.split("\\midrule\n")[1].split("\\bottomrule")[0].strip().splitlines()
     assert len(lines) > 10
     for line in lines:
-        for (whole, decimals), cell in zip(formats, line.removesuffix(" \\\\").split(" & "), strict=True):
+        for (whole, decimals), cell in zip(
+            formats, line.removesuffix(" \\\\").split(" & "), strict=True
+        ):
             if whole and cell.strip() and not cell.startswith("{"):
                 integer, _, fraction = cell.strip().partition(".")
                 assert len(integer) <= int(whole)
@@ -148,7 +174,9 @@ def test_escaped_text_holds_no_live_command() -> None:
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)], warnings=[HOSTILE])])
+    folder = make.write(
+        tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)], warnings=[HOSTILE])]
+    )
     results = Results.read(folder)
     text = latex.table(presentation.grid(results, BY_NAME["cpu"], rows.build(results)["cpu"]))
     assert text.count("\\end{tabular}") == 1

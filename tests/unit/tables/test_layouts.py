@@ -25,27 +25,37 @@ def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Pat
         "site_facts": {"disk": {"latency": {"RR": 5e-4}}},
         "report": {"tables": "four-subsystems-2018-prometheus"},
     }
-    records = [make.record(of, [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)])]
+    records = [
+        make.record(of, [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)])
+    ]
     results = Results.read(make.write(tmp_path / "c", records, config=settings))
     layout_table = next(
-        one for one in layouts.load("four-subsystems-2018-prometheus").layout_tables if one.name == "disk_latency"
+        one
+        for one in layouts.load("four-subsystems-2018-prometheus").layout_tables
+        if one.name == "disk_latency"
     )
     rows = build_rows(results)["disk_latency"]
-    assert layout_tables.frame(layout_table, rows)["MyDiskBench Efficiency (%)"].item() == pytest.approx(80.0)
+    assert layout_tables.frame(layout_table, rows)[
+        "MyDiskBench Efficiency (%)"
+    ].item() == pytest.approx(80.0)
     remarks = " ".join(layout_tables.grid(results, layout_table, rows).remarks)
     assert "100 - 100 * measured / theoretical" in remarks
 
 
 def test_three_runs_stand_beside_their_average(tmp_path: Path) -> None:
     cells = [
-        make.cell("diskbench", "WS", subsystem="disk", variant="psync", block=1 << 20, repetition=number)
+        make.cell(
+            "diskbench", "WS", subsystem="disk", variant="psync", block=1 << 20, repetition=number
+        )
         for number in range(3)
     ]
     records = [
         make.record(of, [make.measurement(of, "throughput", value)])
         for of, value in zip(cells, (99e6, 93e6, 97e6), strict=True)
     ]
-    folder = make.write(tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}})
+    folder = make.write(
+        tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}}
+    )
     tables.build(folder)
     line = pd.read_csv(folder / "tables" / "disk-patterns-2020" / "ws_runs.csv").iloc[0]
     assert line["Concurrency and Record Size"] == "1 and 1MB"
@@ -62,9 +72,15 @@ def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> No
         make.record(other, [make.measurement(other, "throughput", 1e9)]),
     ]
     results = Results.read(make.write(tmp_path / "c", records))
-    layout_table = next(one for one in layouts.load("file-io-lab").layout_tables if one.name == "rs_throughput")
+    layout_table = next(
+        one for one in layouts.load("file-io-lab").layout_tables if one.name == "rs_throughput"
+    )
     grid = layout_tables.grid(results, layout_table, build_rows(results)["disk_throughput"])
-    assert [column.label for column in grid.columns][:3] == ["Workload", "Concurrency", "Record Size"]
+    assert [column.label for column in grid.columns][:3] == [
+        "Workload",
+        "Concurrency",
+        "Record Size",
+    ]
     assert [line[-1] for line in grid.body] == ["a", ""]
     assert "the clock moved" in grid.notes[0].text
 
@@ -74,15 +90,34 @@ def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> No
     [
         ({"of": "gpu"}, ["tables[0].of", "gpu", "cpu"]),
         ({"columns": [{"heading": "X"}]}, ["tables[0].columns[0]"]),
-        ({"columns": [{"heading": "X", "value": "measured", "of": "fio"}]}, ["X", "fio", "cpubench"]),
+        (
+            {"columns": [{"heading": "X", "value": "measured", "of": "fio"}]},
+            ["X", "fio", "cpubench"],
+        ),
         ({"columns": [{"heading": "X", "text": "{threads}"}]}, ["X", "{threads}", "{concurrency}"]),
-        ({"columns": [{"heading": "X", "text": "{block.unit}"}]}, ["X", "{block.unit}", "{concurrency}"]),
-        ({"columns": [{"heading": "X", "text": "{block[unit]}"}]}, ["X", "{block[unit]}", "{concurrency}"]),
-        ({"columns": [{"heading": "X", "value": "efficiency", "formula": "import os"}]}, ["X", "arithmetic"]),
+        (
+            {"columns": [{"heading": "X", "text": "{block.unit}"}]},
+            ["X", "{block.unit}", "{concurrency}"],
+        ),
+        (
+            {"columns": [{"heading": "X", "text": "{block[unit]}"}]},
+            ["X", "{block[unit]}", "{concurrency}"],
+        ),
+        (
+            {"columns": [{"heading": "X", "value": "efficiency", "formula": "import os"}]},
+            ["X", "arithmetic"],
+        ),
     ],
 )
-def test_a_wrong_layout_is_told_in_one_sentence(tmp_path: Path, change: dict[str, Any], words: list[str]) -> None:
-    table = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": [{"heading": "Workload", "text": "{workload}"}]}
+def test_a_wrong_layout_is_told_in_one_sentence(
+    tmp_path: Path, change: dict[str, Any], words: list[str]
+) -> None:
+    table = {
+        "name": "cpu",
+        "of": "cpu",
+        "title": "CPU",
+        "columns": [{"heading": "Workload", "text": "{workload}"}],
+    }
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump({"schema": 1, "name": "mine", "tables": [table | change]}))
     with pytest.raises(ConfigError) as error:
@@ -93,10 +128,17 @@ def test_a_wrong_layout_is_told_in_one_sentence(tmp_path: Path, change: dict[str
 
 
 def test_a_layout_compares_workloads_of_its_subsystem_alone(tmp_path: Path) -> None:
-    table = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": [{"heading": "Workload", "text": "{workload}"}]}
+    table = {
+        "name": "cpu",
+        "of": "cpu",
+        "title": "CPU",
+        "columns": [{"heading": "Workload", "text": "{workload}"}],
+    }
     path = tmp_path / "mine.yaml"
     path.write_text(
-        yaml.safe_dump({"schema": 1, "name": "mine", "compare": {"cpu": [["QP", "RS"]]}, "tables": [table]})
+        yaml.safe_dump(
+            {"schema": 1, "name": "mine", "compare": {"cpu": [["QP", "RS"]]}, "tables": [table]}
+        )
     )
     with pytest.raises(ConfigError, match=r"compare\.cpu names 'RS': allowed are QP, HP"):
         layouts.load(str(path))
@@ -104,13 +146,15 @@ def test_a_layout_compares_workloads_of_its_subsystem_alone(tmp_path: Path) -> N
 
 def test_an_unknown_layout_is_refused_before_anything_is_measured() -> None:
     with pytest.raises(ConfigError, match=r"report\.tables is 'mine'.*disk-patterns-2020"):
-        plan.make({"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"tables": "mine"}})
+        plan.make(
+            {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "report": {"tables": "mine"}}
+        )
 
 
 def test_every_column_belongs_to_its_table() -> None:
     for path in layouts.FOLDER.glob("*.yaml"):
         for layout_table in layouts.load(path.stem).layout_tables:
             assert BY_NAME[layout_table.table.name] is layout_table.table
-            assert len({column.heading for column in layout_table.columns}) == len(layout_table.columns), (
-                layout_table.name
-            )
+            assert len({column.heading for column in layout_table.columns}) == len(
+                layout_table.columns
+            ), layout_table.name

@@ -45,7 +45,9 @@ def record(cell: Cell, number: int) -> dict[str, Any]:
     latency = cell.workload.startswith("LAT")
     metrics = METRICS.get(cell.subsystem, ["latency" if latency else "throughput"])
     if cell.workload != "ALL":
-        return make.record(cell, [make.measurement(cell, metric, 1e9 + number) for metric in metrics])
+        return make.record(
+            cell, [make.measurement(cell, metric, 1e9 + number) for metric in metrics]
+        )
     return make.record(
         cell,
         [
@@ -61,11 +63,17 @@ def small_campaign(folder: Path, name: str) -> Path:
     made = planned(name)
     kept = 3 if name == "disk-patterns-2020" else 1
     cells = [cell for cell in made.cells if cell.repetition < kept]
-    return make.write(folder / name, [record(cell, number) for number, cell in enumerate(cells)], config=made.config)
+    return make.write(
+        folder / name,
+        [record(cell, number) for number, cell in enumerate(cells)],
+        config=made.config,
+    )
 
 
 @pytest.fixture(scope="module", params=PRESETS)
-def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def printed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path]:
     """A preset's name and its tables, built from a small campaign."""
     name = str(request.param)
     folder = small_campaign(tmp_path_factory.mktemp("results"), name)
@@ -93,9 +101,13 @@ def test_headings_are_the_reports_own(printed: tuple[str, Path]) -> None:
     for table, seed in expected["tables"].items():
         corrected = _corrected(expected["corrected_headings"], table)
         assert set(corrected) <= set(seed["headings"]), table
-        headings = [corrected.get(heading, heading) for heading in seed["headings"]] + seed.get("added", [])
+        headings = [corrected.get(heading, heading) for heading in seed["headings"]] + seed.get(
+            "added", []
+        )
         shown = list(pd.read_csv(folder / f"{table}.csv").columns)
-        assert [_same(heading) for heading in shown] == [_same(heading) for heading in headings], table
+        assert [_same(heading) for heading in shown] == [_same(heading) for heading in headings], (
+            table
+        )
 
 
 def test_rows_are_the_reports_own_in_its_order(printed: tuple[str, Path]) -> None:
@@ -103,7 +115,10 @@ def test_rows_are_the_reports_own_in_its_order(printed: tuple[str, Path]) -> Non
     expected = facts(name)
     for table, seed in expected["tables"].items():
         corrected = _corrected(expected["corrected_keys"], table)
-        keys = [" | ".join(corrected.get(part, part) for part in key.split(" | ")) for key in seed["keys"]]
+        keys = [
+            " | ".join(corrected.get(part, part) for part in key.split(" | "))
+            for key in seed["keys"]
+        ]
         frame = pd.read_csv(folder / f"{table}.csv", dtype=str, keep_default_na=False)
         width = seed["keys"][0].count("|") + 1
         assert [" | ".join(line[:width]) for line in frame.values.tolist()] == keys, table
@@ -112,7 +127,9 @@ def test_rows_are_the_reports_own_in_its_order(printed: tuple[str, Path]) -> Non
 def test_tables_stand_in_the_order_of_the_report(printed: tuple[str, Path]) -> None:
     name, _ = printed
     seed = list(facts(name)["tables"])
-    assert [layout_table.name for layout_table in layouts.load(name).layout_tables][: len(seed)] == seed
+    assert [layout_table.name for layout_table in layouts.load(name).layout_tables][
+        : len(seed)
+    ] == seed
 
 
 def test_every_own_value_is_there_and_no_row_is_lost(printed: tuple[str, Path]) -> None:
@@ -122,10 +139,16 @@ def test_every_own_value_is_there_and_no_row_is_lost(printed: tuple[str, Path]) 
     layout = layouts.load(name)
     for layout_table in layout.layout_tables:
         own = [
-            column.heading for column in layout_table.columns if column.instrument == layout_table.table.own.instrument
+            column.heading
+            for column in layout_table.columns
+            if column.instrument == layout_table.table.own.instrument
         ]
         frame = layout_tables.frame(layout_table, rows[layout_table.table.name])
-        measured = [column.heading for column in layout_table.columns if column.value in ("measured", "mean", "run")]
+        measured = [
+            column.heading
+            for column in layout_table.columns
+            if column.value in ("measured", "mean", "run")
+        ]
         for heading in set(own) & set(measured):
             assert frame[heading].notna().all(), (layout_table.name, heading)
     for table in TABLES:
@@ -148,10 +171,14 @@ def test_full_is_the_union_of_all_reports() -> None:
 def test_full_gives_each_point_at_least_the_work_of_the_reports() -> None:
     def work(name: str) -> dict[tuple[Any, ...], tuple[str, float]]:
         return {
-            (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency): (key, float(value))
+            (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency): (
+                key,
+                float(value),
+            )
             for cell in planned(name).cells
             for key, value in cell.options.items()
-            if key in ("operations", "total", "accesses", "round_trips") and isinstance(value, int | float)
+            if key in ("operations", "total", "accesses", "round_trips")
+            and isinstance(value, int | float)
             if cell.instrument in ("cpubench", "rambench", "diskbench", "netbench")
         }
 
@@ -172,24 +199,41 @@ def _asked(name: str, key: str, instrument: str) -> dict[str, set[Any]]:
 
 
 def test_presets_use_their_reports_own_definitions() -> None:
-    for name in ("four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus", "six-core-evaluation"):
+    for name in (
+        "four-subsystems-2018-hyperion",
+        "four-subsystems-2018-prometheus",
+        "six-core-evaluation",
+    ):
         assert set().union(*_asked(name, "isa", "cpubench").values()) == {"scalar"}, name
         assert set().union(*_asked(name, "isa", "rambench").values()) == {"auto"}, name
     first = "four-subsystems-2018-hyperion"
-    assert _asked(first, "sync", "diskbench") == {"RS": {None}, "RR": {None}, "WS": {"each"}, "WR": {"each"}}
+    assert _asked(first, "sync", "diskbench") == {
+        "RS": {None},
+        "RR": {None},
+        "WS": {"each"},
+        "WR": {"each"},
+    }
     assert _asked(first, "fill", "iozone") == {"ALL": {"new"}}
     assert _asked(first, "store", "rambench")["RWS"] == {"libc"}
-    assert _asked("six-core-evaluation", "store", "rambench") == {"RS": {None}, "RR": {None}, "RWS": {"libc"}}
+    assert _asked("six-core-evaluation", "store", "rambench") == {
+        "RS": {None},
+        "RR": {None},
+        "RWS": {"libc"},
+    }
     assert _asked("disk-patterns-2020", "fill", "diskbench")["WS"] == {"new"}
     assert _asked("disk-patterns-2020", "sync", "diskbench")["WS"] == {None}
     assert _asked("file-io-lab", "fill", "diskbench")["WS"] == {None}
 
 
 @pytest.mark.parametrize("name", PRESETS[:2])
-def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(name: str, tmp_path: Path) -> None:
+def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(
+    name: str, tmp_path: Path
+) -> None:
     results = Results.read(small_campaign(tmp_path, name))
     rows = build_rows(results)["disk_throughput"]
-    layout_table = next(one for one in layouts.load(name).layout_tables if one.table.name == "disk_throughput")
+    layout_table = next(
+        one for one in layouts.load(name).layout_tables if one.table.name == "disk_throughput"
+    )
     frame = layout_tables.frame(layout_table, rows)
     assert len(frame) == 36 and not frame["IOZone Measured Throughput (MB/sec)"].isna().any()
     filled = [row for row in rows if row.key.block == 100 << 20]
@@ -209,7 +253,8 @@ def test_amounts_of_work_are_those_of_the_reports() -> None:
         (cell.subsystem, key, cell.options[key])
         for cell in planned("four-subsystems-2018-hyperion").cells
         for key in ("operations", "total", "accesses", "round_trips")
-        if key in cell.options and cell.instrument in ("cpubench", "rambench", "diskbench", "netbench")
+        if key in cell.options
+        and cell.instrument in ("cpubench", "rambench", "diskbench", "netbench")
     }
     assert amounts == {
         ("cpu", "operations", 10**12),
@@ -228,13 +273,26 @@ def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_th
     assert whole.keys() == scaled.keys()
     for name, cell in scaled.items():
         before = whole[name].options
-        for key in ("operations", "accesses", "round_trips", "budget_s", "count", "seconds", "warmup", "total", "size"):
+        for key in (
+            "operations",
+            "accesses",
+            "round_trips",
+            "budget_s",
+            "count",
+            "seconds",
+            "warmup",
+            "total",
+            "size",
+        ):
             if before.get(key) is not None:
                 assert float(str(cell.options[key])) < float(str(before[key])), (name, key)
         if cell.subsystem == "disk" and cell.block:
             for key in ("size", "total"):
                 if key in cell.options:
-                    assert int(str(cell.options[key])) % (cell.block * cell.concurrency) == 0, (name, key)
+                    assert int(str(cell.options[key])) % (cell.block * cell.concurrency) == 0, (
+                        name,
+                        key,
+                    )
         if cell.subsystem == "memory":
             assert cell.options["pool"] == before["pool"]
         if cell.subsystem == "memory" and "total" in cell.options and cell.block:
@@ -254,16 +312,22 @@ def test_a_short_run_leaves_hpl_time_to_solve_something() -> None:
 
 def test_a_scale_of_one_changes_nothing() -> None:
     once = planned("file-io-lab").cells
-    assert [cell.spec() for cell in planned("file-io-lab", scale=1.0).cells] == [cell.spec() for cell in once]
+    assert [cell.spec() for cell in planned("file-io-lab", scale=1.0).cells] == [
+        cell.spec() for cell in once
+    ]
     assert {cell.options["size"] for cell in once} == {1 << 30}
 
 
-def test_the_report_shows_the_layouts_tables_in_its_order_and_no_others(printed: tuple[str, Path]) -> None:
+def test_the_report_shows_the_layouts_tables_in_its_order_and_no_others(
+    printed: tuple[str, Path],
+) -> None:
     name, folder = printed
     results = Results.read(folder.parents[1])
     data = document.build(results, build_rows(results), {}, None, partial=True)
     shown = [part["table"]["name"] for section in data["sections"] for part in section["parts"]]
-    assert sorted(shown) == sorted(layout_table.name for layout_table in layouts.load(name).layout_tables)
+    assert sorted(shown) == sorted(
+        layout_table.name for layout_table in layouts.load(name).layout_tables
+    )
     for section in data["sections"]:
         for part in section["parts"]:
             rows_of_headings = {entry["rows"] for entry in part["table"]["head"]}

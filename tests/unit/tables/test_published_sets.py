@@ -32,16 +32,30 @@ def _fed(folder: Path) -> Results:
             repetition = int(entry.run or 1) - 1
             variant = "psync"
             of = Cell(
-                "disk", entry.instrument, entry.workload, variant, entry.block, entry.concurrency, "any", repetition, {}
+                "disk",
+                entry.instrument,
+                entry.workload,
+                variant,
+                entry.block,
+                entry.concurrency,
+                "any",
+                repetition,
+                {},
             )
             records.append(make.record(of, [make.measurement(of, entry.metric, entry.value)]))
     facts = site.load(ROOT / "config" / "sites" / "chameleon-skylake-ssd.yaml")
     return Results.read(
-        make.write(folder, records, config={"site_facts": facts, "report": {"tables": NAME, "summary": "mean"}})
+        make.write(
+            folder,
+            records,
+            config={"site_facts": facts, "report": {"tables": NAME, "summary": "mean"}},
+        )
     )
 
 
-def _printed(quantity: str, run: str, table: str = "disk_throughput") -> dict[tuple[str, int, int | None, str], float]:
+def _printed(
+    quantity: str, run: str, table: str = "disk_throughput"
+) -> dict[tuple[str, int, int | None, str], float]:
     metric = "efficiency" if quantity == "efficiency" else BY_NAME[table].metric
     return {
         (entry.workload, entry.concurrency, entry.block, entry.program): entry.value
@@ -54,7 +68,14 @@ def _printed(quantity: str, run: str, table: str = "disk_throughput") -> dict[tu
 def _listed() -> dict[tuple[str, str, str, str, str, str], tuple[float, float, str]]:
     with DIFFERENCES.open(encoding="utf-8", newline="") as file:
         return {
-            (line["table"], line["quantity"], line["workload"], line["concurrency"], line["record"], line["program"]): (
+            (
+                line["table"],
+                line["quantity"],
+                line["workload"],
+                line["concurrency"],
+                line["record"],
+                line["program"],
+            ): (
                 float(line["printed"]),
                 float(line["computed"]),
                 line["why"],
@@ -63,14 +84,18 @@ def _listed() -> dict[tuple[str, str, str, str, str, str], tuple[float, float, s
         }
 
 
-def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_what_is_listed(tmp_path: Path) -> None:
+def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_what_is_listed(
+    tmp_path: Path,
+) -> None:
     results = _fed(tmp_path / NAME)
     tables.build(tmp_path / NAME)
     rows = build_rows(results)
     found: dict[tuple[str, str, str, str, str, str], tuple[float, float]] = {}
     compared = 0
     for layout_table in layouts.load(NAME).layout_tables:
-        quantities = ("average",) if layout_table.name.endswith("_runs") else ("average", "efficiency")
+        quantities = (
+            ("average",) if layout_table.name.endswith("_runs") else ("average", "efficiency")
+        )
         for line in layout_tables.lines(layout_table, rows[layout_table.table.name]):
             (row,) = line.rows
             for column in layout_table.columns:
@@ -95,7 +120,8 @@ def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_wha
                 agrees = (
                     round(printed) in (math.floor(computed), math.floor(computed + 0.5))
                     if quantity == "average"
-                    else abs(computed - printed) <= (0.3 if layout_table.table.name == "disk_throughput" else 0.1)
+                    else abs(computed - printed)
+                    <= (0.3 if layout_table.table.name == "disk_throughput" else 0.1)
                 )
                 if not agrees:
                     where = (
@@ -125,10 +151,16 @@ def test_the_runs_are_listed_as_the_report_lists_them(tmp_path: Path) -> None:
 
 
 def test_a_published_set_is_a_column_beside_this_machine(tmp_path: Path) -> None:
-    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20, concurrency=12)
-    odd = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20, concurrency=13)
+    of = make.cell(
+        "diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20, concurrency=12
+    )
+    odd = make.cell(
+        "diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20, concurrency=13
+    )
     records = [make.record(one, [make.measurement(one, "throughput", 1e9)]) for one in (of, odd)]
-    folder = make.write(tmp_path / "c", records, config={"report": {"published": [NAME, "file-io-lab"]}})
+    folder = make.write(
+        tmp_path / "c", records, config={"report": {"published": [NAME, "file-io-lab"]}}
+    )
     results = Results.read(folder)
     rows = build_rows(results)["disk_throughput"]
     assert [row.published for row in rows] == [{NAME: 475e6}, {}]  # the median of its three runs
@@ -143,10 +175,15 @@ def test_a_published_set_is_a_column_beside_this_machine(tmp_path: Path) -> None
 
 
 def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path: Path) -> None:
-    cells = [make.cell("cpubench", "QP", subsystem="cpu", isa="scalar", concurrency=threads) for threads in (1, 2)]
+    cells = [
+        make.cell("cpubench", "QP", subsystem="cpu", isa="scalar", concurrency=threads)
+        for threads in (1, 2)
+    ]
     records = [make.record(of, [make.measurement(of, "rate", 3e9)]) for of in cells]
     name = "four-subsystems-2018-hyperion"
-    results = Results.read(make.write(tmp_path / "c", records, config={"report": {"published": [name]}}))
+    results = Results.read(
+        make.write(tmp_path / "c", records, config={"report": {"published": [name]}})
+    )
     grid = presentation.grid(results, BY_NAME["cpu"], build_rows(results)["cpu"])
     start = f"{name} (published): 6.4 times the rate of one"
     (letter,) = [note.letter for note in grid.notes if note.text.startswith(start)]
@@ -160,9 +197,13 @@ def test_caches_are_never_set_beside_published_memory(tmp_path: Path) -> None:
     ]
     records = [make.record(of, [make.measurement(of, "throughput", 2e10)]) for of in cells]
     config = {"report": {"published": ["four-subsystems-2018-prometheus"]}}
-    rows = build_rows(Results.read(make.write(tmp_path / "c", records, config=config)))["memory_throughput"]
+    rows = build_rows(Results.read(make.write(tmp_path / "c", records, config=config)))[
+        "memory_throughput"
+    ]
     # Its block was 1000000 bytes; the nearest power stands for it.
     assert {row.key.variant: dict(row.published) for row in rows} == {
-        "pool": {"four-subsystems-2018-prometheus": pytest.approx(2 * 3.876088e9)},  # it counted a copied byte once
+        "pool": {
+            "four-subsystems-2018-prometheus": pytest.approx(2 * 3.876088e9)
+        },  # it counted a copied byte once
         "block": {},
     }

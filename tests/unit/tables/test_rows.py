@@ -25,20 +25,31 @@ def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) 
     holes = [make.cell("cpubench", "QP", subsystem="cpu", repetition=number) for number in range(3)]
     failed = make.record(holes[0], status="failed", reason="cpubench ended with exit code 1")
     folder = make.write(
-        tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=holes, attempts=[failed]
+        tmp_path / "c",
+        [make.record(done, [make.measurement(done, "rate", 4e10)])],
+        planned=holes,
+        attempts=[failed],
     )
     tables.build(folder)
     frame = _read(folder, "cpu")
     assert list(frame["Workload"]) == ["QP", "DP"]
     hole = frame.iloc[0]
-    assert (hole["n"], hole["MyCPUBench Measured Ops/Sec (GigaOPS)"], hole["Standard Deviation"]) == (0, "", "")
+    assert (
+        hole["n"],
+        hole["MyCPUBench Measured Ops/Sec (GigaOPS)"],
+        hole["Standard Deviation"],
+    ) == (0, "", "")
     assert hole["Notes"] == "MyCPUBench: not measured: cpubench ended with exit code 1"
 
 
 def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
     done = make.cell("cpubench", "DP", subsystem="cpu")
     missing = make.cell("cpubench", "DP", subsystem="cpu", repetition=1)
-    folder = make.write(tmp_path / "c", [make.record(done, [make.measurement(done, "rate", 4e10)])], planned=[missing])
+    folder = make.write(
+        tmp_path / "c",
+        [make.record(done, [make.measurement(done, "rate", 4e10)])],
+        planned=[missing],
+    )
     (row,) = rows.build(Results.read(folder))["cpu"]
     assert row.missing == 1
     assert row.said(row.remarks)[0] == "MyCPUBench: 1 of 2 not measured"
@@ -46,7 +57,12 @@ def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
 
 def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
     of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
-    absent = {"instrument": "iozone", "executable": "iozone", "path": None, "reason": "iozone not found on PATH"}
+    absent = {
+        "instrument": "iozone",
+        "executable": "iozone",
+        "path": None,
+        "reason": "iozone not found on PATH",
+    }
     folder = make.write(
         tmp_path / "c",
         [make.record(of, [make.measurement(of, "throughput", 1e9)])],
@@ -55,33 +71,59 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path
     results = Results.read(folder)
     table = BY_NAME["disk_throughput"]
     grid = presentation.grid(results, table, rows.build(results)[table.name])
-    assert [column.label for column in grid.columns if column.group.startswith("Measured")] == ["MyDiskBench"]
-    assert "No columns of IOZone: iozone not found on PATH; `apt install iozone3` fills them." in grid.remarks
+    assert [column.label for column in grid.columns if column.group.startswith("Measured")] == [
+        "MyDiskBench"
+    ]
+    assert (
+        "No columns of IOZone: iozone not found on PATH; `apt install iozone3` fills them."
+        in grid.remarks
+    )
     assert "No columns of fio: the plan holds no cell of it." in grid.remarks
-    assert "IOZone Measured Throughput (MB/sec)" in tables.frame(table, rows.build(results)[table.name]).columns
+    assert (
+        "IOZone Measured Throughput (MB/sec)"
+        in tables.frame(table, rows.build(results)[table.name]).columns
+    )
 
 
 def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path: Path) -> None:
     cells = [
-        make.cell("diskbench", "RS", subsystem="disk", variant="io_uring", block=1 << 20, concurrency=threads)
+        make.cell(
+            "diskbench",
+            "RS",
+            subsystem="disk",
+            variant="io_uring",
+            block=1 << 20,
+            concurrency=threads,
+        )
         for threads in (1, 2)
     ]
     records = [make.record(of, [make.measurement(of, "throughput", 1e9)]) for of in cells]
     results = Results.read(make.write(tmp_path / "c", records))
-    grid = presentation.grid(results, BY_NAME["disk_throughput"], rows.build(results)["disk_throughput"])
+    grid = presentation.grid(
+        results, BY_NAME["disk_throughput"], rows.build(results)["disk_throughput"]
+    )
     labels = [column.label for column in grid.columns]
-    assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & set(labels)
+    assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & set(
+        labels
+    )
     assert {"Engine: io_uring.", "n = 1 in all rows."} <= set(grid.remarks)
     assert all(len(line) == len(labels) for line in grid.body)
 
 
-def test_times_are_printed_in_a_unit_that_reads_well_and_filed_in_that_of_the_reports(tmp_path: Path) -> None:
-    cells = [make.cell("rambench", "LAT", subsystem="memory", block=block) for block in (16 << 10, 64 << 20)]
+def test_times_are_printed_in_a_unit_that_reads_well_and_filed_in_that_of_the_reports(
+    tmp_path: Path,
+) -> None:
+    cells = [
+        make.cell("rambench", "LAT", subsystem="memory", block=block)
+        for block in (16 << 10, 64 << 20)
+    ]
     records = [make.record(of, [make.measurement(of, "latency", 1.708e-9)]) for of in cells]
     results = Results.read(make.write(tmp_path / "c", records))
     (row, _) = found = rows.build(results)["memory_latency"]
     grid = presentation.grid(results, row.table, found)
-    assert ("MyRAMBench", "Measured Latency (ns)") in [(column.label, column.group) for column in grid.columns]
+    assert ("MyRAMBench", "Measured Latency (ns)") in [
+        (column.label, column.group) for column in grid.columns
+    ]
     assert "1.708" in grid.body[0]
     frame = tables.frame(BY_NAME["memory_latency"], found)
     assert frame["MyRAMBench Measured Latency (us)"].tolist() == pytest.approx([1.708e-3] * 2)
@@ -90,7 +132,11 @@ def test_times_are_printed_in_a_unit_that_reads_well_and_filed_in_that_of_the_re
 def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> None:
     cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
     records = [
-        make.record(of, [make.measurement(of, "rate", 4e10)], warnings=["the clock moved"] if number == 1 else [])
+        make.record(
+            of,
+            [make.measurement(of, "rate", 4e10)],
+            warnings=["the clock moved"] if number == 1 else [],
+        )
         for number, of in enumerate(cells)
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
@@ -100,7 +146,10 @@ def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> No
 def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
     of = make.cell("netbench", "TCP", subsystem="network", block=1024)
     context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
-    folder = make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)])
+    folder = make.write(
+        tmp_path / "c",
+        [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)],
+    )
     (row,) = rows.build(Results.read(folder))["network_throughput"]
     assert any(note.startswith("over loopback") for note in row.said(row.remarks))
 
@@ -112,7 +161,12 @@ def between(folder: Path, *pairs: tuple[str, str], node: str = "any") -> Path:
         for number in range(len(pairs))
     ]
     records = [
-        make.record(of, [make.measurement(of, "throughput", 1e9)], host=client, context={"server_host": server})
+        make.record(
+            of,
+            [make.measurement(of, "throughput", 1e9)],
+            host=client,
+            context={"server_host": server},
+        )
         for of, (client, server) in zip(cells, pairs, strict=True)
     ]
     return make.write(folder, records)
@@ -127,7 +181,9 @@ def test_both_ends_of_a_pair_of_nodes_are_in_every_table(tmp_path: Path) -> None
     tex = (folder / "tables" / "network_throughput.tex").read_text()
     assert r"n1 $\rightarrow$ n2" in tex and r"Client $\rightarrow$" in tex
     results = Results.read(folder)
-    grid = presentation.grid(results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"])
+    grid = presentation.grid(
+        results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"]
+    )
     assert grid.columns[0].label == presentation.ENDS and grid.body[0][0] == "n1 → n2"
 
 
@@ -138,7 +194,10 @@ def test_a_row_of_several_pairs_names_them_all(tmp_path: Path) -> None:
     assert list(frame["Client"]) == ["n1; n2"] and list(frame["Server"]) == ["n2; n1"]
     results = Results.read(folder)
     (row,) = rows.build(results)["network_throughput"]
-    assert "measured between different pairs of nodes, client → server: n1 → n2, n2 → n1" in row.said(row.remarks)
+    assert (
+        "measured between different pairs of nodes, client → server: n1 → n2, n2 → n1"
+        in row.said(row.remarks)
+    )
     assert presentation.where([row]) == "2 pairs"
 
 
@@ -148,7 +207,9 @@ def test_one_machine_is_both_ends_and_no_column_of_the_report(tmp_path: Path) ->
     frame = _read(folder, "network_throughput")
     assert list(frame["Client"]) == list(frame["Server"]) == ["n1"]
     results = Results.read(folder)
-    grid = presentation.grid(results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"])
+    grid = presentation.grid(
+        results, BY_NAME["network_throughput"], rows.build(results)["network_throughput"]
+    )
     assert grid.columns[0].label == "Protocol"
 
 

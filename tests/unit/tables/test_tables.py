@@ -91,11 +91,17 @@ def test_values_are_the_median_in_the_tables_unit_with_full_precision(swept: Pat
         if record.cell.point == "UDP_32KiB_x2" and record.cell.instrument == "netbench"
     ]
     row = next(
-        row for row in built if row.key.workload == "UDP" and row.key.block == 32768 and row.key.concurrency == 2
+        row
+        for row in built
+        if row.key.workload == "UDP" and row.key.block == 32768 and row.key.concurrency == 2
     )
     assert row.measured.centre == statistics.median(values)
     frame = _read(swept, "network_throughput")
-    line = frame[(frame["Protocol"] == "UDP") & (frame["Concurrency"] == 2) & (frame["Block Size"] == "32KiB")]
+    line = frame[
+        (frame["Protocol"] == "UDP")
+        & (frame["Concurrency"] == 2)
+        & (frame["Block Size"] == "32KiB")
+    ]
     assert line["MyNETBench Measured Throughput (Mb/sec)"].item() == statistics.median(values) / 1e6
     assert line["Standard Deviation"].item() == pytest.approx(statistics.stdev(values) / 1e6)
 
@@ -103,7 +109,12 @@ def test_values_are_the_median_in_the_tables_unit_with_full_precision(swept: Pat
 def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) -> None:
     frame = _read(swept, "disk_throughput")
     keys = list(zip(frame["Workload"], frame["Concurrency"], frame["Block Size"], strict=True))
-    assert keys[:4] == [("RS", 1, "1MiB"), ("RS", 1, "16MiB"), ("RS", 2, "1MiB"), ("RS", 2, "16MiB")]
+    assert keys[:4] == [
+        ("RS", 1, "1MiB"),
+        ("RS", 1, "16MiB"),
+        ("RS", 2, "1MiB"),
+        ("RS", 2, "16MiB"),
+    ]
     assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
 
 
@@ -126,7 +137,13 @@ def test_working_sets_are_never_in_one_row(swept: Path) -> None:
 
 def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
     throughput, iops = BY_NAME["disk_throughput"], BY_NAME["disk_iops"]
-    for workload, block in (("RR", 4096), ("WR", 16384), ("RR", 65536), ("RS", 4096), ("WS", 1 << 20)):
+    for workload, block in (
+        ("RR", 4096),
+        ("WR", 16384),
+        ("RR", 65536),
+        ("RS", 4096),
+        ("WS", 1 << 20),
+    ):
         assert throughput.takes(workload, block) != iops.takes(workload, block)
     assert iops.takes("RR", 4096)
     assert throughput.takes("RS", 4096)
@@ -143,10 +160,17 @@ def test_ping_is_printed_with_the_decimals_that_it_gives(tmp_path: Path) -> None
     own = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
     ping = make.cell("ping", "LAT-ICMP", subsystem="network")
     measured = make.measurement(ping, "latency", 23e-6) | {"details": {"resolution": 1e-6}}
-    records = [make.record(own, [make.measurement(own, "latency", 1.5e-5)]), make.record(ping, [measured])]
+    records = [
+        make.record(own, [make.measurement(own, "latency", 1.5e-5)]),
+        make.record(ping, [measured]),
+    ]
     results = Results.read(make.write(tmp_path / "c", records))
-    grid = presentation.grid(results, BY_NAME["network_latency"], rows.build(results)["network_latency"])
-    labels = [column.label for column in grid.columns]  # the measured columns come before those of the efficiency
+    grid = presentation.grid(
+        results, BY_NAME["network_latency"], rows.build(results)["network_latency"]
+    )
+    labels = [
+        column.label for column in grid.columns
+    ]  # the measured columns come before those of the efficiency
     shown = [grid.body[0][labels.index(name)] for name in ("MyNETBench", "ping")]
     assert shown == ["0.01500", "0.023"]
 
@@ -159,18 +183,26 @@ def test_programs_of_a_disk_that_disagree_are_asked_for_their_buffers(tmp_path: 
         (0, "compare their buffers, files and what each counts"),
     ):
         measured = make.measurement(own, "throughput", 2e9) | {"details": {"huge_pages": given}}
-        records = [make.record(own, [measured]), make.record(fio, [make.measurement(fio, "throughput", 8e8)])]
-        row = rows.build(Results.read(make.write(tmp_path / str(given), records)))["disk_throughput"][0]
-        assert [note for note in row.said(row.remarks) if "a factor of 2.5" in note and said in note], row.said(
-            row.remarks
-        )
+        records = [
+            make.record(own, [measured]),
+            make.record(fio, [make.measurement(fio, "throughput", 8e8)]),
+        ]
+        row = rows.build(Results.read(make.write(tmp_path / str(given), records)))[
+            "disk_throughput"
+        ][0]
+        assert [
+            note for note in row.said(row.remarks) if "a factor of 2.5" in note and said in note
+        ], row.said(row.remarks)
 
 
 def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
     of = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
     config = {"site_facts": {"network": {"latency": {"TCP": 5e-6}}}}
     folder = make.write(
-        tmp_path / "c", [make.record(of, [make.measurement(of, "latency", 1e-5)])], config=config, facts={}
+        tmp_path / "c",
+        [make.record(of, [make.measurement(of, "latency", 1e-5)])],
+        config=config,
+        facts={},
     )
     row = rows.build(Results.read(folder))["network_latency"][0]
     assert row.limit.value == 5e-6
@@ -180,7 +212,8 @@ def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None
 def test_mean_instead_of_median_when_the_configuration_asks(tmp_path: Path) -> None:
     cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
     records = [
-        make.record(of, [make.measurement(of, "rate", value)]) for of, value in zip(cells, (1e9, 2e9, 6e9), strict=True)
+        make.record(of, [make.measurement(of, "rate", value)])
+        for of, value in zip(cells, (1e9, 2e9, 6e9), strict=True)
     ]
     folder = make.write(tmp_path / "c", records, config={"report": {"summary": "mean"}})
     (row,) = rows.build(Results.read(folder))["cpu"]
@@ -194,10 +227,14 @@ def test_runs_hold_every_repetition_and_measurements_rebuild_them(swept: Path) -
 
 
 def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
-    folder = make.write(tmp_path / "c", [], planned=[make.cell("ping", "LAT-ICMP", subsystem="network")])
+    folder = make.write(
+        tmp_path / "c", [], planned=[make.cell("ping", "LAT-ICMP", subsystem="network")]
+    )
     tables.build(folder)
     for table in TABLES:
-        assert list(_read(folder, table.name).columns) == [heading for heading, _ in tables.columns(table)]
+        assert list(_read(folder, table.name).columns) == [
+            heading for heading, _ in tables.columns(table)
+        ]
 
 
 def test_building_again_gives_the_same_bytes(swept: Path) -> None:
@@ -213,7 +250,9 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
         make.record(of, [make.measurement(of, "rate", 1e11 * value)])
         for threads, values in spreads.items()
         for run, value in enumerate(values)
-        for of in [make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)]
+        for of in [
+            make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)
+        ]
     ]
     results = Results.read(make.write(tmp_path / "c", records))
     grid = presentation.grid(results, BY_NAME["cpu"], rows.build(results)["cpu"], ",")
@@ -227,9 +266,13 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
 
 
 def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:
-    cells = [make.cell("netbench", "TCP", subsystem="network", block=block) for block in (1024, 32768)]
+    cells = [
+        make.cell("netbench", "TCP", subsystem="network", block=block) for block in (1024, 32768)
+    ]
     context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
-    records = [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context) for of in cells]
+    records = [
+        make.record(of, [make.measurement(of, "throughput", 1e9)], context=context) for of in cells
+    ]
     results = Results.read(make.write(tmp_path / "c", records))
     table = BY_NAME["network_throughput"]
     grid = presentation.grid(results, table, rows.build(results)[table.name])
@@ -241,10 +284,18 @@ def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
     of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
     config = {"site_facts": {"disk": {"throughput": {"RS": 5e8}}}}
     records = [make.record(of, [make.measurement(of, "throughput", 1e9)])]
-    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))["disk_throughput"]
+    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
+        "disk_throughput"
+    ]
     assert row.measured.efficiency == pytest.approx(2.0)
     assert any("200% of the physical limit" in doubt.text for doubt in row.specific_warnings)
 
 
 def test_letters_go_on_after_z() -> None:
-    assert [footnotes.letter(number) for number in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
+    assert [footnotes.letter(number) for number in (0, 25, 26, 27, 52)] == [
+        "a",
+        "z",
+        "aa",
+        "ab",
+        "ba",
+    ]

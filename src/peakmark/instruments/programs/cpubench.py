@@ -48,7 +48,9 @@ class CpuBench(kernel.Kernel):
             if not isinstance(document.at(key), str):
                 raise ParseError(f"cpubench: {key} is {document.at(key)!r}, not a name")
         self.agree_rate(document)
-        return kernel.parsed(cell, document, ("rate", document.number("value"), "op/s", kernel.details(document)))
+        return kernel.parsed(
+            cell, document, ("rate", document.number("value"), "op/s", kernel.details(document))
+        )
 
     def estimate(self, cell: Cell) -> Cost:
         fixed = 0.3 + kernel.asked_s(cell, "operations", 0.1)

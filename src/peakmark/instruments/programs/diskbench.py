@@ -44,7 +44,9 @@ class DiskBench(kernel.Kernel):
         common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, size=True)
         common.need_between(cell, "requests in flight", depth, 1, DEPTH_MAX)
         if (size := file_size(cell, "threads")) < depth * record:
-            raise Unavailable("small-file", file=size, threads=cell.concurrency, record=record, depth=depth)
+            raise Unavailable(
+                "small-file", file=size, threads=cell.concurrency, record=record, depth=depth
+            )
         common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -52,9 +54,23 @@ class DiskBench(kernel.Kernel):
         engine, depth = engine_of(cell)
         argv = (
             *(tool.path, "--workload", cell.workload, "--record", str(common.needed_block(cell))),
-            *("--size", str(size_of(cell)), "--directory", ".", "--engine", engine, "--depth", str(depth)),
+            *(
+                "--size",
+                str(size_of(cell)),
+                "--directory",
+                ".",
+                "--engine",
+                engine,
+                "--depth",
+                str(depth),
+            ),
             *self.amount(cell, "total"),
-            *(word for key in ("sync", "fill") if key in cell.options for word in (f"--{key}", str(cell.options[key]))),
+            *(
+                word
+                for key in ("sync", "fill")
+                if key in cell.options
+                for word in (f"--{key}", str(cell.options[key]))
+            ),
             *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
             # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where the interrupt arrives.
             *self.common_options(cell, workspace, len(workspace.cpus)),
@@ -88,13 +104,21 @@ class DiskBench(kernel.Kernel):
         seconds = fixed + size / _FILL + total / _CAUTIOUS + waits
         buffer = engine_of(cell)[1] * common.needed_block(cell)
         buffers = cell.concurrency * (buffer + _HUGE_PAGE)
-        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=buffers + (64 << 20), fixed_s=fixed, waits_s=waits)
+        return Cost(
+            seconds=seconds,
+            disk_bytes=size,
+            memory_bytes=buffers + (64 << 20),
+            fixed_s=fixed,
+            waits_s=waits,
+        )
 
 
 def sync_s(cell: Cell, written: float) -> float:
     """Seconds that the device may take on top where each record of ``written`` bytes waits for it: one after the other, as a
     disk that turns does it, whatever the threads."""
-    return written / common.needed_block(cell) * _SYNC_S if cell.options.get("sync") == "each" else 0.0
+    return (
+        written / common.needed_block(cell) * _SYNC_S if cell.options.get("sync") == "each" else 0.0
+    )
 
 
 def size_of(cell: Cell) -> int:
@@ -119,7 +143,9 @@ def engine_of(cell: Cell) -> tuple[str, int]:
     """(engine, requests in flight per thread) as the variant says. Errors: ConfigError, also when options disagree."""
     match = _URING.fullmatch(cell.variant)
     if match is None and cell.variant != "psync":
-        raise ConfigError(f"cell {cell.id}: variant {cell.variant!r} is not allowed, use psync or e.g. io_uring-qd8")
+        raise ConfigError(
+            f"cell {cell.id}: variant {cell.variant!r} is not allowed, use psync or e.g. io_uring-qd8"
+        )
     engine, depth = ("io_uring", int(match.group(1))) if match else ("psync", 1)
     for key, value in (("engine", engine), ("depth", depth)):
         if cell.options.get(key) not in (None, value):

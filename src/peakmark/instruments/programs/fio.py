@@ -14,7 +14,16 @@ from typing import Any, ClassVar
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.instruments.documents import Document, is_number
 from peakmark.instruments.programs.diskbench import DiskBench, engine_of, file_size, sync_s
 
@@ -52,9 +61,25 @@ class Fio(common.Instrument):
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)
-        argv = [tool.path, "--name=peakmark", "--directory=.", f"--size={file_size(cell, 'threads')}", f"--bs={record}"]
-        argv += [f"--rw={_PATTERN[cell.workload]}", "--direct=1", f"--ioengine={engine}", f"--iodepth={depth}"]
-        argv += [f"--numjobs={cell.concurrency}", "--thread", "--group_reporting", "--fallocate=none"]
+        argv = [
+            tool.path,
+            "--name=peakmark",
+            "--directory=.",
+            f"--size={file_size(cell, 'threads')}",
+            f"--bs={record}",
+        ]
+        argv += [
+            f"--rw={_PATTERN[cell.workload]}",
+            "--direct=1",
+            f"--ioengine={engine}",
+            f"--iodepth={depth}",
+        ]
+        argv += [
+            f"--numjobs={cell.concurrency}",
+            "--thread",
+            "--group_reporting",
+            "--fallocate=none",
+        ]
         argv += [f"--overwrite={int(cell.options.get('fill') != 'new')}"]
         argv += ["--sync=1"] if cell.options.get("sync") == "each" else []
         total = amount_of(cell)
@@ -88,7 +113,9 @@ class Fio(common.Instrument):
         job = Document(jobs[0], self.name)
         if job.at("error") != 0:
             message = common.first_line(done.stderr)
-            raise ParseError(f"fio reports error {job.at('error')} for its job: {message or 'without a message'}")
+            raise ParseError(
+                f"fio reports error {job.at('error')} for its job: {message or 'without a message'}"
+            )
         side = job.part("read" if cell.workload in ("RS", "RR") else "write")
         asked = job.part("job options")
         if asked.get("rw") != _PATTERN[cell.workload] or asked.get("bs") != str(cell.block):
@@ -121,7 +148,9 @@ class Fio(common.Instrument):
         fixed = _START_S + (0.0 if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0))
         waits = sync_s(cell, total or 0)
         seconds = fixed + (size + (total or 0)) / _CAUTIOUS + waits
-        return Cost(seconds=seconds, disk_bytes=size, memory_bytes=64 << 20, fixed_s=fixed, waits_s=waits)
+        return Cost(
+            seconds=seconds, disk_bytes=size, memory_bytes=64 << 20, fixed_s=fixed, waits_s=waits
+        )
 
 
 def amount_of(cell: Cell) -> int | None:
@@ -135,7 +164,9 @@ def amount_of(cell: Cell) -> int | None:
 
 def _percentiles(side: Document) -> dict[str, Any]:
     """p50 p90 p99 p999 max of the whole latency in s. Errors: ParseError when one is missing."""
-    of = "lat_ns" if side.get("lat_ns.percentile") is not None else "clat_ns"  # outputs that did not ask for it
+    of = (
+        "lat_ns" if side.get("lat_ns.percentile") is not None else "clat_ns"
+    )  # outputs that did not ask for it
     percentiles = side.part(f"{of}.percentile").values
     latency = {"max": side.number("lat_ns.max") / 1e9}
     for key, name in _PERCENTILES.items():

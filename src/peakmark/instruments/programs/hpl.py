@@ -16,16 +16,32 @@ from peakmark import data
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common, hplsize
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.reasons import Unavailable
 
 HPCC_OUTPUT = "hpccoutf.txt"
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+THREAD_VARIABLES = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+)
 
 # Encoded variant, N, NB, P, Q, seconds, Gflop/s. HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
 _NUMBER, _WORD = r"\s+([0-9.eE+-]+)", r"\s+([0-9]+)"
 _RESULT = re.compile(rf"^W[RC]\S+{_WORD * 4}{_NUMBER * 2}\s*$", re.MULTILINE)
-_RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*([0-9.eE+-]+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE)
+_RESIDUAL = re.compile(
+    r"^\|\|Ax-b\|\|_oo.*=\s*([0-9.eE+-]+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE
+)
 _CORE = re.compile(r"^Core: (\S+)\s*$", re.MULTILINE)
 _REQUEST = "OPENBLAS_CORETYPE="
 _SMALL_N = 10000
@@ -54,8 +70,14 @@ class Hpl(common.Instrument):
             raise Unavailable("not-run", path=path, why="it is not a program file")
         for line in _linked(path).splitlines():
             if "not found" in line:
-                raise Unavailable("not-run", path=path, why=f"shared library {line.split()[0]} is not found")
-        return Tool(name="hpcc" if Path(path).name.startswith("hpcc") else "xhpl", path=path, version="unknown")
+                raise Unavailable(
+                    "not-run", path=path, why=f"shared library {line.split()[0]} is not found"
+                )
+        return Tool(
+            name="hpcc" if Path(path).name.startswith("hpcc") else "xhpl",
+            path=path,
+            version="unknown",
+        )
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
@@ -72,7 +94,9 @@ class Hpl(common.Instrument):
         n = hplsize.choose_n(budget, rate, workspace.memory_bytes, nb, hpcc)
         if n is None:
             memory = workspace.memory_bytes
-            raise Unavailable("budget-here", program=tool.name, n=2 * nb, seconds=budget, memory=memory)
+            raise Unavailable(
+                "budget-here", program=tool.name, n=2 * nb, seconds=budget, memory=memory
+            )
         environment = {
             **dict.fromkeys(THREAD_VARIABLES, str(cell.concurrency)),
             "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
@@ -102,8 +126,12 @@ class Hpl(common.Instrument):
         version = re.search(r"^HPLinpack (\S+)", text, re.MULTILINE)
         warnings = list(common.crowded(done.argv, cell.concurrency))
         if details["N"] < _SMALL_N:
-            warnings.append(f"HPL solved N = {details['N']} only: its rate grows with N, raise budget_s for its best")
-        requested = next((word.removeprefix(_REQUEST) for word in done.argv if word.startswith(_REQUEST)), None)
+            warnings.append(
+                f"HPL solved N = {details['N']} only: its rate grows with N, raise budget_s for its best"
+            )
+        requested = next(
+            (word.removeprefix(_REQUEST) for word in done.argv if word.startswith(_REQUEST)), None
+        )
         library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": requested}
         core = _CORE.search(done.stderr)
         if core is not None:
@@ -167,7 +195,9 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     Errors: ParseError when it is not whole, its residual check failed, or the test was skipped.
     """
     # The other tests of hpcc print lines like HPL's.
-    begin, end = ("Begin of HPL section.", "End of HPL section.") if hpcc else ("HPLinpack", "End of Tests.")
+    begin, end = (
+        ("Begin of HPL section.", "End of HPL section.") if hpcc else ("HPLinpack", "End of Tests.")
+    )
     start = text.find(begin)
     stop = text.find(end, start)
     if start < 0 or stop < 0 or (hpcc and "End of HPC Challenge tests." not in text[stop:]):
@@ -178,17 +208,27 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
         for what in ("completed and passed", "completed and failed", "skipped")
     }
     if counts["skipped"] > 0:
-        raise ParseError("HPL skipped its test because of illegal input values or too little memory")
+        raise ParseError(
+            "HPL skipped its test because of illegal input values or too little memory"
+        )
     residual = _RESIDUAL.findall(hpl)
     if counts["completed and failed"] > 0 or any(word == "FAILED" for _, word in residual):
-        raise ParseError(f"HPL's solution is wrong: its residual check FAILED ({', '.join(v for v, _ in residual)})")
+        raise ParseError(
+            f"HPL's solution is wrong: its residual check FAILED ({', '.join(v for v, _ in residual)})"
+        )
     results = _RESULT.findall(hpl)
     if len(results) != 1 or len(residual) != 1 or list(counts.values()) != [1, 0, 0]:
         raise ParseError("HPL's output does not hold exactly one test with a passed residual check")
     n, nb, p, q = (common.whole(field, "HPL") for field in results[0][:4])
     seconds = common.number(results[0][4], "HPL: Time", zero=True)
     printed = common.number(results[0][5], "HPL: Gflops") * 1e9
-    details: dict[str, Any] = {"N": n, "NB": nb, "P": p, "Q": q, "program": "hpcc" if hpcc else "xhpl"}
+    details: dict[str, Any] = {
+        "N": n,
+        "NB": nb,
+        "P": p,
+        "Q": q,
+        "program": "hpcc" if hpcc else "xhpl",
+    }
     details["residual"] = common.number(residual[0][0], "HPL: residual", zero=True)
     operations = (2 / 3) * n**3 + (3 / 2) * n**2
     # Time has two decimals only: half of the last one is what the two readings may differ by.

@@ -14,7 +14,16 @@ from typing import Any, ClassVar
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.instruments.programs.diskbench import file_size, sync_s
 from peakmark.reasons import Unavailable
 
@@ -45,9 +54,12 @@ _WORKLOADS = {
     "WR": ("random write", None),
 }
 _CHILDREN = re.compile(
-    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+(kB|ops)/sec\s*$", re.MULTILINE
+    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+(kB|ops)/sec\s*$",
+    re.MULTILINE,
 )
-_HEADER = re.compile(r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b", re.MULTILINE)
+_HEADER = re.compile(
+    r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b", re.MULTILINE
+)
 
 
 class Iozone(common.Instrument):
@@ -92,23 +104,33 @@ class Iozone(common.Instrument):
         argv += ["-i", "0", "-i", "1", "-i", "2"]
         argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]
         names = [f"iozone.{i}" for i in range(cell.concurrency)]
-        argv += ["-f", *names] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F", *names]
+        argv += (
+            ["-f", *names] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F", *names]
+        )
         return Invocation(self.command(cell, argv, ok_codes=(0, TOO_LARGE)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text = done.stdout
         largest, record = _largest(text), common.needed_block(cell)
         if largest is not None and record > largest:
-            raise Unavailable("largest-record", program="this build of IOZone", largest=largest, record=record)
+            raise Unavailable(
+                "largest-record", program="this build of IOZone", largest=largest, record=record
+            )
         if not text.rstrip().endswith("iozone test complete."):
             raise ParseError(f"IOZone did not come to its end: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
-            raise ParseError(f"IOZone's output is not in {'operations' if ops else 'kB'} per second")
+            raise ParseError(
+                f"IOZone's output is not in {'operations' if ops else 'kB'} per second"
+            )
         match = re.search(r"^\tRecord Size ([0-9]+) kB$", text, re.MULTILINE)
         if match is None or int(match.group(1)) * _KB != common.needed_block(cell):
             raise ParseError("IOZone did not use the cell's record size")
-        phases = _throughput_mode(text, cell.concurrency, ops) if cell.concurrency > 1 else _table(text, cell)
+        phases = (
+            _throughput_mode(text, cell.concurrency, ops)
+            if cell.concurrency > 1
+            else _table(text, cell)
+        )
         version = re.search(r"Version \$Revision: ([0-9.]+) \$", text)
         rows = [row for workload in _WORKLOADS for row in _rows(cell, workload, phases, ops)]
         return Parsed(measurements=tuple(rows), version=version.group(1) if version else None)
@@ -121,7 +143,9 @@ class Iozone(common.Instrument):
         fixed = 0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0)
         memory = cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20))
         seconds += fixed + waits
-        return Cost(seconds=seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed, waits_s=waits)
+        return Cost(
+            seconds=seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed, waits_s=waits
+        )
 
 
 def _largest(text: str) -> int | None:
@@ -147,9 +171,15 @@ def _table(text: str, cell: Cell) -> dict[str, float]:
     cells = common.first_line(after).split()
     if len(cells) != 2 + len(_COLUMNS):
         raise ParseError(f"IOZone's table row holds {len(cells)} numbers, not {2 + len(_COLUMNS)}")
-    if [common.whole(text, "IOZone: size") * _KB for text in cells[:2]] != [file_size(cell, "processes"), cell.block]:
+    if [common.whole(text, "IOZone: size") * _KB for text in cells[:2]] != [
+        file_size(cell, "processes"),
+        cell.block,
+    ]:
         raise ParseError("IOZone's table row is for another size or record than the cell's")
-    return {name: common.number(text, f"IOZone: {name}") for name, text in zip(_COLUMNS, cells[2:], strict=True)}
+    return {
+        name: common.number(text, f"IOZone: {name}")
+        for name, text in zip(_COLUMNS, cells[2:], strict=True)
+    }
 
 
 def _throughput_mode(text: str, processes: int, ops: bool) -> dict[str, float]:
@@ -157,7 +187,9 @@ def _throughput_mode(text: str, processes: int, ops: bool) -> dict[str, float]:
     phases: dict[str, float] = {}
     for count, phase, value, unit in _CHILDREN.findall(text):
         if int(count) != processes or (unit == "ops") != ops or phase not in _PHASES:
-            raise ParseError(f"IOZone: phase {phase!r} of {count} processes in {unit}/sec was not asked for")
+            raise ParseError(
+                f"IOZone: phase {phase!r} of {count} processes in {unit}/sec was not asked for"
+            )
         phases[_PHASES[phase]] = common.number(value, f"IOZone: {phase}")
     missing = [name for name in _COLUMNS if name not in phases]
     if missing:
@@ -173,7 +205,11 @@ def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> lis
         phase, beside = (beside, phase) if new and beside else (phase, beside)
         written = {"sync": cell.options.get("sync", "end"), "fill": "new" if new else "overwrite"}
     scale = 1 if ops else _KB
-    details: dict[str, Any] = {"phase": phase, **written, "file_bytes": file_size(cell, "processes")}
+    details: dict[str, Any] = {
+        "phase": phase,
+        **written,
+        "file_bytes": file_size(cell, "processes"),
+    }
     if beside is not None:
         details[beside] = phases[beside] * scale
 

@@ -10,7 +10,16 @@ from typing import Any, ClassVar
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import base, common
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.instruments.documents import Document
 from peakmark.instruments.programs.netbench import MESSAGE_S
 
@@ -67,27 +76,41 @@ class Iperf3(common.Instrument):
             raise ParseError(f"iperf3: {document.at('error')}")
         version = re.search(r"[0-9][0-9.]*", str(document.at("start.version")))
         test = document.part("start.test_start")
-        asked = {"protocol": cell.workload, "num_streams": cell.concurrency, "blksize": common.needed_block(cell)}
+        asked = {
+            "protocol": cell.workload,
+            "num_streams": cell.concurrency,
+            "blksize": common.needed_block(cell),
+        }
         for key, value in asked.items():
             if test.at(key) != value:
-                raise ParseError(f"iperf3: {key} is {test.at(key)!r}, but the cell is for {value!r}")
+                raise ParseError(
+                    f"iperf3: {key} is {test.at(key)!r}, but the cell is for {value!r}"
+                )
         end = document.part("end")
         value, details = _udp(end) if cell.workload == "UDP" else _tcp(end)
         for side in ("host", "remote"):
-            details[f"{side}_cpu_percent"] = end.number_or_none(f"cpu_utilization_percent.{side}_total")
+            details[f"{side}_cpu_percent"] = end.number_or_none(
+                f"cpu_utilization_percent.{side}_total"
+            )
         row = Measurement.of(cell, "throughput", value, "bit/s", details)
         warnings = []
         if version and _numbers(version.group()) < _FIRST_THREADED and cell.concurrency > 1:
             warnings.append(
                 f"iperf version {version.group()} serves all streams with one thread: version 3.16 is the first with one each"
             )
-        return Parsed(measurements=(row,), version=version.group() if version else None, warnings=tuple(warnings))
+        return Parsed(
+            measurements=(row,),
+            version=version.group() if version else None,
+            warnings=tuple(warnings),
+        )
 
     def estimate(self, cell: Cell) -> Cost:
         memory = (2 * cell.concurrency + 8) << 20
         total = common.option_size(cell, "total", None)
         if total is not None:
-            seconds = 1.0 + total / common.needed_block(cell) * MESSAGE_S + 8 * total / base.SLOWEST_LINK
+            seconds = (
+                1.0 + total / common.needed_block(cell) * MESSAGE_S + 8 * total / base.SLOWEST_LINK
+            )
             return Cost(seconds=seconds, memory_bytes=memory, fixed_s=1.0, wire_bits=8 * total)
         fixed = 1.0 + math.ceil(common.seconds_of(cell)) + math.ceil(common.warmup_of(cell, 0.0))
         return Cost(seconds=fixed, memory_bytes=memory, fixed_s=fixed)
@@ -107,7 +130,9 @@ def _udp(end: Document) -> tuple[float, dict[str, Any]]:
     """In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older ones have no ``sum_received``."""
     packets = end.number("sum.packets", zero=True)
     if not packets:
-        counted = end.number("sum_sent.seconds" if "sum_sent" in end.values else "sum.seconds", zero=True)
+        counted = end.number(
+            "sum_sent.seconds" if "sum_sent" in end.values else "sum.seconds", zero=True
+        )
         raise ParseError(
             f"iperf3 sent no datagram in the {counted:.3g} s that it counted after its warm-up: the machine was busy"
         )

@@ -17,7 +17,16 @@ from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.instruments.programs.rambench import buffers, pool_of, store_of, writes
 from peakmark.reasons import Unavailable
 
@@ -45,7 +54,15 @@ _SUFFIXES: tuple[tuple[frozenset[str], str, str], ...] = (
 )
 _KERNELS = {"DP": "peakflops", "FP32": "peakflops_sp", "RS": "load", "WS": "store", "RWS": "copy"}
 # flop/s of one core per kernel suffix in double precision, for the number of iterations only.
-_FLOPS = {"_avx512_fma": 80e9, "_avx512": 40e9, "_avx_fma": 45e9, "_avx": 30e9, "_sse": 12e9, "_neon": 15e9, "": 6e9}
+_FLOPS = {
+    "_avx512_fma": 80e9,
+    "_avx512": 40e9,
+    "_avx_fma": 45e9,
+    "_avx": 30e9,
+    "_sse": 12e9,
+    "_neon": 15e9,
+    "": 6e9,
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +78,10 @@ class LikwidBench(common.Instrument):
     """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variants ``block`` and ``pool``, stores as rambench's."""
 
     name = "likwid-bench"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP", "FP32"), "memory": ("RS", "WS", "RWS")}
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "cpu": ("DP", "FP32"),
+        "memory": ("RS", "WS", "RWS"),
+    }
     executables = ("likwid-bench",)
     package = "likwid"
     heading = "likwid-bench"
@@ -111,7 +131,9 @@ class LikwidBench(common.Instrument):
         common.agree(work / seconds, rate * 1e6, 1e-3, "likwid-bench: rate")
         warnings = list(common.crowded(done.argv, cell.concurrency))
         if seconds < _SHORT_S:
-            warnings.append(f"likwid-bench ran for {seconds:.3f} s only, less than {_SHORT_S} s: set a longer time")
+            warnings.append(
+                f"likwid-bench ran for {seconds:.3f} s only, less than {_SHORT_S} s: set a longer time"
+            )
         asked = size_of(cell)
         if abs(size - asked) > 0.05 * asked:
             warnings.append(
@@ -160,7 +182,9 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
             else:
                 seconds = share / _bandwidth(share, cell.concurrency)
             least = 2 if seconds > _SHORT_S else 10
-            return Execution(stem + suffix, size, max(least, round(common.seconds_of(cell) / seconds)))
+            return Execution(
+                stem + suffix, size, max(least, round(common.seconds_of(cell) / seconds))
+            )
     raise Unavailable("routine", program="likwid-bench", routine=stem, isa=str(wanted or "auto"))
 
 
@@ -180,7 +204,14 @@ def read_output(text: str) -> Mapping[str, str]:
     end = text.rfind("UOPs:")
     if end < 0 or _RULE not in text[end:]:
         raise ParseError("likwid-bench did not come to its end: its output is cut")
-    for key in ("Time", "Size (Byte)", "Number of Flops", "MFlops/s", "Data volume (Byte)", "MByte/s"):
+    for key in (
+        "Time",
+        "Size (Byte)",
+        "Number of Flops",
+        "MFlops/s",
+        "Data volume (Byte)",
+        "MByte/s",
+    ):
         if key not in values:
             raise ParseError(f"likwid-bench: {key} is missing in its output")
     return values

@@ -8,16 +8,31 @@ from typing import ClassVar
 from peakmark.catalogue import workloads
 from peakmark.cell import Cell
 from peakmark.instruments import common, kernel
-from peakmark.instruments.base import SLOWEST_LINK, Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    SLOWEST_LINK,
+    Completed,
+    Cost,
+    Invocation,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.reasons import Unavailable
 
 WORKLOADS = workloads.WORKLOADS["network"]
-UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024  # of src/kernels/net/plan.h
+UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = (
+    65507,
+    24,
+    64 << 20,
+    1024,
+)  # of src/kernels/net/plan.h
 PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 
 # measure fills the key in on both sides: a server answers nobody else's client.
 _ENV = {"NETBENCH_KEY": "{key}"}
-MESSAGE_S = 2e-6  # of two CPUs that do nothing else but send and receive messages, whatever their size
+MESSAGE_S = (
+    2e-6  # of two CPUs that do nothing else but send and receive messages, whatever their size
+)
 _CAUTIOUS_RTT_S = 200e-6
 
 
@@ -29,15 +44,26 @@ class NetBench(kernel.Kernel):
     executables = ("netbench",)
     two_nodes = True
     variants = ("", "gso", "busy-poll")
-    units: ClassVar[Mapping[str, str]] = {"TCP": "bit/s", "UDP": "bit/s", "LAT-TCP": "s", "LAT-UDP": "s"}
+    units: ClassVar[Mapping[str, str]] = {
+        "TCP": "bit/s",
+        "UDP": "bit/s",
+        "LAT-TCP": "s",
+        "LAT-UDP": "s",
+    }
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
         latency = cell.workload.startswith("LAT-")
-        if (cell.variant == "gso" and cell.workload != "UDP") or (cell.variant == "busy-poll" and not latency):
+        if (cell.variant == "gso" and cell.workload != "UDP") or (
+            cell.variant == "busy-poll" and not latency
+        ):
             wanted = "gso for UDP and busy-poll for LAT only"
             raise Unavailable(
-                "variant-of", program=self.name, workload=cell.workload, wanted=wanted, variant=cell.variant
+                "variant-of",
+                program=self.name,
+                workload=cell.workload,
+                wanted=wanted,
+                variant=cell.variant,
             )
         message = common.needed_block(cell)
         least = DATAGRAM_MIN if cell.workload == "UDP" else 1  # datagrams carry a number
@@ -50,9 +76,20 @@ class NetBench(kernel.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         latency = cell.workload.startswith("LAT-")
-        what = ("latency", "--protocol", cell.workload.removeprefix("LAT-")) if latency else (cell.workload,)
+        what = (
+            ("latency", "--protocol", cell.workload.removeprefix("LAT-"))
+            if latency
+            else (cell.workload,)
+        )
         argv = (
-            *(tool.path, *what, "--message", str(common.needed_block(cell)), "--streams", str(cell.concurrency)),
+            *(
+                tool.path,
+                *what,
+                "--message",
+                str(common.needed_block(cell)),
+                "--streams",
+                str(cell.concurrency),
+            ),
             *self.amount(cell, "round_trips" if latency else "total"),
             *self.warmup_option(cell),
             *("--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"),
@@ -82,7 +119,9 @@ class NetBench(kernel.Kernel):
             return Cost(seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed)
         fixed, total = 1.0 + kernel.asked_s(cell, "total", 1.0), common.work(cell, "total") or 0.0
         seconds = total / common.needed_block(cell) * MESSAGE_S + 8 * total / SLOWEST_LINK
-        return Cost(seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed, wire_bits=8 * total)
+        return Cost(
+            seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed, wire_bits=8 * total
+        )
 
 
 INSTRUMENT = NetBench()

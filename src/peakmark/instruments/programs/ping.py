@@ -13,7 +13,16 @@ from typing import ClassVar
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.reasons import Unavailable
 
 WORKLOAD = "LAT-ICMP"
@@ -24,11 +33,14 @@ _FAST_S, _SLOW_S = 0.002, 0.2
 _FAST_SINCE = 20211215
 
 _SUMMARY = re.compile(
-    r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? ([0-9.]+)% packet loss", re.MULTILINE
+    r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? ([0-9.]+)% packet loss",
+    re.MULTILINE,
 )
 # As to users of a system on which ping has no capability and none of their groups may open its sockets.
 _NO_RIGHTS = re.compile(r"socket: (?:Operation not permitted|Permission denied)")
-_TIMES = re.compile(r"^rtt min/avg/max/mdev = ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms\b", re.MULTILINE)
+_TIMES = re.compile(
+    r"^rtt min/avg/max/mdev = ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms\b", re.MULTILINE
+)
 
 
 class Ping(common.Instrument):
@@ -79,7 +91,9 @@ class Ping(common.Instrument):
             *("-s", str(PAYLOAD), "{address}"),
         )
         # Exit code 1 is a lost packet, or no answer at all, 2 whatever else: parse tells which.
-        return Invocation(self.command(cell, argv, _count(cell) * (interval + 0.01), ok_codes=(0, 1, 2)))
+        return Invocation(
+            self.command(cell, argv, _count(cell) * (interval + 0.01), ok_codes=(0, 1, 2))
+        )
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text = done.stdout
@@ -93,13 +107,19 @@ class Ping(common.Instrument):
             raise ParseError(f"ping: none of {sent} packets was answered")
         if times is None:
             raise ParseError("ping printed no round trip times")
-        least, mean, most, deviation = (common.number(value, "ping: rtt", zero=True) * 1e-3 for value in times.groups())
+        least, mean, most, deviation = (
+            common.number(value, "ping: rtt", zero=True) * 1e-3 for value in times.groups()
+        )
         if not 0 < least <= mean <= most:
-            raise ParseError(f"ping: min/avg/max {'/'.join(times.groups()[:3])} ms are not in order above 0")
+            raise ParseError(
+                f"ping: min/avg/max {'/'.join(times.groups()[:3])} ms are not in order above 0"
+            )
         details = {"min": least, "max": most, "mdev": deviation, "sent": sent, "received": received}
         details |= {"loss": 1 - received / sent, "payload": PAYLOAD, "resolution": 1e-6}
         row = Measurement.of(cell, "latency", mean, "s", details, WORKLOAD)
-        warnings = () if received == sent else (f"ping: {sent - received} of {sent} packets were lost",)
+        warnings = (
+            () if received == sent else (f"ping: {sent - received} of {sent} packets were lost",)
+        )
         return Parsed(measurements=(row,), warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
@@ -110,7 +130,9 @@ class Ping(common.Instrument):
 def _count(cell: Cell) -> int:
     count = common.option_number(cell, "count", COUNT)
     if count is None or count != int(count):
-        raise ConfigError(f"cell {cell.id}: option count={cell.options.get('count')!r} is not a whole number")
+        raise ConfigError(
+            f"cell {cell.id}: option count={cell.options.get('count')!r} is not a whole number"
+        )
     return int(count)
 
 

@@ -14,7 +14,16 @@ from peakmark.catalogue.workloads import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.instruments.programs.rambench import block_of, check_variant, pool_of, store_of
 from peakmark.reasons import Unavailable
 
@@ -23,9 +32,61 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 # pmbw measures these array sizes and no others (version 0.6.3), up to 1 TiB.
 AREAS = frozenset(
-    [KIB * n for n in (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768)]
+    [
+        KIB * n
+        for n in (
+            1,
+            2,
+            3,
+            4,
+            6,
+            8,
+            12,
+            16,
+            20,
+            24,
+            28,
+            32,
+            40,
+            48,
+            64,
+            96,
+            128,
+            192,
+            256,
+            384,
+            512,
+            768,
+        )
+    ]
     + [MIB * n // 4 for n in (4, 5, 6, 7, 8, 9, 10, 11)]
-    + [MIB * n for n in (3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 128, 256, 512)]
+    + [
+        MIB * n
+        for n in (
+            3,
+            4,
+            5,
+            6,
+            7,
+            8,
+            9,
+            10,
+            12,
+            14,
+            16,
+            20,
+            24,
+            28,
+            32,
+            40,
+            48,
+            56,
+            64,
+            128,
+            256,
+            512,
+        )
+    ]
     + [GIB << n for n in range(11)]
 )
 # Threads' parts of the area lie at least this far apart.
@@ -34,15 +95,19 @@ _STRIDE = 512  # and are whole turns of the widest unrolled loop: 16 accesses of
 _SECONDS_PER_ROUTINE = 2.0
 
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
-_NEEDS = {"RS": (READ,), "WS": (WRITE,), "RWS": (READ, WRITE), "LAT": (CHASE,), "ALL": (READ, WRITE)}
+_NEEDS = {
+    "RS": (READ,),
+    "WS": (WRITE,),
+    "RWS": (READ, WRITE),
+    "LAT": (CHASE,),
+    "ALL": (READ, WRITE),
+}
 _NOT_LIKE = {
     "RR": "it has no random reads of blocks, its random read is a chain of 8-byte loads",
     "WR": "it has no random writes",
     "RWR": "it has neither a copy nor random access to blocks",
 }
-_ESTIMATE = (
-    "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
-)
+_ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
 
 
 class Pmbw(common.Instrument):
@@ -53,7 +118,9 @@ class Pmbw(common.Instrument):
     """
 
     name = "pmbw"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": ("RS", "WS", "RWS", "LAT", "ALL")}
+    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "memory": ("RS", "WS", "RWS", "LAT", "ALL")
+    }
     executables = ("pmbw",)
     heading = "pmbw"
     rows = (
@@ -66,12 +133,21 @@ class Pmbw(common.Instrument):
 
     def find(self, path: str) -> Tool:
         if "-f <match>" not in common.ask(path, "-h"):
-            raise Unavailable("other-program", path=path, program=self.name, printed="a help without -f <match>")
-        return Tool(name=self.name, path=path, version="unknown")  # it tells its version in results only
+            raise Unavailable(
+                "other-program", path=path, program=self.name, printed="a help without -f <match>"
+            )
+        return Tool(
+            name=self.name, path=path, version="unknown"
+        )  # it tells its version in results only
 
     def check(self, cell: Cell) -> None:
         if cell.workload in _NOT_LIKE:
-            raise Unavailable("nothing-like", program=self.name, workload=cell.workload, why=_NOT_LIKE[cell.workload])
+            raise Unavailable(
+                "nothing-like",
+                program=self.name,
+                workload=cell.workload,
+                why=_NOT_LIKE[cell.workload],
+            )
         super().check(cell)
         check_variant(cell)
         area = area_of(cell)
@@ -95,13 +171,17 @@ class Pmbw(common.Instrument):
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         if STATS not in done.files:
-            raise ParseError(f"pmbw left no {STATS}: it skips a size that does not fit its memory (-M) without a word")
+            raise ParseError(
+                f"pmbw left no {STATS}: it skips a size that does not fit its memory (-M) without a word"
+            )
         wanted = {done.argv[i + 1] for i, word in enumerate(done.argv[:-1]) if word == "-f"}
         results = read_results(done.files[STATS])
         area = area_of(cell)
         for name, result in results.items():
             if result["nthreads"] != cell.concurrency or result["areasize"] != area:
-                raise ParseError(f"pmbw: {name} ran another size or number of threads than the cell's")
+                raise ParseError(
+                    f"pmbw: {name} ran another size or number of threads than the cell's"
+                )
         missing = sorted(wanted - results.keys())
         if missing or not wanted:
             raise ParseError(f"pmbw: no result of {', '.join(missing) or 'any routine'} in {STATS}")
@@ -184,7 +264,9 @@ def read_results(text: str) -> dict[str, dict[str, Any]]:
         common.agree(entry["bandwidth"] * entry["time"], entry["testvol"], 1e-6, "pmbw: bandwidth")
         common.agree(entry["rate"] * entry["testaccess"], entry["time"], 1e-6, "pmbw: rate")
         if name in results:
-            raise ParseError(f"pmbw: {name} has two results, was another pmbw writing to the same file?")
+            raise ParseError(
+                f"pmbw: {name} has two results, was another pmbw writing to the same file?"
+            )
         results[name] = entry
     return results
 
@@ -196,12 +278,18 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
             raise ParseError(f"pmbw: no result of {CHASE}")
         # rate divides by the accesses of all threads: one thread waits that many times longer.
         latency = result["rate"] * cell.concurrency
-        return [_row(cell, "LAT", "latency", latency, "s", {"routine": CHASE, "seconds": result["time"]})]
+        return [
+            _row(
+                cell, "LAT", "latency", latency, "s", {"routine": CHASE, "seconds": result["time"]}
+            )
+        ]
     best: dict[str, tuple[float, str, float]] = {}
     for kind, workload in ((READ, "RS"), (WRITE, "WS")):
         for name, result in results.items():
             if name.startswith(kind):
-                best[workload] = max(best.get(workload, (0.0, "", 0.0)), (result["bandwidth"], name, result["time"]))
+                best[workload] = max(
+                    best.get(workload, (0.0, "", 0.0)), (result["bandwidth"], name, result["time"])
+                )
     rows = [
         _row(cell, workload, "throughput", value, "B/s", {"routine": name, "seconds": seconds})
         for workload, (value, name, seconds) in best.items()
@@ -211,7 +299,11 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
         if len(best) != 2:
             raise ParseError("pmbw: reads and writes are both needed for the estimate of a copy")
         (read, reader, _), (write, writer, _) = best["RS"], best["WS"]
-        details: dict[str, Any] = {"estimate": True, "formula": _ESTIMATE, "routine": f"{reader}, {writer}"}
+        details: dict[str, Any] = {
+            "estimate": True,
+            "formula": _ESTIMATE,
+            "routine": f"{reader}, {writer}",
+        }
         details |= {"read": read, "write": write}
         rows.append(_row(cell, "RWS", "throughput", 2 / (1 / read + 1 / write), "B/s", details))
     if not rows:
@@ -219,9 +311,13 @@ def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
     return rows
 
 
-def _row(cell: Cell, workload: str, metric: str, value: float, unit: str, details: dict[str, Any]) -> Measurement:
+def _row(
+    cell: Cell, workload: str, metric: str, value: float, unit: str, details: dict[str, Any]
+) -> Measurement:
     stores = {"store": "temporal"} if workload in ("WS", "RWS") else {}
-    return Measurement.of(cell, metric, value, unit, {"area": area_of(cell), **stores, **details}, workload)
+    return Measurement.of(
+        cell, metric, value, unit, {"area": area_of(cell), **stores, **details}, workload
+    )
 
 
 INSTRUMENT = Pmbw()

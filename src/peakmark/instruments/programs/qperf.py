@@ -15,13 +15,30 @@ from typing import ClassVar
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import common
-from peakmark.instruments.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed, Tool, Workspace
+from peakmark.instruments.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 
 MESSAGE_MAX = 65507
 _TESTS = {"tcp_lat": "LAT-TCP", "udp_lat": "LAT-UDP"}
 _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULTILINE)
 # In this order; the last one proves that the section is whole.
-_NEEDED = ("latency", "msg_rate", "msg_size", "time", "loc_real_time", "rem_real_time", "rem_recv_msgs")
+_NEEDED = (
+    "latency",
+    "msg_rate",
+    "msg_size",
+    "time",
+    "loc_real_time",
+    "rem_real_time",
+    "rem_recv_msgs",
+)
 
 
 class Qperf(common.Instrument):
@@ -32,11 +49,17 @@ class Qperf(common.Instrument):
     executables = ("qperf",)
     package = "qperf"
     heading = "qperf"
-    rows = (Coverage("network", tuple(_TESTS.values()), variants=("",), cell="ALL", per_concurrency=False),)
+    rows = (
+        Coverage(
+            "network", tuple(_TESTS.values()), variants=("",), cell="ALL", per_concurrency=False
+        ),
+    )
     options = ("seconds",)
     unused = frozenset(["warmup", "seed"])
     columns: ClassVar[Mapping[str, int]] = {"network_latency": 2}
-    readings: ClassVar[Mapping[str, str]] = {"network_latency": "qperf does the same work as the own kernel."}
+    readings: ClassVar[Mapping[str, str]] = {
+        "network_latency": "qperf does the same work as the own kernel."
+    }
     homes: ClassVar[Mapping[str, str]] = {"qperf": "https://github.com/linux-rdma/qperf"}
     version = ("--version", r"^qperf (\S+)")
     two_nodes = True
@@ -44,7 +67,9 @@ class Qperf(common.Instrument):
     def check(self, cell: Cell) -> None:
         super().check(cell)
         common.need_one_stream(cell)
-        common.need_between(cell, "messages, over UDP too,", _message(cell), 1, MESSAGE_MAX, size=True)
+        common.need_between(
+            cell, "messages, over UDP too,", _message(cell), 1, MESSAGE_MAX, size=True
+        )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
@@ -92,10 +117,14 @@ def _section(text: str, test: str) -> dict[str, str]:
             raise ParseError(f"qperf: {name} of {test} is not in ns")
         fields[name] = value
     if fields.get("latency") == "0" and "rem_recv_msgs" not in fields and "rem_real_time" in fields:
-        raise ParseError(f"qperf: no round trip of {test} came to its end: its first message was lost")
+        raise ParseError(
+            f"qperf: no round trip of {test} came to its end: its first message was lost"
+        )
     missing = [name for name in _NEEDED if name not in fields]
     if missing:
-        raise ParseError(f"qperf: {missing[0]} of {test} is missing, the result is cut: {common.last_line(body)}")
+        raise ParseError(
+            f"qperf: {missing[0]} of {test} is missing, the result is cut: {common.last_line(body)}"
+        )
     return fields
 
 
@@ -105,9 +134,16 @@ def _row(cell: Cell, test: str, fields: dict[str, str]) -> Measurement:
     # The latency is of the time at this end, the rate of both ends' mean, and their clocks count hundredths of a second.
     here = common.number(fields["loc_real_time"], f"qperf: loc_real_time of {test}")
     there = common.number(fields["rem_real_time"], f"qperf: rem_real_time of {test}")
-    common.agree(one_way * rate * (here + there) / (2 * here), 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
+    common.agree(
+        one_way * rate * (here + there) / (2 * here),
+        1.0,
+        1e-2,
+        f"qperf: latency and msg_rate of {test}",
+    )
     if common.whole(fields["msg_size"], "qperf: msg_size") != _message(cell):
-        raise ParseError(f"qperf: {test} ran with messages of {fields['msg_size']} B, not {_message(cell)} B")
+        raise ParseError(
+            f"qperf: {test} ran with messages of {fields['msg_size']} B, not {_message(cell)} B"
+        )
     details = {
         "half": True,
         "one_way": one_way,

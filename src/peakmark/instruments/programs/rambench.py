@@ -43,7 +43,10 @@ class RamBench(kernel.Kernel):
             raise Unavailable("lines", program=self.name, line=LINE, block=block)
         common.need_share(cell, "total", buffers(cell) * block)
         common.need_share(cell, "accesses", 1)
-        if cell.variant in POOLS and pool_of(cell) // cell.concurrency // buffers(cell) // block >= 1 << 32:
+        if (
+            cell.variant in POOLS
+            and pool_of(cell) // cell.concurrency // buffers(cell) // block >= 1 << 32
+        ):
             raise Unavailable("blocks-of-pool", program=self.name, pool=pool_of(cell), block=block)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -61,7 +64,9 @@ class RamBench(kernel.Kernel):
         argv += kernel.isa_option(cell)
         if cell.options.get("huge_pages") is False:
             argv += ["--huge-pages", "off"]
-        if writes(cell.workload) and (cell.options.get("store") is not None or cell.variant == ORDINARY):
+        if writes(cell.workload) and (
+            cell.options.get("store") is not None or cell.variant == ORDINARY
+        ):
             argv += ["--store", store_of(cell)]
         return Invocation(self.command(cell, argv))
 
@@ -123,7 +128,9 @@ def check_variant(cell: Cell) -> None:
     """Errors: Unavailable when LAT has a variant, another workload has none, or one that only reads has that of stores."""
     common.need_variant(cell, cell.workload != "LAT")
     if cell.variant == ORDINARY and not writes(cell.workload):
-        raise Unavailable("stores-nothing", program=cell.instrument, workload=cell.workload, variant=cell.variant)
+        raise Unavailable(
+            "stores-nothing", program=cell.instrument, workload=cell.workload, variant=cell.variant
+        )
 
 
 INSTRUMENT = RamBench()
