@@ -46,7 +46,9 @@ TO_TABLES = ("--until", "tables")
 
 
 def copy(directory: Path) -> None:
-    """The sources and the compiled kernels of this checkout, of which none is older than its sources."""
+    """The sources and the compiled kernels of this checkout, of which none is older than its
+    sources.
+    """
     subprocess.run(
         ["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=LIMIT_S
     )
@@ -106,7 +108,9 @@ class Checkout:
         own_session: bool = False,
         stdout: Any = subprocess.PIPE,
     ) -> subprocess.Popen[str]:
-        """The same in the background; in a session of its own it can be sent what a terminal sends to all."""
+        """The same in the background; in a session of its own it can be sent what a terminal sends
+        to all.
+        """
         return subprocess.Popen(
             argv,
             cwd=self.directory,

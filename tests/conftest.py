@@ -1,4 +1,6 @@
-"""For every test: what a machine under load, or a shell that put the run into the background, must not decide."""
+"""For every test: what a machine under load, or a shell that put the run into the background, must
+not decide.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from hypothesis import settings
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell without job control starts what runs in the background with Ctrl-C ignored, and programs inherit that.
+    # A shell without job control starts what runs in the background with Ctrl-C ignored, and
+    # programs inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # A single example may take seconds while other processes have the CPUs.
     settings.register_profile("patient", deadline=None)

@@ -10,10 +10,12 @@ CLONE_NEWNS = 0x00020000
 
 
 def take(propagation: str = "private") -> str | None:
-    """From here on this process neither sees what others mount nor do they see what it mounts. Returns why not, if not.
+    """From here on this process neither sees what others mount nor do they see what it mounts.
+    Returns why not, if not.
 
-    propagation  among the processes it starts: `private`, each namespace keeps its mounts to itself; `shared`, as on most
-                 machines, what one of them fails to hide is seen by this process
+    propagation  among the processes it starts: `private`, each namespace keeps its mounts to
+                 itself; `shared`, as on most machines, what one of them fails to hide is seen by
+                 this process
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:

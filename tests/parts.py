@@ -1,10 +1,14 @@
-"""The parts of `make test`, each with its time, and at the end in one line what was skipped, and why.
+"""The parts of `make test`, each with its time, and at the end in one line what was skipped, and
+why.
 
-    python tests/parts.py lint test-unit              each a target of the Makefile; none begins after one has failed
-    python tests/parts.py --times 10 --load 8 ...     so often, however each ends, while 8 processes keep the machine busy
+    python tests/parts.py lint test-unit              each a target of the Makefile; none begins
+    after one has failed
+    python tests/parts.py --times 10 --load 8 ...     so often, however each ends, while 8 processes
+    keep the machine busy
 
-Parts that mostly wait run beside the others, one after the other; what such a part says is shown whole once it has ended.
-What a part said is kept in build/tests/. A test that is skipped says so in a line of pytest's form, those in C as well.
+Parts that mostly wait run beside the others, one after the other; what such a part says is shown
+whole once it has ended. What a part said is kept in build/tests/. A test that is skipped says so in
+a line of pytest's form, those in C as well.
 """
 
 from __future__ import annotations
@@ -71,7 +75,8 @@ def run(name: str, log: Path, shown: bool) -> Part:
 
 
 class Round:
-    """All parts once: those that wait in a thread beside the others, where there are two CPUs for both.
+    """All parts once: those that wait in a thread beside the others, where there are two CPUs for
+    both.
 
     log      file name of a part's log
     go_on    also after a failure

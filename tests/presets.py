@@ -18,7 +18,9 @@ _OWN = ("cpubench", "rambench", "diskbench", "netbench")
 
 
 def short(name: str) -> list[str]:
-    """Words for --config beside a preset's own file, so that it ends soon. HPL needs a second to solve anything."""
+    """Words for --config beside a preset's own file, so that it ends soon. HPL needs a second to
+    solve anything.
+    """
     return [
         "repetitions=1",
         "reference_repetitions=1",
@@ -41,7 +43,9 @@ def missing(without: Collection[str] = ()) -> set[str]:
 def assert_whole(
     results: Path, records: Mapping[str, Mapping[str, Any]], without: Collection[str] = ()
 ) -> None:
-    """Report and page are there; every planned cell has a record, and what is missing is named, and nothing else is."""
+    """Report and page are there; every planned cell has a record, and what is missing is named, and
+    nothing else is.
+    """
     assert (results / "report.pdf").read_bytes().startswith(b"%PDF")
     assert (results / "report.html").exists()
     plan = json.loads((results / "plan.json").read_text())

@@ -1,15 +1,19 @@
-"""A Linux of our own that ends with what is done in it: for what the kernel here has not, or would not do to this machine.
+"""A Linux of our own that ends with what is done in it: for what the kernel here has not, or would
+not do to this machine.
 
-    call(directory, "module:function", argument, limit_s=60, modules=["sch_netem"])
-    call(directory, "module:function", argument, limit_s=300, machine=Machine(sockets=2, cores=2, threads=2, nodes=2))
+    call(directory, "module:function", argument, limit_s=60, modules=["sch_netem"]) call(directory,
+    "module:function", argument, limit_s=300, machine=Machine(sockets=2, cores=2, threads=2,
+    nodes=2))
 
-Its file system is this machine's, read-only; it needs no root. Without ``machine`` it is the user-mode kernel, an ordinary
-process with one CPU, network emulation, quotas and a clock that can be set: processor time is near the machine's, starting
-a process takes some 40 ms. With ``machine`` it has that machine's CPUs, sockets, caches and NUMA nodes, and is slow:
-without KVM a boot takes some 5 s of a core (more CPUs: more), the import of numpy as long again.
+Its file system is this machine's, read-only; it needs no root. Without ``machine`` it is the
+user-mode kernel, an ordinary process with one CPU, network emulation, quotas and a clock that can
+be set: processor time is near the machine's, starting a process takes some 40 ms. With ``machine``
+it has that machine's CPUs, sockets, caches and NUMA nodes, and is slow: without KVM a boot takes
+some 5 s of a core (more CPUs: more), the import of numpy as long again.
 
 __init__.py  boots it, waits with a deadline, brings back what the function returned
-usermode.py  the user-mode kernel      xstate.c  lets it run on CPUs with more vector state than it knows
+usermode.py  the user-mode kernel      xstate.c  lets it run on CPUs with more vector state than it
+             knows
 emulated.py  machines under qemu       stage.c   their first program, cpio.py what it is packed in
 init         the first process in it   inside.py calls the function
 """
@@ -38,9 +42,10 @@ TRIAL_S = 60.0
 END_S = 10.0
 ROOT = Path(__file__).resolve().parents[2]
 
-# The guest makes itself a process group, of which each of its processes is one of this machine. The group is killed when
-# the pipe is closed that `read` waits on, by us or because we are gone: no guest outlives who has started it. And when the
-# guest has powered off, as some of its processes may be stopped then.
+# The guest makes itself a process group, of which each of its processes is one of this machine. The
+# group is killed when the pipe is closed that `read` waits on, by us or because we are gone: no
+# guest outlives who has started it. And when the guest has powered off, as some of its processes
+# may be stopped then.
 _SHELL = """
 exec 3<&0 2>&1
 "$@" </dev/null 3<&- &
@@ -53,7 +58,9 @@ kill "$!"
 
 
 def why_not(machine: Machine | None = None) -> str | None:
-    """Why there can be no guest here, in a sentence; None where there can. The user-mode kernel is tried, once a process."""
+    """Why there can be no guest here, in a sentence; None where there can. The user-mode kernel is
+    tried, once a process.
+    """
     if machine is not None:
         reason = common.missing(emulated.NEEDED)
         return f"no emulated machine here ({reason})" if reason else None
@@ -84,7 +91,8 @@ def call(
     path: Sequence[Path] = (),
     shown: Sequence[Path] = (),
 ) -> Any:
-    """Boot a guest, call ``module:function`` with the argument as root in it, and return what it returns.
+    """Boot a guest, call ``module:function`` with the argument as root in it, and return what it
+    returns.
 
     directory  the guest can write here; what the function writes stays. No blanks in its name
     argument   and the result: whatever JSON can hold
@@ -94,7 +102,8 @@ def call(
     path       folders with Python modules, beside the checkout's own
     shown      other folders of this machine that the function reads
 
-    Errors: GuestError when there can be no such guest here, after the deadline, or with the words of the function's error.
+    Errors: GuestError when there can be no such guest here, after the deadline, or with the words
+    of the function's error.
     """
     if reason := why_not(machine):
         raise GuestError(reason)
@@ -142,7 +151,9 @@ def _call(
 def _prepare(
     directory: Path, own: str, load: str, path: Sequence[Path], shown: Sequence[Path]
 ) -> None:
-    """What ``init`` reads. A folder that its tmpfs on /tmp and /run would hide is mounted again, read-only."""
+    """What ``init`` reads. A folder that its tmpfs on /tmp and /run would hide is mounted again,
+    read-only.
+    """
     init = directory / "init"
     shutil.copyfile(Path(__file__).with_name("init"), init)
     init.chmod(0o755)
@@ -172,7 +183,9 @@ def _prepare(
 def _boot(
     argv: Sequence[str], environment: Mapping[str, str], directory: Path, limit_s: float
 ) -> str:
-    """Until it has powered off; the last lines of its console. Errors: GuestError after the deadline."""
+    """Until it has powered off; the last lines of its console. Errors: GuestError after the
+    deadline.
+    """
     console = directory / "console"
     with (
         console.open("wb") as stream,

@@ -15,7 +15,9 @@ class GuestError(PeakmarkError):
 
 
 def missing(needed: Mapping[str, str]) -> str | None:
-    """Which of these programs (name -> Debian package) are not here, and what to install; None when all are."""
+    """Which of these programs (name -> Debian package) are not here, and what to install; None when
+    all are.
+    """
     names = [name for name in needed if shutil.which(name, path=SYSTEM_PATH) is None]
     if not names:
         return None

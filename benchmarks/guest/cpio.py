@@ -7,7 +7,9 @@ from pathlib import Path
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """A cpio archive (newc, as the kernel reads it) of executable files and the folders they are in."""
+    """A cpio archive (newc, as the kernel reads it) of executable files and the folders they are
+    in.
+    """
     entries: dict[str, tuple[int, bytes, tuple[int, int]]] = {"dev": (0o40755, b"", (0, 0))}
     entries["dev/console"] = (0o20600, b"", (5, 1))
     for name, content in files.items():

@@ -1,8 +1,10 @@
-"""A machine of any shape under qemu, with Debian's ordinary kernel: for what depends on CPUs, sockets and NUMA nodes.
+"""A machine of any shape under qemu, with Debian's ordinary kernel: for what depends on CPUs,
+sockets and NUMA nodes.
 
-With hardware's help (KVM) where the CPU and /dev/kvm offer it, else emulated, which costs seconds for a boot and makes
-programs some ten times slower; so no rate in it means anything. The kernel's package is downloaded by the machine's own
-apt and unpacked below build/, once: nothing is installed, no boot loader hears of it.
+With hardware's help (KVM) where the CPU and /dev/kvm offer it, else emulated, which costs seconds
+for a boot and makes programs some ten times slower; so no rate in it means anything. The kernel's
+package is downloaded by the machine's own apt and unpacked below build/, once: nothing is
+installed, no boot loader hears of it.
 """
 
 from __future__ import annotations
@@ -48,12 +50,13 @@ KEPT = (
 class Machine:
     """What the guest's Linux finds: ``Machine(sockets=2, cores=2, threads=2, nodes=2)`` has 8 CPUs.
 
-    sockets     each with ``dies`` dies, each of these with ``cores`` cores, each of these with ``threads`` threads.
-                CPUs are numbered in this order: 0 and 1 are the threads of the first core. A die has one L3 cache
+    sockets     each with ``dies`` dies, each of these with ``cores`` cores, each of these with
+                ``threads`` threads. CPUs are numbered in this order: 0 and 1 are the threads of the
+                first core. A die has one L3 cache
     nodes       NUMA nodes; each has as many of the CPUs, in order, and as much of the memory
     memory_mib  of the whole machine
-    cpu         qemu's name of a model. "Nehalem" is the oldest that numpy runs on, and the quickest to emulate; "max" has
-                AVX2, "EPYC-Rome" and so on the caches of other makers
+    cpu         qemu's name of a model. "Nehalem" is the oldest that numpy runs on, and the quickest
+                to emulate; "max" has AVX2, "EPYC-Rome" and so on the caches of other makers
     """
 
     sockets: int = 1
@@ -109,7 +112,9 @@ def argv(directory: Path, machine: Machine, modules: Sequence[str]) -> list[str]
 
 
 def _has_kvm() -> bool:
-    """In a virtual machine /dev/kvm may be there without the CPU that it needs, and a guest then never starts."""
+    """In a virtual machine /dev/kvm may be there without the CPU that it needs, and a guest then
+    never starts.
+    """
     flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(
         {"vmx", "svm"} & set(flags[1].split() if flags else ())
@@ -117,7 +122,8 @@ def _has_kvm() -> bool:
 
 
 def kernel() -> Path:
-    """The folder with Debian's kernel, ``boot/`` and ``lib/modules/``; downloaded when it is not there.
+    """The folder with Debian's kernel, ``boot/`` and ``lib/modules/``; downloaded when it is not
+    there.
 
     Errors: GuestError with apt's last word when it cannot be had.
     """
@@ -149,7 +155,8 @@ def kernel() -> Path:
             )
         package.unlink()
         if not (root / "lib").exists():
-            # Debian 13 packs the modules below usr/lib; depmod, and what a guest sees, have them below lib.
+            # Debian 13 packs the modules below usr/lib; depmod, and what a guest sees, have them
+            # below lib.
             (root / "lib").symlink_to("usr/lib")
         _run("depmod", "-b", str(root), _one(root, "lib/modules/*").name, cwd=root)
         (root / "complete").touch()

@@ -1,4 +1,6 @@
-"""In the guest: call the function that was ordered and write what it returns. ``python -m benchmarks.guest.inside FOLDER``"""
+"""In the guest: call the function that was ordered and write what it returns. ``python -m
+benchmarks.guest.inside FOLDER``
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A Linux kernel as an ordinary process: Debian's package user-mode-linux. Boots in a second; one CPU."""
+"""A Linux kernel as an ordinary process: Debian's package user-mode-linux. Boots in a second; one
+CPU.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def environment(directory: Path) -> dict[str, str]:
 
 
 def _memory_folder(directory: Path) -> Path:
-    """Where the guest's memory lies, in a file without a name: in memory where there is room and programs may run."""
+    """Where the guest's memory lies, in a file without a name: in memory where there is room and
+    programs may run.
+    """
     memory = Path("/dev/shm")  # noqa: S108
     try:
         room = shutil.disk_usage(memory).free > MEMORY_MIB << 20

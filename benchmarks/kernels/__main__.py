@@ -30,7 +30,8 @@ from peakmark.reasons import Unavailable
 
 FEWEST = 5
 MOST = 3
-"""Times as many turns at most, where something else on the cores spoiled some of those asked for."""
+"""Times as many turns at most, where something else on the cores spoiled some of those asked for.
+"""
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
@@ -114,8 +115,8 @@ def expected_seconds(rows: Sequence[Row], turns: int) -> float:
 def measure(
     runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, lines: list[Line]
 ) -> None:
-    """All rows, bundle by bundle, into ``lines``; progress on stderr. A peak that others kept the kernel from is no pair:
-    there are more turns then.
+    """All rows, bundle by bundle, into ``lines``; progress on stderr. A peak that others kept the
+    kernel from is no pair: there are more turns then.
     """
     for bundle, members in itertools.groupby(rows, key=lambda row: row.bundle):
         own = [Line(row) for row in members]

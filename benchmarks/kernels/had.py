@@ -1,8 +1,10 @@
-"""For which share of the time that they wanted a CPU our children had one: what a busy machine takes from a run.
+"""For which share of the time that they wanted a CPU our children had one: what a busy machine
+takes from a run.
 
-Linux counts for each thread how long it ran and how long it waited for its turn (``schedstat``). A rate of a thread that
-ran for a fifth of its time is a fifth of what it would be; divided by that share, runs of two programs can be compared
-on a machine that others use. What others do to caches and memory meanwhile stays in it.
+Linux counts for each thread how long it ran and how long it waited for its turn (``schedstat``). A
+rate of a thread that ran for a fifth of its time is a fifth of what it would be; divided by that
+share, runs of two programs can be compared on a machine that others use. What others do to caches
+and memory meanwhile stays in it.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ def _descendants(tasks: Path) -> Iterator[Path]:
 
 @contextmanager
 def watching() -> Iterator[Watch]:
-    """Look at the children until the block is left; a thread that has ended stays as it was seen last."""
+    """Look at the children until the block is left; a thread that has ended stays as it was seen
+    last.
+    """
     watch, over = Watch(), threading.Event()
 
     def loop() -> None:

@@ -1,6 +1,8 @@
-"""Two network namespaces joined by a virtual Ethernet link: two hosts on one machine, made and removed here. Needs root.
+"""Two network namespaces joined by a virtual Ethernet link: two hosts on one machine, made and
+removed here. Needs root.
 
-Between them packets pass the whole network stack with the link's MTU of 1500 B, where loopback has 64 KiB.
+Between them packets pass the whole network stack with the link's MTU of 1500 B, where loopback has
+64 KiB.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from peakmark.instruments.base import Command
 from peakmark.measuring import execute, pair
 from peakmark.reasons import MeasurementError, Unavailable
 
-# Set apart for measurements between network devices (RFC 2544), so no route of this machine can be in the way.
+# Set apart for measurements between network devices (RFC 2544), so no route of this machine can be
+# in the way.
 CLIENT, SERVER = "198.18.0.1", "198.18.0.2"
 PORT = 20101  # the namespaces are ours alone: no other program can hold it
 
@@ -36,7 +39,9 @@ class Namespaces:
 
     @contextmanager
     def serving(self, server: Command, directory: Path) -> Iterator[Mapping[str, str]]:
-        """A server in its namespace, listening when the block starts, gone after it: as ``peakmark.measuring.pair.serving``."""
+        """A server in its namespace, listening when the block starts, gone after it: as
+        ``peakmark.measuring.pair.serving``.
+        """
         folder = directory / "server"
         folder.mkdir()
         values = {"address": SERVER, "port": str(PORT), "key": secrets.token_hex(16)}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/stat that count as used by a process (proc(5)): user, nice, system, steal. Interrupts are left out:
-# those that our own network runs cause would pass for others' work.
+# Fields of /proc/stat that count as used by a process (proc(5)): user, nice, system, steal.
+# Interrupts are left out: those that our own network runs cause would pass for others' work.
 _USED = (0, 1, 2, 7)
 _LOOK_S = 0.2
 
@@ -33,14 +33,18 @@ def read() -> Reading:
 
 
 def share(before: Reading, after: Reading, cpus: int) -> float:
-    """Share of ``cpus`` CPUs, 0 to 1, that was others' between two readings. The counters step by 10 ms."""
+    """Share of ``cpus`` CPUs, 0 to 1, that was others' between two readings. The counters step by
+    10 ms.
+    """
     seconds = (after.at - before.at) * cpus
     others = (after.everybody - before.everybody) - (after.ours - before.ours)
     return min(1.0, max(0.0, others / seconds)) if seconds > 0 else 0.0
 
 
 def settle(limit_s: float, cpus: int, quiet: float = 0.05) -> float:
-    """Wait until others use less than ``quiet`` of the machine, ``limit_s`` at most. Returns the seconds waited."""
+    """Wait until others use less than ``quiet`` of the machine, ``limit_s`` at most. Returns the
+    seconds waited.
+    """
     started = time.monotonic()
     while time.monotonic() - started < limit_s:
         before = read()

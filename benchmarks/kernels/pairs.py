@@ -1,4 +1,6 @@
-"""What is compared with what, and with which target. Data: a new line of the table is a new ``Row`` here."""
+"""What is compared with what, and with which target. Data: a new line of the table is a new ``Row``
+here.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ CLOCK = "clock before and after"
 AS_MUCH = Target(low=1.0)
 POOL = GIB
 DISK_SIZES = {4 * KIB: 64 * MIB, 64 * KIB: 256 * MIB, MIB: 256 * MIB, 16 * MIB: 512 * MIB}
-"""Record -> bytes of all files, each gone through once by diskbench, fio and every phase of IOZone."""
+"""Record -> bytes of all files, each gone through once by diskbench, fio and every phase of IOZone.
+"""
 
 
 @dataclass(frozen=True)
@@ -25,13 +28,16 @@ class Row:
     """One line of the table.
 
     ours       cell of an own kernel
-    reference  cell it is compared with; None: the limit of the instruction at the clock the own run saw
-    metric     which measurement of both; for the metric ``latency`` a smaller ratio is the better one, and ``clock`` is that
-               under the work beside the one before and after it
+    reference  cell it is compared with; None: the limit of the instruction at the clock the own run
+               saw
+    metric     which measurement of both; for the metric ``latency`` a smaller ratio is the better
+               one, and ``clock`` is that under the work beside the one before and after it
     route      network: ``loopback`` or ``namespaces``
-    routine    of a tool that ran several: which one, by the end of its name. Each has a line of its own, since the best of
-               several runs would look faster than any of them on a machine that is not quiet
-    bundle     rows with the same bundle are measured together: in each turn every cell of them runs once, in order
+    routine    of a tool that ran several: which one, by the end of its name. Each has a line of its
+               own, since the best of several runs would look faster than any of them on a machine
+               that is not quiet
+    bundle     rows with the same bundle are measured together: in each turn every cell of them runs
+               once, in order
     quick      whether --quick measures it too
     """
 
@@ -79,7 +85,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the command line decides: seconds of one run, and how large a share of the machine may be measured."""
+    """What the command line decides: seconds of one run, and how large a share of the machine may
+    be measured.
+    """
 
     seconds: float
     cpus: int

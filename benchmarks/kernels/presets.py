@@ -17,13 +17,17 @@ from peakmark.reasons import Unavailable
 
 PRESETS = Path("config/presets")
 GROUPS = ("cpu", "memory")
-"""Of disk and network a preset's cells depend on what lies around them: their rows are those of ``pairs``."""
+"""Of disk and network a preset's cells depend on what lies around them: their rows are those of
+``pairs``.
+"""
 
 
 def rows(name: str, cpu_locations: Topology, cpus: list[int], memory: int) -> list[Row]:
-    """Each own cell of the preset's cpu and memory beside each reference of its row, once; the CPU's beside its peak too.
+    """Each own cell of the preset's cpu and memory beside each reference of its row, once; the
+    CPU's beside its peak too.
 
-    seats, cpus, memory  as ``placing.settled`` takes them: words of the preset become numbers. Errors: Unavailable.
+    seats, cpus, memory  as ``placing.settled`` takes them: words of the preset become numbers.
+                         Errors: Unavailable.
     """
     path = PRESETS / f"{name}.yaml"
     if not path.is_file():

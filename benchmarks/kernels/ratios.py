@@ -1,4 +1,6 @@
-"""Ratios of pairs and verdicts on them: pure functions. Medians and intervals are those of ``peakmark.statistics``."""
+"""Ratios of pairs and verdicts on them: pure functions. Medians and intervals are those of
+``peakmark.statistics``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ Word = Literal["met", "missed", "no pair"]
 
 @dataclass(frozen=True)
 class Target:
-    """What the median of the ratios own / reference must lie in, ends included unless ``strict``; None: no bound."""
+    """What the median of the ratios own / reference must lie in, ends included unless ``strict``;
+    None: no bound.
+    """
 
     low: float | None = None
     high: float | None = None
@@ -38,7 +42,8 @@ class Pair:
     """One turn of both, in one SI unit. None where that side's run failed; it stays in the data.
 
     neighbours  share of the machine's processor time, 0 to 1, that others used while the pair ran
-    had, theirs_had  for which share of the time that its threads wanted a CPU each had one; None where nothing tells
+    had, theirs_had  for which share of the time that its threads wanted a CPU each had one; None
+                     where nothing tells
     per_cpu_time     its ratio is that of what each did in the time that it had
     """
 
@@ -67,9 +72,11 @@ class Comparison:
 
     n, failed    pairs with a ratio, and without
     ours, reference   medians over the pairs with a ratio
-    ratio        median of the ratios, never the ratio of the medians: only runs next to each other saw the same machine
+    ratio        median of the ratios, never the ratio of the medians: only runs next to each other
+                 saw the same machine
     minimum, maximum  of the ratios
-    low, high    interval of the median ratio, which holds with probability ``level``: below 95 % for n < 6
+    low, high    interval of the median ratio, which holds with probability ``level``: below 95 %
+                 for n < 6
     neighbours   median of the pairs'
     had, theirs_had  medians of the pairs'; None where nothing tells
     """
@@ -125,7 +132,9 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``word`` by the median ratio alone; ``sure`` when the whole interval lies on the same side of the target."""
+    """``word`` by the median ratio alone; ``sure`` when the whole interval lies on the same side of
+    the target.
+    """
 
     word: Word
     sure: bool
@@ -135,7 +144,9 @@ class Verdict:
 
 
 def judge(target: Target, comparison: Comparison | None) -> Verdict:
-    """Whether the target is met. A miss is sure only when the interval has no part within the target."""
+    """Whether the target is met. A miss is sure only when the interval has no part within the
+    target.
+    """
     if comparison is None:
         return Verdict("no pair", True)
     ends = [target.holds(comparison.low), target.holds(comparison.high)]

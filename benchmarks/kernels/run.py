@@ -32,7 +32,8 @@ class Run:
     """What one execution gave: all its measurements, or the sentence why it gave none.
 
     routines  of pmbw's scans, B/s by name
-    had       share of the time that its threads wanted a CPU in which they had one; None where nothing tells
+    had       share of the time that its threads wanted a CPU in which they had one; None where
+              nothing tells
     """
 
     measurements: tuple[Measurement, ...] = ()
@@ -93,7 +94,9 @@ class Runner:
         return self.tools[name]
 
     def run(self, cell: Cell, route: str) -> Run:
-        """Execute a cell once. Errors: Unavailable when this machine cannot; any other failure is in the result."""
+        """Execute a cell once. Errors: Unavailable when this machine cannot; any other failure is
+        in the result.
+        """
         instrument, tool = REGISTRY[cell.instrument], self.tool(cell.instrument)
         if route == "namespaces" and self.namespaces is None:
             raise Unavailable("there are no network namespaces here: they need root and ip")
@@ -150,9 +153,11 @@ class Runner:
             shutil.rmtree(directory, ignore_errors=True)
 
     def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
-        """One turn of a bundle: every cell once, in the order of the rows. A pair and what went wrong, for each row.
+        """One turn of a bundle: every cell once, in the order of the rows. A pair and what went
+        wrong, for each row.
 
-        Errors: Unavailable names what a whole bundle lacks; PeakmarkError when somebody else measures here.
+        Errors: Unavailable names what a whole bundle lacks; PeakmarkError when somebody else
+        measures here.
         """
         runs: dict[str, Run] = {}
 
@@ -193,7 +198,9 @@ class Runner:
         return pair, "; ".join(filter(None, (ours.error, theirs.error)))
 
     def _limit(self, row: Row, mine: Measurement) -> float:
-        """Limit of the instruction at the clock under the work, or else before and after it. Errors: Unavailable."""
+        """Limit of the instruction at the clock under the work, or else before and after it.
+        Errors: Unavailable.
+        """
         under_work = mine.details.get("clock_hz_loaded")
         whens = ("loaded",) if under_work else ("before", "after")
         clocks = [mine.details.get(f"clock_hz_{when}") for when in whens]

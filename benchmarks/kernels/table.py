@@ -40,7 +40,9 @@ HEADINGS = (
 
 @dataclass
 class Line:
-    """A row with what was measured for it. ``note`` is the first thing that went wrong, or why there is nothing."""
+    """A row with what was measured for it. ``note`` is the first thing that went wrong, or why
+    there is nothing.
+    """
 
     row: Row
     pairs: list[Pair] = field(default_factory=list)

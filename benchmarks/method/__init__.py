@@ -1,6 +1,7 @@
 """A test of the method itself: does it see what is there, and nothing else? ``make bench-method``.
 
-sides.py        a campaign of a few short cells, measured as a job does it, in surroundings of choice
+sides.py        a campaign of a few short cells, measured as a job does it, in surroundings of
+                choice
 worker.py       the process that measures them
 same.py         like against like: how often is a difference claimed that is none
 faults.py       faults put in on purpose and taken out again

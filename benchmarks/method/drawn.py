@@ -1,7 +1,8 @@
-"""What real values show that were measured while nothing changed: drawn by lot, without repeats, as many cases as are wanted.
+"""What real values show that were measured while nothing changed: drawn by lot, without repeats, as
+many cases as are wanted.
 
-Drawn, they have no order in time and no difference between two sides, but the distributions that they have here: with two
-modes, with tails.
+Drawn, they have no order in time and no difference between two sides, but the distributions that
+they have here: with two modes, with tails.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ SIZES = (6, 10)
 LEAST = 10
 """Of fewer values it is not known whether a row is quiet."""
 DISTURBED = {"other-load", "steal", "throttled", "hot", "waited", "clock-moved"}
-"""Codes of the notes that say of a repetition that something else went on. Its value does not come into them."""
+"""Codes of the notes that say of a repetition that something else went on. Its value does not come
+into them.
+"""
 
 
 def undisturbed(folders: Iterable[Path]) -> dict[ComparedPoint, list[float]]:
-    """The values of the own kernels of campaigns, without repetitions during which something else went on by their record: what
-    a quiet machine would have shown here, chosen without a look at the values.
+    """The values of the own kernels of campaigns, without repetitions during which something else
+    went on by their record: what a quiet machine would have shown here, chosen without a look at
+    the values.
     """
     values: dict[ComparedPoint, list[float]] = defaultdict(list)
     for folder in folders:
@@ -57,7 +61,9 @@ def _is_undisturbed(results: Results, row: judged.Row, point: judged.Repetition)
 
 
 def quiet(values: Values) -> dict[ComparedPoint, Sequence[float]]:
-    """The rows that spread so little over all their values that the machine counts as quiet for them. Values: ``undisturbed``."""
+    """The rows that spread so little over all their values that the machine counts as quiet for
+    them. Values: ``undisturbed``.
+    """
     summaries = {
         point: statistics.summarise(list(found))
         for point, found in values.items()
@@ -71,7 +77,9 @@ def quiet(values: Values) -> dict[ComparedPoint, Sequence[float]]:
 
 
 def warnings(values: Values, draws: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
-    """Of rows that are quiet over all their values, how many samples are called unsure for how they spread."""
+    """Of rows that are quiet over all their values, how many samples are called unsure for how they
+    spread.
+    """
     found = quiet(values)
     for n in REPETITIONS:
         lot = np.random.default_rng((seed, n))

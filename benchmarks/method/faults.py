@@ -1,4 +1,6 @@
-"""Faults put in on purpose, taken out again when the block is left. Each says by which words a report must name it."""
+"""Faults put in on purpose, taken out again when the block is left. Each says by which words a
+report must name it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class Fault:
 
     grids   the cells in which it must show      words   what a note on the row must say
     apart   whether a comparison must call the two sides different; else the note alone must tell
-    put     given the bench, the plain surroundings and the median without the fault: those with it, until it is left
+    put     given the bench, the plain surroundings and the median without the fault: those with it,
+            until it is left
     modules of the user-mode kernel in which it is put in where this machine cannot; none: only here
     """
 
@@ -44,7 +47,9 @@ class Fault:
 
 @contextmanager
 def _competing(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surroundings]:
-    """A program of somebody else on the CPU that the kernel is pinned to. It ends with this process at the latest."""
+    """A program of somebody else on the CPU that the kernel is pinned to. It ends with this process
+    at the latest.
+    """
     cpu = bench.facts["limits"]["cpus_allowed"][0]
     loop = f"import os\nos.sched_setaffinity(0, [{cpu}])\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
     with subprocess.Popen([sys.executable, "-c", loop]) as process:
@@ -62,8 +67,8 @@ def _competing(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surround
 
 @contextmanager
 def _cgroup(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Surroundings]:
-    """Reading from the scratch disk limited to a twentieth of what it does: that is what is measured, whoever else has the
-    disk or the CPU meanwhile. Errors: Unavailable.
+    """Reading from the scratch disk limited to a twentieth of what it does: that is what is
+    measured, whoever else has the disk or the CPU meanwhile. Errors: Unavailable.
     """
     here = Host()
     disks = bench.facts["storage"]["members"] or []
@@ -128,8 +133,10 @@ def _slow_tool(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Su
 
 @contextmanager
 def _page_cache(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surroundings]:
-    """O_DIRECT taken and ignored, as by a file system that only pretends. Errors: Unavailable without a compiler, or where
-    no block device is seen below the scratch directory (overlay, tmpfs): what a device moved is not known there."""
+    """O_DIRECT taken and ignored, as by a file system that only pretends. Errors: Unavailable
+    without a compiler, or where no block device is seen below the scratch directory (overlay,
+    tmpfs): what a device moved is not known there.
+    """
     device = bench.work.stat().st_dev
     if not Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").exists():
         raise Unavailable(

@@ -1,5 +1,5 @@
-"""Promises that only many rows can show to be kept: marks on quiet rows, unchanged campaigns, intervals. Simulated, but judged
-by the code that judges measurements.
+"""Promises that only many rows can show to be kept: marks on quiet rows, unchanged campaigns,
+intervals. Simulated, but judged by the code that judges measurements.
 
 Values are lognormal, as rates and times are positive; ``spread`` is their coefficient of variation.
 """
@@ -32,7 +32,9 @@ ENDED = (0.01, 0.02, 0.03, 0.05)
 
 
 def warnings(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
-    """Rows of a machine as restless as still counts as quiet: how many are called unsure, how many have an outlier named."""
+    """Rows of a machine as restless as still counts as quiet: how many are called unsure, how many
+    have an outlier named.
+    """
     for n in REPETITIONS:
         lot = np.random.default_rng((seed, n))
         unsure = odd = 0
@@ -46,8 +48,9 @@ def warnings(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
 
 @dataclass(frozen=True)
 class Tally:
-    """Of many comparisons: those that call an unchanged row different, the sum of the shares of their claims that are false (their
-    mean is the false discovery rate), changed rows not found."""
+    """Of many comparisons: those that call an unchanged row different, the sum of the shares of
+    their claims that are false (their mean is the false discovery rate), changed rows not found.
+    """
 
     different: Count
     false: Count
@@ -62,10 +65,13 @@ def campaigns(
     turned: bool = False,
     seed: int = 1,
 ) -> Tally:
-    """Pairs of campaigns of 110 rows, of which ``change`` makes every eleventh row of the second faster by that share.
+    """Pairs of campaigns of 110 rows, of which ``change`` makes every eleventh row of the second
+    faster by that share.
 
-    drift   how far the machine moves during one campaign, as a share: a random walk, the same for all rows of a table
-    turned  measured in turn, each cell of A beside that of B, which of them first by turns; else B wholly after A
+    drift   how far the machine moves during one campaign, as a share: a random walk, the same for
+            all rows of a table
+    turned  measured in turn, each cell of A beside that of B, which of them first by turns; else B
+            wholly after A
     """
     lot = np.random.default_rng(
         (seed, repetitions, round(1000 * drift), round(1000 * change), turned)
@@ -120,9 +126,11 @@ def _side(
     change: float = 0.0,
     names: tuple[str, str] = ("", ""),
 ) -> Dataset:
-    """Rows with a spread of their own between 0.2 and 5 %, on a machine that ``moved`` so far, by row and round.
+    """Rows with a spread of their own between 0.2 and 5 %, on a machine that ``moved`` so far, by
+    row and round.
 
-    change  by so much every eleventh row is faster; names: of the campaign and of that with which it was measured in turn
+    change  by so much every eleventh row is faster; names: of the campaign and of that with which
+            it was measured in turn
     """
     values: dict[ComparedPoint, tuple[float, ...]] = {}
     changes: dict[str, list[float]] = {}
@@ -148,8 +156,9 @@ def _side(
 
 
 def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
-    """Intervals of the median that do not hold the true one: with a fixed number of repetitions, and ended adaptively, of rows
-    that spread little, so much that luck decides where they end, and more.
+    """Intervals of the median that do not hold the true one: with a fixed number of repetitions,
+    and ended adaptively, of rows that spread little, so much that luck decides where they end,
+    and more.
     """
     for n in (6, 10, 20, 30):
 
@@ -175,7 +184,9 @@ def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
 def _missed(
     rows: int, interval_of: Callable[[Values], Interval], seed: Sequence[int], spread: float = 0.0
 ) -> Count:
-    """Of rows of 30 lognormal values with that coefficient of variation; without it each row has another, of 1 to 5 %."""
+    """Of rows of 30 lognormal values with that coefficient of variation; without it each row has
+    another, of 1 to 5 %.
+    """
     lot = np.random.default_rng(seed)
     missed = 0
     for _ in range(rows):

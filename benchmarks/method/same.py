@@ -1,4 +1,6 @@
-"""Like against like: two campaigns of the same cells on the same machine at the same time. Every difference is false."""
+"""Like against like: two campaigns of the same cells on the same machine at the same time. Every
+difference is false.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ QUICK: dict[str, Any] = {"cpu": GRIDS["cpu"], "memory": GRIDS["memory"][:1]}
 
 @dataclass(frozen=True)
 class Count:
-    """How many of those that were judged broke what is promised, such as to claim no difference that is none."""
+    """How many of those that were judged broke what is promised, such as to claim no difference
+    that is none.
+    """
 
     claimed: float
     judged: int
@@ -67,7 +71,9 @@ class Count:
 def measure(
     bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int
 ) -> list[tuple[Path, Path]]:
-    """Pairs of campaigns, their cells in turn: each repetition of A beside that of B, the first of the two by lot."""
+    """Pairs of campaigns, their cells in turn: each repetition of A beside that of B, the first of
+    the two by lot.
+    """
     pairs = []
     for block in range(blocks):
         sides = _sides(bench, f"turn/{block}", grids, repetitions)
@@ -88,7 +94,9 @@ def measure(
 def measure_apart(
     bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int
 ) -> list[tuple[Path, Path]]:
-    """Pairs of campaigns, one wholly after the other: what a machine does differently meanwhile is a difference."""
+    """Pairs of campaigns, one wholly after the other: what a machine does differently meanwhile is
+    a difference.
+    """
     pairs = []
     for block in range(blocks):
         sides = _sides(bench, f"apart/{block}", grids, repetitions)
@@ -107,8 +115,10 @@ def _sides(
 def really(
     pairs: Iterable[tuple[Path, Path]], turned: bool = False
 ) -> tuple[Count, Count, dict[ComparedPoint, list[float]]]:
-    """By ``peakmark compare`` on campaigns as they were measured: all rows, those on which no note casts doubt, and all
-    values of each row. turned: cells that were measured in turn are judged by pair, else as of two times."""
+    """By ``peakmark compare`` on campaigns as they were measured: all rows, those on which no note
+    casts doubt, and all values of each row. turned: cells that were measured in turn are judged
+    by pair, else as of two times.
+    """
     claimed, judged, calm_claimed, calm_judged = 0, 0, 0, 0
     values: dict[ComparedPoint, list[float]] = defaultdict(list)
     for before, after in pairs:

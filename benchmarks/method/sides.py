@@ -1,4 +1,6 @@
-"""A campaign of a few short cells, measured by ``peakmark.measuring.measure`` in surroundings of choice."""
+"""A campaign of a few short cells, measured by ``peakmark.measuring.measure`` in surroundings of
+choice.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ class Bench:
         return folder, made.cells
 
     def measure(self, orders: Sequence[tuple[Path, Cell]], around: Surroundings) -> None:
-        """Measure cells of campaigns in this order. Errors: MeasurementError with the words of the first that failed."""
+        """Measure cells of campaigns in this order. Errors: MeasurementError with the words of the
+        first that failed.
+        """
         path = self.work / "orders.json"
         orders_json = {
             "kernels": str(self.kernels.resolve()),

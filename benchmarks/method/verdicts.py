@@ -1,4 +1,6 @@
-"""Was a fault found, and was it named: by ``peakmark compare`` and by the notes below the rows, as users see them."""
+"""Was a fault found, and was it named: by ``peakmark compare`` and by the notes below the rows, as
+users see them.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,10 @@ GUEST_LIMIT_S = 300.0
 class Outcome:
     """What became of one fault. before, after, ratio: the row that differs most, in SI units.
 
-    found  the comparison calls a row different     named  a note that casts doubt on a row says what it is
-    alarm  the same words stood without the fault    note   the note, or why the fault could not be put in
+    found  the comparison calls a row different     named  a note that casts doubt on a row says
+           what it is
+    alarm  the same words stood without the fault    note   the note, or why the fault could not be
+           put in
     guest  the user-mode kernel in which both sides were measured; empty: this machine
     """
 
@@ -48,7 +52,9 @@ class Outcome:
 
 
 def judge_here_or_in_a_guest(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
-    """As ``judge``; both sides in a kernel of our own where this machine's cannot put the fault in, or we may not."""
+    """As ``judge``; both sides in a kernel of our own where this machine's cannot put the fault in,
+    or we may not.
+    """
     here = judge(bench, fault, number, repetitions)
     if here.possible or not fault.modules:
         return here

@@ -1,4 +1,6 @@
-"""Measures cells as a job does: ``python -m benchmarks.method.worker ORDERS.json``, one line per cell on stdout."""
+"""Measures cells as a job does: ``python -m benchmarks.method.worker ORDERS.json``, one line per
+cell on stdout.
+"""
 
 from __future__ import annotations
 

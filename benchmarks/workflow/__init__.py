@@ -1,1 +1,3 @@
-"""What the workflow itself costs, beside the measuring: planning, jobs, tables, report. See docs/workflow.md."""
+"""What the workflow itself costs, beside the measuring: planning, jobs, tables, report. See
+docs/workflow.md.
+"""

@@ -1,4 +1,6 @@
-"""How long a person waits: a whole campaign, its failed cells again, the report after the last job, two thousand submissions."""
+"""How long a person waits: a whole campaign, its failed cells again, the report after the last job,
+two thousand submissions.
+"""
 
 from __future__ import annotations
 
@@ -107,8 +109,9 @@ def failed_again(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[L
 
 
 def submitted(checkout: TimedCheckout, turns: int, cells: int = 2_000) -> list[Line]:
-    """From the first submission to the last; other jobs keep the nodes busy meanwhile. Beside it bare submissions, as many
-    at a time: of a part of the cells, as Slurm takes each as long as any other.
+    """From the first submission to the last; other jobs keep the nodes busy meanwhile. Beside it
+    bare submissions, as many at a time: of a part of the cells, as Slurm takes each as long as
+    any other.
     """
     took, bare = [], []
     with Ways.running(checkout) as ways:

@@ -31,7 +31,9 @@ SHORT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one command with all its children: wall-clock and processor seconds, peak memory of the largest in bytes."""
+    """Of one command with all its children: wall-clock and processor seconds, peak memory of the
+    largest in bytes.
+    """
 
     wall: float
     cpu: float
@@ -62,7 +64,9 @@ class TimedCheckout:
         return file
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Cost:
-        """Run a command to its end in the folder. Errors: PeakmarkError with the end of what it said."""
+        """Run a command to its end in the folder. Errors: PeakmarkError with the end of what it
+        said.
+        """
         return run(argv, self.directory, env)
 
     def snakemake(self, config: str, *words: str) -> Cost:

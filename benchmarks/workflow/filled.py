@@ -1,5 +1,7 @@
-"""Campaigns of any size whose records are copies of real ones: one cell of each kind is measured, the others take over
-its numbers. What is timed reads, checks and shows records; how they came about makes no difference to it."""
+"""Campaigns of any size whose records are copies of real ones: one cell of each kind is measured,
+the others take over its numbers. What is timed reads, checks and shows records; how they came
+about makes no difference to it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def kind(cell: Cell) -> Kind:
 
 
 def fill(checkout: TimedCheckout, config: str, name: str) -> int:
-    """Write plan, facts and a record of every cell of the configuration. Returns the number of cells.
+    """Write plan, facts and a record of every cell of the configuration. Returns the number of
+    cells.
 
     Errors: PeakmarkError when a real cell cannot be measured.
     """
@@ -62,7 +65,9 @@ def _measured(
 
 
 def _varied(value: Any, factor: float) -> Any:
-    """A copy in which no number is quite the model's: real records share no measured one, and reading must not gain by it."""
+    """A copy in which no number is quite the model's: real records share no measured one, and
+    reading must not gain by it.
+    """
     if isinstance(value, dict):
         return {name: _varied(member, factor) for name, member in value.items()}
     if isinstance(value, list):
@@ -71,7 +76,9 @@ def _varied(value: Any, factor: float) -> Any:
 
 
 def _copy(twin: dict[str, Any], path: Path, cell: Cell, target: Path) -> None:
-    """Make ``twin`` of the record at ``path`` that of ``cell``: its point in place of the model's, raw output beside it."""
+    """Make ``twin`` of the record at ``path`` that of ``cell``: its point in place of the model's,
+    raw output beside it.
+    """
     model = Cell.from_json(twin["cell"])
     twin["cell"] = cell.to_json()
     for measurement in twin["measurements"]:

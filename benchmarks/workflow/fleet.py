@@ -1,7 +1,8 @@
-"""A campaign of many nodes made of one that was measured on one: its records, edited and sealed again, for each node.
+"""A campaign of many nodes made of one that was measured on one: its records, edited and sealed
+again, for each node.
 
-``python -m benchmarks.workflow.fleet results/quick 64 results/fleet64``. Every node differs from the first by chance, as
-nodes of one kind do; two are slow: one in its memory, one in its clock.
+``python -m benchmarks.workflow.fleet results/quick 64 results/fleet64``. Every node differs from
+the first by chance, as nodes of one kind do; two are slow: one in its memory, one in its clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""When jobs began and ended, to a millisecond: from the log of slurmctld, as scontrol and sacct tell whole seconds only."""
+"""When jobs began and ended, to a millisecond: from the log of slurmctld, as scontrol and sacct
+tell whole seconds only.
+"""
 
 from __future__ import annotations
 

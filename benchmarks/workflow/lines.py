@@ -19,8 +19,10 @@ class Line:
     """Values of one quantity, lower is better.
 
     ours       one value a turn, in ``unit``
-    reference  the values of what stands beside it, turn by turn; empty where the target is an absolute one
-    at_most    target: of the ratio where there is a reference, else of the value; None where none was promised
+    reference  the values of what stands beside it, turn by turn; empty where the target is an
+               absolute one
+    at_most    target: of the ratio where there is a reference, else of the value; None where none
+               was promised
     """
 
     name: str

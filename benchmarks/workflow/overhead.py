@@ -1,4 +1,6 @@
-"""What a cell costs on a cluster beside its measuring, beside bare jobs, ReFrame's tests and Snakemake's own Slurm plugin."""
+"""What a cell costs on a cluster beside its measuring, beside bare jobs, ReFrame's tests and
+Snakemake's own Slurm plugin.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node", f"batch: {BATCH}": {
 
 
 def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
-    """Seconds of nodes per cell beside the measuring, every way in turn; what is done once for a node stands apart.
+    """Seconds of nodes per cell beside the measuring, every way in turn; what is done once for a
+    node stands apart.
 
     Errors: PeakmarkError when no cluster can be started here, or a run fails.
     """
@@ -35,7 +38,8 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
             }
             for number, (name, fan_out) in enumerate(FAN_OUTS.items()):
                 own = f"own-{number}-{turn}"
-                # One cell on each node: the first collects the facts of its node, which the others find there.
+                # One cell on each node: the first collects the facts of its node, which the others
+                # find there.
                 first.append(
                     ways.spent(partial(ways.own, own, fan_out, NODES, SECONDS)).node_s / NODES
                     - SECONDS

@@ -11,7 +11,8 @@ from benchmarks.workflow.lines import Line
 
 CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
 
-# The collector of garbage is told the same as ours is: what stands beside it has the same interpreter.
+# The collector of garbage is told the same as ours is: what stands beside it has the same
+# interpreter.
 HEAD = """
 import gc
 
@@ -106,7 +107,8 @@ def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> li
     """A run when all cells are measured and the report stands."""
     config = checkout.configure("finished", **grid(cells, 25))
     filled.fill(checkout, config, "finished")
-    # Snakemake is told that it made these records itself, as it would have; then the real tables and report.
+    # Snakemake is told that it made these records itself, as it would have; then the real tables
+    # and report.
     target = ["--until", "measure"]
     checkout.snakemake(config, "--quiet=all", "--touch", *target)
     checkout.snakemake(config, "--quiet=all")

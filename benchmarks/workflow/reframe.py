@@ -1,6 +1,7 @@
 """ReFrame on the test cluster: what a well known tool for such campaigns needs for the same cells.
 
-It is installed from PyPI into an environment of the benchmark's own below build/; nothing else of the project knows it.
+It is installed from PyPI into an environment of the benchmark's own below build/; nothing else of
+the project knows it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ REQUIREMENT = "ReFrame-HPC==4.10.4"
 ENVIRONMENT = ROOT / "build" / "reframe"
 LIMIT_S = 1200.0
 
-# A partition that is asked with squeue, since there is no slurmdbd, and may be given all jobs at once.
+# A partition that is asked with squeue, since there is no slurmdbd, and may be given all jobs at
+# once.
 SETTINGS = """
 site_configuration = {
     "systems": [
@@ -79,7 +81,9 @@ class Cell(rfm.RunOnlyRegressionTest):
 
 
 def install() -> Path:
-    """The program, installed where it is not there yet. Errors: PeakmarkError when it cannot be had."""
+    """The program, installed where it is not there yet. Errors: PeakmarkError when it cannot be
+    had.
+    """
     program = ENVIRONMENT / "bin" / "reframe"
     if not program.exists():
         ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
@@ -115,9 +119,11 @@ class ReFrame:
         failing: Path | None = None,
         again: bool = False,
     ) -> float:
-        """Measure so many cells, or ``again`` those that failed before. Returns the seconds from start to end.
+        """Measure so many cells, or ``again`` those that failed before. Returns the seconds from
+        start to end.
 
-        ``failing``: a program that the first two run instead of the kernel; then the run is to fail.
+        ``failing``: a program that the first two run instead of the kernel; then the run is to
+        fail.
         """
         environment: Mapping[str, str] = {
             **cluster.environment(),

@@ -11,7 +11,9 @@ SECONDS = 0.01
 
 
 def measure(checkout: TimedCheckout, turns: int, each: int = 5) -> list[Line]:
-    """Processor seconds of `peakmark measure` until it has its cell, and to the record without those of the kernel."""
+    """Processor seconds of `peakmark measure` until it has its cell, and to the record without
+    those of the kernel.
+    """
     name = "starting"
     config = checkout.configure(
         name, seconds=SECONDS, repetitions=1, cpu=[{"workloads": ["DP"], "concurrency": [1]}]

@@ -41,8 +41,10 @@ rule one:
 
 
 def _part(cluster: Cluster) -> None:
-    """Each node gets processors of this machine for itself: a program pins itself to the first that it may use, and on one
-    that two nodes share, a way would be the slower the more of its time it measures."""
+    """Each node gets processors of this machine for itself: a program pins itself to the first that
+    it may use, and on one that two nodes share, a way would be the slower the more of its time
+    it measures.
+    """
     cpus = sorted(os.sched_getaffinity(0))
     share = max(1, len(cpus) // NODES)
     for place, name in enumerate(cluster.layout.names):
@@ -54,7 +56,9 @@ def _part(cluster: Cluster) -> None:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run took: seconds of nodes in all its jobs, seconds from start to end, and those after its last job."""
+    """What a run took: seconds of nodes in all its jobs, seconds from start to end, and those after
+    its last job.
+    """
 
     node_s: float
     wall_s: float
@@ -73,7 +77,9 @@ class Ways:
     @classmethod
     @contextmanager
     def running(cls, checkout: TimedCheckout) -> Iterator[Ways]:
-        """Errors: PeakmarkError when no cluster can be started here, or ReFrame cannot be installed."""
+        """Errors: PeakmarkError when no cluster can be started here, or ReFrame cannot be
+        installed.
+        """
         if reason := why_not():
             raise PeakmarkError(reason)
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -110,7 +116,9 @@ class Ways:
             time.sleep(0.2)
 
     def submit(self, jobs: int) -> float:
-        """``sbatch`` of so many scripts, several at a time. Returns the seconds that it took; the jobs stay in the queue."""
+        """``sbatch`` of so many scripts, several at a time. Returns the seconds that it took; the
+        jobs stay in the queue.
+        """
         before = len(self.log.read_text(errors="replace"))
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(
@@ -123,7 +131,9 @@ class Ways:
         return when[-1] - when[0]
 
     def rule(self, name: str, cells: int, seconds: float) -> None:
-        """A rule with nothing but an output, by Snakemake's own Slurm plugin with the settings of our profile for it."""
+        """A rule with nothing but an output, by Snakemake's own Slurm plugin with the settings of
+        our profile for it.
+        """
         folder = self.checkout.directory / name
         folder.mkdir()
         (folder / "Snakefile").write_text(RULE.format(jobs=cells, seconds=seconds))

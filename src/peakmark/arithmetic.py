@@ -17,7 +17,9 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 
 def evaluate(formula: str, names: Mapping[str, float]) -> float:
-    """Value of an arithmetic formula (+ - * / and parentheses). Errors: ConfigError with one sentence."""
+    """Value of an arithmetic formula (+ - * / and parentheses). Errors: ConfigError with one
+    sentence.
+    """
     try:
         return _value(ast.parse(formula, mode="eval").body, names)
     except (SyntaxError, RecursionError, MemoryError) as error:

@@ -1,4 +1,6 @@
-"""A cell: one instrument at one point, once. Its identity is its path below ``results/<campaign>/cells/``."""
+"""A cell: one instrument at one point, once. Its identity is its path below
+``results/<campaign>/cells/``.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ _NAMES = {
     "variant": (_LOWER, _LOWER | set("_-"), "([a-z0-9][a-z0-9_-]*)?"),
     "node": (_ALL, _ALL | set("._-"), "[A-Za-z0-9][A-Za-z0-9._-]*"),
 }
-"""What a part of an id begins with, what else it may hold, and both as a pattern for people: compiling them would take
-longer than all else that is done with a cell."""
+"""What a part of an id begins with, what else it may hold, and both as a pattern for people:
+compiling them would take longer than all else that is done with a cell.
+"""
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _WORDS = {"subsystem": SUBSYSTEMS, "word": ("", "numa", "socket", "cores", "cpus")}
 
@@ -35,18 +38,22 @@ class Cell:
 
     subsystem    cpu, memory, disk or network
     instrument   name in ``peakmark.instruments.REGISTRY``, e.g. ``cpubench`` or ``fio``
-    workload     QP HP SP DP FP32 QPDOT | RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP LAT-UDP; ``ALL`` for a
-                 reference tool that fills several workloads in one execution
-    variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working set), disk ``psync`` or
-                 ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty where there is no such choice
-    block        bytes of a block, record or message; None where there is none (cpu), and of the memory's LAT where the node
-                 that measures chooses an area beyond its caches
-    concurrency  threads, processes or streams; 1 where ``word`` says how many, until the node that measures is known
+    workload     QP HP SP DP FP32 QPDOT | RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP
+                 LAT-UDP; ``ALL`` for a reference tool that fills several workloads in one execution
+    variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working
+                 set), disk ``psync`` or ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty
+                 where there is no such choice
+    block        bytes of a block, record or message; None where there is none (cpu), and of the
+                 memory's LAT where the node that measures chooses an area beyond its caches
+    concurrency  threads, processes or streams; 1 where ``word`` says how many, until the node that
+                 measures is known
     node         ``any`` or the name of the node that must run it
     repetition   0, 1, 2, ...
-    options      everything else that changes what is executed (seconds, sizes, directory); JSON scalars only. Not part
-                 of the path: a changed option makes Snakemake measure the cell anew.
-    word         instead of a number: one of ``machine.topology.WORDS``, a part of the node; empty where a number was asked
+    options      everything else that changes what is executed (seconds, sizes, directory); JSON
+                 scalars only. Not part of the path: a changed option makes Snakemake measure the
+                 cell anew.
+    word         instead of a number: one of ``machine.topology.WORDS``, a part of the node; empty
+                 where a number was asked
     """
 
     subsystem: str
@@ -75,7 +82,9 @@ class Cell:
 
     @property
     def area(self) -> int | None:
-        """Bytes of the block, or those that the node has chosen for it; None where there is none, or not yet."""
+        """Bytes of the block, or those that the node has chosen for it; None where there is none,
+        or not yet.
+        """
         chosen = self.options.get("area")
         return chosen if self.automatic and isinstance(chosen, int) else self.block
 
@@ -114,7 +123,9 @@ class Cell:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """Inverse of ``to_json``. Errors: ConfigError when a key is missing, of the wrong type, or more than a name."""
+        """Inverse of ``to_json``. Errors: ConfigError when a key is missing, of the wrong type, or
+        more than a name.
+        """
         try:
             block, asked = data["block"], data["concurrency"]
             word = asked if isinstance(asked, str) and not asked.isdigit() else ""

@@ -1,7 +1,9 @@
-"""What checks a program's own files against a schema: Python that was made of the schema once, and is kept.
+"""What checks a program's own files against a schema: Python that was made of the schema once, and
+is kept.
 
-Making it takes longer than starting Python, which each cell's process would pay twice. It is kept below ``build/`` of the
-checkout under a name that changes with the schema; where nobody may write there, every process makes its own.
+Making it takes longer than starting Python, which each cell's process would pay twice. It is kept
+below ``build/`` of the checkout under a name that changes with the schema; where nobody may write
+there, every process makes its own.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Unfit(ValueError):
 
 @cache
 def checker(name: str, folder: Path = FOLDER, partial: bool = False) -> Callable[[Any], Any]:
-    """A function that takes what ``config/schema/<name>.schema.json`` describes, see ``types_alone``.
+    """A function that takes what ``config/schema/<name>.schema.json`` describes, see
+    ``types_alone``.
 
     It raises ``Unfit`` for what does not fit.
     """

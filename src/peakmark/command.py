@@ -1,4 +1,6 @@
-"""How a command begins and ends, whatever it does: one sentence for every mistake, and the exit code."""
+"""How a command begins and ends, whatever it does: one sentence for every mistake, and the exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 
 
 def outcome(run: Callable[[], int]) -> int:
-    """Do it. Returns the exit code: 0, 1 (failed), 2 (wrong use), and 128 and more when told to end."""
+    """Do it. Returns the exit code: 0, 1 (failed), 2 (wrong use), and 128 and more when told to
+    end.
+    """
     output.open_streams()
     os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:

@@ -1,4 +1,6 @@
-"""Where finished documents go (report, page, bundle): never over anything that this campaign has not written there."""
+"""Where finished documents go (report, page, bundle): never over anything that this campaign has
+not written there.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,23 @@ from peakmark import files
 from peakmark.errors import PeakmarkError, sentence
 
 WRITTEN = "written.sha256"
-"""In the campaign's folder: checksums and places of what was written outside it, as ``sha256sum`` prints them."""
+"""In the campaign's folder: checksums and places of what was written outside it, as ``sha256sum``
+prints them.
+"""
 OWN = ("report.pdf", "report.html", "report-anonymous.pdf", "report-anonymous.html")
 """What a campaign's folder itself holds is made anew whenever it is asked for."""
 _LINK = "{} is a link: nothing is written through it; move it away, then run the same command again"
 
 
 def write(target: Path, content: bytes, campaign: Path | None = None) -> None:
-    """Write a document in one step. Links are followed; what is no regular file (a pipe, a device) is written through.
+    """Write a document in one step. Links are followed; what is no regular file (a pipe, a device)
+    is written through.
 
-    campaign  folder of the campaign that the document is of; what it wrote earlier, unchanged since, is replaced
+    campaign  folder of the campaign that the document is of; what it wrote earlier, unchanged
+              since, is replaced
 
-    Errors: PeakmarkError when there is something else at ``target``, which then stays, or when it cannot be written.
+    Errors: PeakmarkError when there is something else at ``target``, which then stays, or when it
+    cannot be written.
     """
     try:
         _write(target, content, campaign)
@@ -47,7 +54,8 @@ def _write(target: Path, content: bytes, campaign: Path | None) -> None:
             "another name with -o"
         )
     if campaign is not None and place.parent != campaign.resolve():
-        # A campaign that is read-only can be reported, but not be told where. Its list is replaced, as it may be a link.
+        # A campaign that is read-only can be reported, but not be told where. Its list is replaced,
+        # as it may be a link.
         with suppress(OSError, ValueError):
             known = campaign / WRITTEN
             before = files.read_text(known) if known.exists() else ""
@@ -67,8 +75,9 @@ def _write(target: Path, content: bytes, campaign: Path | None) -> None:
 def own_folder(campaign: Path, name: str) -> Path:
     """A folder of made files below a campaign, in which each name is a file of its own.
 
-    A file that has another name too (a hard link, as ``cp -l`` makes them) is copied, so that the other stays as it is.
-    Errors: PeakmarkError for a link, as what is behind it may be anybody's; OSError.
+    A file that has another name too (a hard link, as ``cp -l`` makes them) is copied, so that the
+    other stays as it is. Errors: PeakmarkError for a link, as what is behind it may be anybody's;
+    OSError.
     """
     folder = campaign / name
     if folder.is_symlink():
@@ -114,7 +123,9 @@ def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
 
 
 def is_stream(target: Path) -> bool:
-    """Whether a document is written through ``target`` rather than put in its place: a pipe, a device, /dev/stdout."""
+    """Whether a document is written through ``target`` rather than put in its place: a pipe, a
+    device, /dev/stdout.
+    """
     if str(target).startswith(("/dev/", "/proc/")):
         return True
     try:
@@ -126,7 +137,9 @@ def is_stream(target: Path) -> bool:
 
 @contextmanager
 def workplace(campaign: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-    """The campaign's folder, or where it is read-only a folder with links to its ``parts``, to build a report in."""
+    """The campaign's folder, or where it is read-only a folder with links to its ``parts``, to
+    build a report in.
+    """
     import tempfile
 
     folders = [campaign / name for name in ("tables", "figures")]

@@ -1,4 +1,6 @@
-"""Errors a user can meet. Each message is one sentence that says what, where, what is allowed and how to go on."""
+"""Errors a user can meet. Each message is one sentence that says what, where, what is allowed and
+how to go on.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ def whole(fact: str, remedy: str) -> str:
 
 
 class PeakmarkError(Exception):
-    """The user's input or machine is at fault: the CLI prints the message alone, without a traceback.
+    """The user's input or machine is at fault: the CLI prints the message alone, without a
+    traceback.
 
     fact    what is so
     remedy  what to do, where that is told apart; the message is both
@@ -23,7 +26,9 @@ class PeakmarkError(Exception):
 
 
 class ConfigError(PeakmarkError):
-    """The configuration holds a value that is not allowed. In one line, whatever stands in the value."""
+    """The configuration holds a value that is not allowed. In one line, whatever stands in the
+    value.
+    """
 
     def __str__(self) -> str:
         return "".join(
@@ -43,7 +48,9 @@ class ParseError(PeakmarkError):
 
 
 class Terminated(BaseException):
-    """This process was told to end (SIGTERM, as by scancel or a time limit): everything is put away on the way out."""
+    """This process was told to end (SIGTERM, as by scancel or a time limit): everything is put away
+    on the way out.
+    """
 
 
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
@@ -64,7 +71,9 @@ _REMEDIES = {
 
 
 def sentence(error: OSError, path: bool = True) -> str:
-    """What the system refused, where (unless ``path`` is False: the caller says it), and what can be done."""
+    """What the system refused, where (unless ``path`` is False: the caller says it), and what can
+    be done.
+    """
     names = [
         str(name)
         for name in (error.filename, error.filename2)

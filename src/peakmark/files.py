@@ -1,4 +1,6 @@
-"""Files of ours: read where others may have put something else, never waiting; written whole or not at all."""
+"""Files of ours: read where others may have put something else, never waiting; written whole or not
+at all.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from peakmark.units import gigabytes
 LARGEST = 128 << 20
 """Bytes of a file that is read as a whole: the plan of 100,000 cells has a third of it."""
 SMALLEST_NUMBER, LARGEST_NUMBER = 1e-99, 1e30
-"""Nothing that is measured on a computer is beyond them, and what is computed from such numbers stays finite."""
+"""Nothing that is measured on a computer is beyond them, and what is computed from such numbers
+stays finite.
+"""
 
 MARGIN = 1.2
 """Free space asked for before a disk cell starts, as a multiple of what it will write."""
@@ -57,7 +61,9 @@ def read_text(path: Path) -> str:
 
 
 def set_aside(path: Path, folder: Path) -> Path:
-    """Move what does not count into a folder, under its name and the next free number. Returns its new path. Errors: OSError."""
+    """Move what does not count into a folder, under its name and the next free number. Returns its
+    new path. Errors: OSError.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
     while (target := folder / f"{path.stem}.{number}{path.suffix}").exists():
@@ -73,8 +79,8 @@ def read_json(path: Path) -> Any:
 def parse_json(text: str) -> Any:
     """A JSON value that every later step can compute with, print and write.
 
-    Errors: ValueError for what is no JSON, for numbers that nothing measures, and for half characters (a surrogate without
-    its pair).
+    Errors: ValueError for what is no JSON, for numbers that nothing measures, and for half
+    characters (a surrogate without its pair).
     """
     try:
         if not _suspicious(text):
@@ -113,7 +119,9 @@ def _real(text: str) -> float:
 
 
 def below(folder: Path, name: str) -> Path:
-    """The place of a file that a file of others names. Errors: RecordError when it is not below ``folder``."""
+    """The place of a file that a file of others names. Errors: RecordError when it is not below
+    ``folder``.
+    """
     place = folder / name
     if (
         not name
@@ -131,7 +139,9 @@ def free(folder: Path) -> int:
 
 
 def no_room(place: Path, need: int, who: str) -> str | None:
-    """A sentence when the disk of ``place`` has no ample room for the bytes that ``who`` will write. Errors: OSError."""
+    """A sentence when the disk of ``place`` has no ample room for the bytes that ``who`` will
+    write. Errors: OSError.
+    """
     if not need or free(place) >= need * MARGIN:
         return None
     return (
@@ -178,7 +188,9 @@ LEAST_BYTES = 8 << 10
 
 
 def full(folder: Path) -> str | None:
-    """A sentence when the disk of ``folder``, or of its nearest parent that exists, has no room for one more record."""
+    """A sentence when the disk of ``folder``, or of its nearest parent that exists, has no room for
+    one more record.
+    """
     while not folder.exists() and folder != folder.parent:
         folder = folder.absolute().parent
     try:

@@ -1,7 +1,8 @@
 """Which fonts the report needs for the words that a person gave it, beyond those that Typst embeds.
 
-First DejaVu Sans, which comes with matplotlib (Hebrew, Georgian, symbols, faces), then what is installed here (Chinese and
-the like). What no font has is refused before anything is measured: boxes in a title help nobody.
+First DejaVu Sans, which comes with matplotlib (Hebrew, Georgian, symbols, faces), then what is
+installed here (Chinese and the like). What no font has is refused before anything is measured:
+boxes in a title help nobody.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def check(report: Mapping[str, Any]) -> None:
 
 
 def needed(report: Mapping[str, Any], text: str = "") -> list[Path]:
-    """Font files for the words of ``report:`` and for ``text``, none for most. Errors: ConfigError, see ``check``."""
+    """Font files for the words of ``report:`` and for ``text``, none for most. Errors: ConfigError,
+    see ``check``.
+    """
     check(report)
     return _choose("".join(_written(report, key) for key in WRITTEN) + text)[0]
 
@@ -66,7 +69,9 @@ def known(files: Iterable[Path]) -> frozenset[int]:
 
 
 def _choose(text: str) -> tuple[list[Path], list[str]]:
-    """Font files that show ``text``, as few as are found in order, and the characters that none of them can."""
+    """Font files that show ``text``, as few as are found in order, and the characters that none of
+    them can.
+    """
     rest = {ord(character) for character in text if ord(character) >= ALWAYS}
     if not rest:
         return [], []

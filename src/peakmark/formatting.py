@@ -12,8 +12,8 @@ from peakmark.units import format_size
 
 MAX_DECIMALS = 8
 
-# A decimal number that is no part of a word, a path or a version of three parts; group 1: a name with its versions.
-# Names of programs that measure are not among them: a value may follow.
+# A decimal number that is no part of a word, a path or a version of three parts; group 1: a name
+# with its versions. Names of programs that measure are not among them: a value may follow.
 _NAMES = (
     r"[Vv]ersion|glibc|musl|gcc|g\+\+|clang|icx|icc|nvc|binutils|ld|make|Linux|[Kk]ernel|Debian|Ubuntu|Fedora|CentOS|Rocky|"
     r"AlmaLinux|Alpine|Leap|SLES|RHEL|Slurm|Python|Snakemake|Typst|Open ?MPI|MPICH|OpenBLAS|BLIS|MKL"
@@ -40,10 +40,12 @@ DATE_LANGUAGES = tuple(_MONTHS)
 
 
 def significant(value: float, digits: int = 4, mark: str = ".", step: float = 0.0) -> str:
-    """``value`` with ``digits`` significant digits, never in exponent form; digits before the mark are never zeroed.
+    """``value`` with ``digits`` significant digits, never in exponent form; digits before the mark
+    are never zeroed.
 
-    At most ``MAX_DECIMALS`` decimals are given: 1e-12 becomes ``0.00000000``. ``step`` is the smallest difference that
-    the instrument tells, in the value's unit: no decimal finer than that is shown.
+    At most ``MAX_DECIMALS`` decimals are given: 1e-12 becomes ``0.00000000``. ``step`` is the
+    smallest difference that the instrument tells, in the value's unit: no decimal finer than that
+    is shown.
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
@@ -60,7 +62,8 @@ def significant(value: float, digits: int = 4, mark: str = ".", step: float = 0.
 
 
 def typeset(text: str, mark: str = ".") -> str:
-    """A sentence or a formula as it is printed: ``mark`` in its numbers, ``×`` between factors, a space before ``%``.
+    """A sentence or a formula as it is printed: ``mark`` in its numbers, ``×`` between factors, a
+    space before ``%``.
 
     Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
     """
@@ -73,20 +76,26 @@ def typeset(text: str, mark: str = ".") -> str:
 
 
 def percent(fraction: float, mark: str = ".") -> str:
-    """A fraction in percent with three significant digits and at most two decimals, without the sign."""
+    """A fraction in percent with three significant digits and at most two decimals, without the
+    sign.
+    """
     value = 100 * fraction
     decimals = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:.{decimals}f}".replace(".", mark)
 
 
 def plural(count: float, word: str, several: str = "") -> str:
-    """``1 core``, ``2 cores``; ``words`` where an s does not make it: ``plural(2, "entry", "entries")``."""
+    """``1 core``, ``2 cores``; ``words`` where an s does not make it: ``plural(2, "entry",
+    "entries")``.
+    """
     number = str(count) if isinstance(count, int) else f"{count:g}"
     return f"{number} {word}" if count == 1 else f"{number} {several or word + 's'}"
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``; of at least one name. ``last``: the word before the last one."""
+    """``a``, ``a and b``, ``a, b and c``; of at least one name. ``last``: the word before the last
+    one.
+    """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
@@ -111,7 +120,9 @@ def size(block: int | None) -> str:
 
 
 def binary(size: float | None) -> str | None:
-    """Bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None stays None, nothing for 0."""
+    """Bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None stays None,
+    nothing for 0.
+    """
     if not size:
         return None
     unit, larger = "B", ["TiB", "GiB", "MiB", "KiB"]

@@ -1,4 +1,6 @@
-"""Ctrl-C: the first one ends what runs and puts everything away, and a further one does not disturb that."""
+"""Ctrl-C: the first one ends what runs and puts everything away, and a further one does not disturb
+that.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ pressed = False
 
 
 def once() -> None:
-    """From here to the end of this process, the first Ctrl-C is a KeyboardInterrupt and every other is ignored.
+    """From here to the end of this process, the first Ctrl-C is a KeyboardInterrupt and every other
+    is ignored.
 
-    Nothing where it was ignored before, as in the background of a script, or where this is not the main thread.
+    Nothing where it was ignored before, as in the background of a script, or where this is not the
+    main thread.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         with suppress(ValueError):  # another thread
@@ -41,7 +45,9 @@ def held(*signals: int) -> Iterator[None]:
 
 
 def not_ours() -> None:
-    """In a forked process with a session of its own: a Ctrl-C that waits was for its parent, later ones end it as any program."""
+    """In a forked process with a session of its own: a Ctrl-C that waits was for its parent, later
+    ones end it as any program.
+    """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # which drops one that waits
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -50,7 +56,9 @@ def not_ours() -> None:
 
 @contextmanager
 def handled() -> Iterator[None]:
-    """The same for a block; what was before is back afterwards, unless there was one: then the process is to end."""
+    """The same for a block; what was before is back afterwards, unless there was one: then the
+    process is to end.
+    """
     once()
     try:
         yield

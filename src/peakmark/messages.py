@@ -1,7 +1,7 @@
 """What peakmark tells people: a message is a code with values, and ``messages.yaml`` has its words.
 
-A message becomes text when it is printed, and never earlier: programs compare codes and values. A field of a text is
-``{name}`` or ``{name:FORMAT}``, where FORMAT is
+A message becomes text when it is printed, and never earlier: programs compare codes and values. A
+field of a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
 
     .1%  .2f  g      as Python formats numbers
     3 digits         so many significant digits
@@ -10,8 +10,8 @@ A message becomes text when it is printed, and never earlier: programs compare c
     and              a list with "and" before the last member
     !r               quoted
 
-and may end in ``|UNIT``, which stands behind the number, or in ``~word~ending``, which counts: ``{busy:d~ process~es}`` is
-``1 process`` or ``2 processes``.
+and may end in ``|UNIT``, which stands behind the number, or in ``~word~ending``, which counts:
+``{busy:d~ process~es}`` is ``1 process`` or ``2 processes``.
 """
 
 from __future__ import annotations
@@ -72,12 +72,11 @@ class Message:
     """One thing to be known.
 
     Attributes:
-        code: its entry in ``messages.yaml``.
-        values: (name, value) of the fields; numbers in SI units. A message may be a value: a part of a sentence.
-        severity: how much it weighs.
-        case: which text of the entry, where it has several.
-        about: the instrument whose value it is about, "" for the row as such.
-        scope: of what it holds; a message of the campaign is printed once.
+        code: its entry in ``messages.yaml``. values: (name, value) of the fields; numbers in SI
+        units. A message may be a value: a part of a sentence. severity: how much it weighs. case:
+        which text of the entry, where it has several. about: the instrument whose value it is
+        about, "" for the row as such. scope: of what it holds; a message of the campaign is printed
+        once.
     """
 
     code: str
@@ -231,7 +230,9 @@ def _digits(value: float, form: str) -> tuple[str, str]:
 
 
 class Merged(NamedTuple):
-    """The message that stands for several which differ in numbers, and of one of them the first number that differs."""
+    """The message that stands for several which differ in numbers, and of one of them the first
+    number that differs.
+    """
 
     message: Message
     own: Number | None = None
@@ -300,6 +301,8 @@ ORDER = tuple(Severity)
 
 
 def worst(messages: Iterable[Message]) -> Severity | None:
-    """The heaviest severity of messages that are not the campaign's; None where no value is in doubt."""
+    """The heaviest severity of messages that are not the campaign's; None where no value is in
+    doubt.
+    """
     found = {each.severity for each in messages if each.is_warning and not each.is_shared}
     return next((severity for severity in ORDER if severity in found), None)

@@ -1,4 +1,6 @@
-"""Standard output that may be full, closed or a pipe whose reader has gone: said once, and nothing more from Python."""
+"""Standard output that may be full, closed or a pipe whose reader has gone: said once, and nothing
+more from Python.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from contextlib import suppress
 
 
 def open_streams() -> None:
-    """Give a process that was started without standard streams (``>&-``) others: a file that is opened later would take their
-    numbers, and get what is printed.
+    """Give a process that was started without standard streams (``>&-``) others: a file that is
+    opened later would take their numbers, and get what is printed.
 
     What is written to such a standard output is refused, as a result that nobody gets is a failure.
     """
@@ -26,7 +28,9 @@ def open_streams() -> None:
 
 
 def plain(text: str) -> str:
-    """A text of others without what a terminal would obey or cannot show: control characters but line ends and tabs."""
+    """A text of others without what a terminal would obey or cannot show: control characters but
+    line ends and tabs.
+    """
     return re.sub(
         r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]",
         lambda match: ascii(match.group())[1:-1],
@@ -65,7 +69,9 @@ def _or_named(write: Callable[[], None]) -> None:
 
 
 def drop() -> None:
-    """What is still to be printed goes nowhere: Python would try once more at its end, and complain in many lines."""
+    """What is still to be printed goes nowhere: Python would try once more at its end, and complain
+    in many lines.
+    """
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,6 @@
-"""Why a cell was not measured: an error with a code of ``messages.yaml``. Records keep the code and the values."""
+"""Why a cell was not measured: an error with a code of ``messages.yaml``. Records keep the code and
+the values.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from peakmark.errors import PeakmarkError
 
 
 class Reason(PeakmarkError):
-    """Raised with a code of ``messages.yaml`` and its values; with a sentence where that is all that is known.
+    """Raised with a code of ``messages.yaml`` and its values; with a sentence where that is all
+    that is known.
 
     code  what happened, for programs; None where only the sentence tells
     """
@@ -24,4 +27,6 @@ class MeasurementError(Reason):
 
 
 class Unavailable(Reason):
-    """The cell is not possible on this machine (a missing tool, an instruction set, an alignment): not a failure."""
+    """The cell is not possible on this machine (a missing tool, an instruction set, an alignment):
+    not a failure.
+    """

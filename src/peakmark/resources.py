@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def of_checkout(name: str) -> Path:
-    """A path below the checkout: the one that is the current folder, so that paths stay short, else this installation's
-    (with ``snakemake --directory`` results lie elsewhere, and the checkout may be read-only).
+    """A path below the checkout: the one that is the current folder, so that paths stay short, else
+    this installation's (with ``snakemake --directory`` results lie elsewhere, and the checkout
+    may be read-only).
     """
     return Path(name) if Path("src/kernels").is_dir() else ROOT / name
 
@@ -38,7 +39,8 @@ def schema(name: str, partial: bool = False) -> dict[str, Any]:
 
 
 def types_alone(definition: dict[str, Any]) -> dict[str, Any]:
-    """A schema without its words on what must be there, and what else must not: of an older version, or a part.
+    """A schema without its words on what must be there, and what else must not: of an older
+    version, or a part.
 
     Entries of lists stay as they are described, since they are read by their keys.
     """
@@ -51,7 +53,9 @@ def types_alone(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep_matplotlib(elsewhere: Path | None = None) -> None:
-    """Keep the font list of Matplotlib in the checkout or, where that is read-only, ``elsewhere``; None: the user's home."""
+    """Keep the font list of Matplotlib in the checkout or, where that is read-only, ``elsewhere``;
+    None: the user's home.
+    """
     place = ROOT / "build" if os.access(ROOT / "build", os.W_OK) else elsewhere
     if place is not None:
         os.environ.setdefault("MPLCONFIGDIR", str(place / "matplotlib"))
@@ -59,7 +63,9 @@ def keep_matplotlib(elsewhere: Path | None = None) -> None:
 
 @functools.cache
 def version() -> str:
-    """Version and, in a git checkout, commit: ``0.1.0+1a2b3c4d5e6f``, with ``-dirty`` where files were changed since."""
+    """Version and, in a git checkout, commit: ``0.1.0+1a2b3c4d5e6f``, with ``-dirty`` where files
+    were changed since.
+    """
     import subprocess  # late: a cell's process is told the version
 
     argv = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
@@ -78,7 +84,9 @@ def command(*arguments: str) -> list[str]:
 
 
 def program(name: str) -> str:
-    """A program of this installation as it can be pasted into a shell: with its folder where no environment is active."""
+    """A program of this installation as it can be pasted into a shell: with its folder where no
+    environment is active.
+    """
     from shlex import quote
 
     if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix:
@@ -88,7 +96,9 @@ def program(name: str) -> str:
 
 
 def snakemake(profile: str) -> str:
-    """``snakemake`` with a profile, ``local`` or ``slurm``, as it can be pasted into a shell in the folder of ``results``."""
+    """``snakemake`` with a profile, ``local`` or ``slurm``, as it can be pasted into a shell in the
+    folder of ``results``.
+    """
     from shlex import quote
 
     command = [program("snakemake")]

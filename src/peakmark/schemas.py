@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def problem(instance: Any, name: str, partial: bool = False) -> ValidationError | None:
-    """What is to be mended first to make ``instance`` fit ``config/schema/<name>.schema.json``; None if it fits."""
+    """What is to be mended first to make ``instance`` fit ``config/schema/<name>.schema.json``;
+    None if it fits.
+    """
     # Imported late: it takes 0.1 s, which every measuring job would pay.
     from jsonschema.exceptions import best_match
 
@@ -30,7 +32,9 @@ def problem(instance: Any, name: str, partial: bool = False) -> ValidationError 
 
 @cache
 def _validator() -> Any:
-    """JSON Schema takes 3.0 for an integer, which Python's range does not; and ``$`` matches before a last newline."""
+    """JSON Schema takes 3.0 for an integer, which Python's range does not; and ``$`` matches before
+    a last newline.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend
@@ -59,7 +63,9 @@ def validate(
 
 
 def validate_fast(instance: Any, name: str, what: str, partial: bool = False) -> None:
-    """Check what a program wrote: 20 us, so that 100,000 records are read in seconds. Errors: RecordError."""
+    """Check what a program wrote: 20 us, so that 100,000 records are read in seconds. Errors:
+    RecordError.
+    """
     try:
         checker(name, partial=partial)(instance)
     except Unfit as error:

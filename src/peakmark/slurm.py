@@ -38,7 +38,8 @@ NOT_TO_USE = (
 class SlurmError(PeakmarkError):
     """Slurm did not answer, or refused.
 
-    said    the words of the program that refused, or why the system did not start it; empty where nobody said anything
+    said    the words of the program that refused, or why the system did not start it; empty where
+            nobody said anything
     silent  no answer came in time
     """
 
@@ -49,8 +50,9 @@ class SlurmError(PeakmarkError):
 
 @dataclass(frozen=True)
 class Node:
-    """A node as sinfo has it. ``memory`` in MiB, ``limit`` of its partition in minutes (None: no limit), ``layout``:
-    sockets, cores and threads (``2:32:1``)."""
+    """A node as sinfo has it. ``memory`` in MiB, ``limit`` of its partition in minutes (None: no
+    limit), ``layout``: sockets, cores and threads (``2:32:1``).
+    """
 
     name: str
     partition: str
@@ -85,7 +87,9 @@ class Job:
 
 
 def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
-    """Standard output of a Slurm command that reads ``text``. Errors: SlurmError with its own words."""
+    """Standard output of a Slurm command that reads ``text``. Errors: SlurmError with its own
+    words.
+    """
     try:
         done = subprocess.run(
             argv,
@@ -116,7 +120,9 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str | None = None) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Without what a job that this runs in says of itself, which Slurm's commands would take for options."""
+    """Without what a job that this runs in says of itself, which Slurm's commands would take for
+    options.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -165,7 +171,9 @@ def _node(line: str) -> Node | None:
 
 
 def jobs(states: str | None = None) -> list[Job]:
-    """My jobs that have not ended; with ``states="all"`` also those that Slurm has not yet forgotten. Errors: SlurmError."""
+    """My jobs that have not ended; with ``states="all"`` also those that Slurm has not yet
+    forgotten. Errors: SlurmError.
+    """
     more = [f"--states={states}"] if states else []
     lines = ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%M|%k|%r", *more).splitlines()
     whole = (fields for line in lines if len(fields := line.split("|", 5)) == 6)
@@ -176,7 +184,8 @@ def jobs(states: str | None = None) -> list[Job]:
 
 
 def submit(options: Iterable[str], script: str, limit_s: float = LIMIT_S) -> str:
-    """Hand a script to sbatch, without a file and without a shell that could read it. Returns the job's number.
+    """Hand a script to sbatch, without a file and without a shell that could read it. Returns the
+    job's number.
 
     Errors: SlurmError with sbatch's words.
     """
@@ -231,8 +240,8 @@ def hostnames(text: str) -> list[str]:
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """node1 node2 node3 login -> ``login,node[1-3]``, as Slurm itself writes the nodes of a large cluster; the other way
-    round: ``hostnames``. Numbers with leading zeros keep them.
+    """node1 node2 node3 login -> ``login,node[1-3]``, as Slurm itself writes the nodes of a large
+    cluster; the other way round: ``hostnames``. Numbers with leading zeros keep them.
     """
     return _hostlist(tuple(names))
 
@@ -280,7 +289,9 @@ def cancel(numbers: Sequence[str]) -> None:
 
 
 def minutes(text: str) -> int | None:
-    """``1-00:00:00``, ``30:00`` or ``infinite`` of sinfo as minutes, rounded down; None without a limit."""
+    """``1-00:00:00``, ``30:00`` or ``infinite`` of sinfo as minutes, rounded down; None without a
+    limit.
+    """
     if not re.fullmatch(r"(\d+-)?\d+(:\d+){0,2}", text):
         return None
     days, _, rest = text.rpartition("-")
@@ -293,7 +304,9 @@ def minutes(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition as scontrol shows it. ``limit``: minutes of a job, ``nodes``: of a job; None: no limit."""
+    """A partition as scontrol shows it. ``limit``: minutes of a job, ``nodes``: of a job; None: no
+    limit.
+    """
 
     name: str
     state: str

@@ -1,15 +1,19 @@
-"""Statistics of repeated measurements: pure functions on sequences of numbers, each with its source.
+"""Statistics of repeated measurements: pure functions on sequences of numbers, each with its
+source.
 
 Nothing is removed and nothing assumed normal. Sources:
     [HB]   Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, SC 2015
     [DN]   David and Nagaraja, Order Statistics, 3rd edition 2003, section 7.1
     [IH]   Iglewicz and Hoaglin, How to Detect and Handle Outliers, ASQC 1993
-    [Sen]  Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, JASA 63 (1968), pages 1379-1389
+    [Sen]  Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, JASA 63 (1968),
+           pages 1379-1389
     [Ken]  Kendall, Rank Correlation Methods, 4th edition 1970, chapters 4 and 5
-    [MW]   Mann and Whitney, On a Test of Whether One of Two Random Variables is Stochastically Larger than the Other,
-           Annals of Mathematical Statistics 18 (1947), pages 50-60
-    [ET]   Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3 (percentile interval)
-Every function raises ValueError for an empty sequence and for NaN or infinite values, naming the first of them.
+    [MW]   Mann and Whitney, On a Test of Whether One of Two Random Variables is Stochastically
+           Larger than the Other, Annals of Mathematical Statistics 18 (1947), pages 50-60
+    [ET]   Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3 (percentile
+           interval)
+Every function raises ValueError for an empty sequence and for NaN or infinite values, naming the
+first of them.
 """
 
 from __future__ import annotations
@@ -23,14 +27,17 @@ from numpy.typing import NDArray
 
 Values = Sequence[float] | NDArray[np.float64]
 
-# Below this the smallest and largest value do not enclose the median with 95 %: 1 - 2^(1 - 6) = 96.9 %. [DN]
+# Below this the smallest and largest value do not enclose the median with 95 %: 1 - 2^(1 - 6) =
+# 96.9 %. [DN]
 ENOUGH = 6
 OUTLIER_Z = 3.5  # [IH]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Values that enclose the median with probability ``level``; ``enough`` is False when n is too small for 95 %."""
+    """Values that enclose the median with probability ``level``; ``enough`` is False when n is too
+    small for 95 %.
+    """
 
     low: float
     high: float
@@ -42,11 +49,14 @@ class Interval:
 class Summary:
     """What a table row shows of its repetitions, in their unit.
 
-    harmonic_mean  of rates: total work / total time for equal work; None unless all values are positive
-    stdev, cv      sample standard deviation (n - 1) and its share of the mean; None for n = 1 (cv also for mean 0)
+    harmonic_mean  of rates: total work / total time for equal work; None unless all values are
+                   positive
+    stdev, cv      sample standard deviation (n - 1) and its share of the mean; None for n = 1 (cv
+                   also for mean 0)
     mad            median absolute deviation, not scaled
-    low, high      interval of the median, ``level`` the probability that it really holds, ``enough`` whether that is
-                   the 95 % asked for: with n < 6 the whole range is less sure than that
+    low, high      interval of the median, ``level`` the probability that it really holds,
+                   ``enough`` whether that is the 95 % asked for: with n < 6 the whole range is less
+                   sure than that
     """
 
     n: int
@@ -66,7 +76,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Drift:
-    """Change over the order of repetitions: ``relative`` from first to last as a share of the median, and how sure.
+    """Change over the order of repetitions: ``relative`` from first to last as a share of the
+    median, and how sure.
 
     slope  per repetition, median of the slopes of all pairs
     tau    from -1 (always falling) to 1 (always rising)
@@ -81,7 +92,9 @@ class Drift:
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first repetition against the others: relative to their median, and in their modified z scores."""
+    """The first repetition against the others: relative to their median, and in their modified z
+    scores.
+    """
 
     relative: float
     z: float
@@ -106,7 +119,9 @@ def mean(values: Values) -> float:
 
 
 def harmonic_mean(values: Values) -> float:
-    """n / sum(1 / x): the mean of rates over equal work ([HB] rule 3). Errors: ValueError unless all are positive."""
+    """n / sum(1 / x): the mean of rates over equal work ([HB] rule 3). Errors: ValueError unless
+    all are positive.
+    """
     array = checked(values)
     lowest = float(array.min())
     if lowest <= 0:
@@ -117,7 +132,9 @@ def harmonic_mean(values: Values) -> float:
 
 
 def stdev(values: Values) -> float:
-    """Sample standard deviation, divisor n - 1, in two passes. Errors: ValueError for n = 1, which has no spread."""
+    """Sample standard deviation, divisor n - 1, in two passes. Errors: ValueError for n = 1, which
+    has no spread.
+    """
     array = checked(values)
     if array.size < 2:
         raise ValueError("a standard deviation needs at least two values")
@@ -139,15 +156,18 @@ def median(values: Values) -> float:
 
 
 def mad(values: Values) -> float:
-    """Median of the absolute distances from the median ([IH]); times 1.4826 it estimates a normal deviation."""
+    """Median of the absolute distances from the median ([IH]); times 1.4826 it estimates a normal
+    deviation.
+    """
     return median(np.abs(checked(values) - median(values)))
 
 
 def median_interval(values: Values, confidence: float = 0.95) -> Interval:
     """Interval of the median from order statistics: no distribution is assumed ([DN]; [HB] rule 6).
 
-    The k-th smallest and k-th largest value, with the largest k whose coverage 1 - 2 P(Binomial(n, 1/2) < k) is at
-    least ``confidence``. Below n = 6 no k reaches 95 %: then the range and its true coverage 1 - 2^(1 - n).
+    The k-th smallest and k-th largest value, with the largest k whose coverage 1 - 2 P(Binomial(n,
+    1/2) < k) is at least ``confidence``. Below n = 6 no k reaches 95 %: then the range and its true
+    coverage 1 - 2^(1 - n).
     """
     ordered = np.sort(checked(values))
     n = ordered.size
@@ -164,9 +184,11 @@ def median_interval(values: Values, confidence: float = 0.95) -> Interval:
 
 
 def modified_z(values: Values, against: Values | None = None) -> NDArray[np.float64]:
-    """0.6745 (x - median) / MAD for each value ([IH]), by the median and MAD of ``against`` (default: the values).
+    """0.6745 (x - median) / MAD for each value ([IH]), by the median and MAD of ``against``
+    (default: the values).
 
-    Where more than half of the values agree, MAD is 0: then the mean absolute deviation takes its place with the factor
+    Where more than half of the values agree, MAD is 0: then the mean absolute deviation takes its
+    place with the factor
     1 / 1.253314 ([IH]); where all agree, a value that differs is infinitely far off.
     """
     array = checked(values)
@@ -186,7 +208,9 @@ def outliers(values: Values, threshold: float = OUTLIER_Z) -> list[int]:
 
 
 def first_difference(values: Values) -> FirstDifference | None:
-    """How far the first repetition is from the others; None for fewer than four values, which tell nothing."""
+    """How far the first repetition is from the others; None for fewer than four values, which tell
+    nothing.
+    """
     array = checked(values)
     if array.size < 4:
         return None
@@ -203,7 +227,9 @@ def first_difference(values: Values) -> FirstDifference | None:
 
 
 def drift(values: Values) -> Drift | None:
-    """Trend over the order of the values: Theil-Sen slope [Sen] and Kendall's tau with its p [Ken]; None for n < 4."""
+    """Trend over the order of the values: Theil-Sen slope [Sen] and Kendall's tau with its p [Ken];
+    None for n < 4.
+    """
     array = checked(values)
     n = array.size
     if n < 4:
@@ -222,7 +248,9 @@ def drift(values: Values) -> Drift | None:
 
 
 def _kendall_p(array: NDArray[np.float64], concordance: int) -> float:
-    """Two-sided p of Kendall's S: counted for up to 20 values without ties, else by the normal approximation [Ken]."""
+    """Two-sided p of Kendall's S: counted for up to 20 values without ties, else by the normal
+    approximation [Ken].
+    """
     n = array.size
     _, ties = np.unique(array, return_counts=True)
     if n <= 20 and ties.max() == 1:
@@ -249,17 +277,20 @@ def _kendall_p(array: NDArray[np.float64], concordance: int) -> float:
 
 
 def can_differ(first: int, second: int, confidence: float = 0.95) -> bool:
-    """Whether samples of these sizes can show a difference at all: of all orders of n + m values, those with the two
-    samples wholly apart are 2 / C(n + m, n), the least two-sided p there is [MW]. 3 against 3 cannot, 4 against 4 can.
+    """Whether samples of these sizes can show a difference at all: of all orders of n + m values,
+    those with the two samples wholly apart are 2 / C(n + m, n), the least two-sided p there is
+    [MW]. 3 against 3 cannot, 4 against 4 can.
     """
     return first > 0 and second > 0 and 2 / math.comb(first + second, first) <= 1 - confidence
 
 
 def rank_test(first: Values, second: Values) -> float:
-    """Two-sided p of the rank sum test [MW]: the chance of ranks at least as uneven if both samples are of one kind.
+    """Two-sided p of the rank sum test [MW]: the chance of ranks at least as uneven if both samples
+    are of one kind.
 
-    Whatever the distribution, p <= 0.05 happens in at most 5 % of comparisons of like with like. Counted over all
-    divisions of the values for up to 60 of them, tied values sharing their mean rank; else the normal approximation.
+    Whatever the distribution, p <= 0.05 happens in at most 5 % of comparisons of like with like.
+    Counted over all divisions of the values for up to 60 of them, tied values sharing their mean
+    rank; else the normal approximation.
     """
     one, other = checked(first), checked(second)
     both = np.concatenate([one, other])
@@ -289,7 +320,8 @@ def rank_test(first: Values, second: Values) -> float:
 def ratio_interval(
     before: Values, after: Values, confidence: float = 0.95, rounds: int = 4000, seed: int = 1
 ) -> tuple[float, float, float]:
-    """(ratio, low, high) of the medians after / before, with the percentile interval of a seeded bootstrap [ET].
+    """(ratio, low, high) of the medians after / before, with the percentile interval of a seeded
+    bootstrap [ET].
 
     The same values give the same interval. Errors: ValueError unless all values are positive.
     """
@@ -309,12 +341,16 @@ def ratio_interval(
 
 
 def is_narrow(summary: Summary, until: float) -> bool:
-    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may stop [HB]."""
+    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may
+    stop [HB].
+    """
     return summary.enough and half_interval(summary) <= until
 
 
 def half_interval(summary: Summary) -> float:
-    """Half the interval of the median as a share of the median; infinite for a median of 0 with any spread."""
+    """Half the interval of the median as a share of the median; infinite for a median of 0 with any
+    spread.
+    """
     half = (summary.high - summary.low) / 2
     if half == 0:
         return 0.0

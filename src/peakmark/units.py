@@ -1,4 +1,6 @@
-"""Sizes and units: IEC inside (1KiB = 1024 B), SI base units in records, conversion only for people."""
+"""Sizes and units: IEC inside (1KiB = 1024 B), SI base units in records, conversion only for
+people.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
 def parse_size(text: str | int) -> int:
     """Bytes of a size such as ``1KiB``, ``16 MiB`` or ``4096``.
 
-    Errors: ConfigError for anything else, also for KB or M, which mean different things to different tools.
+    Errors: ConfigError for anything else, also for KB or M, which mean different things to
+    different tools.
     """
     if isinstance(text, bool):
         raise ConfigError(f"size {text!r} is not a size: write for example 1KiB, 16MiB or 4096")
@@ -59,7 +62,9 @@ def gigabytes(count: float, decimals: int = 1) -> str:
 
 
 def quantity(value: float, unit: str, digits: int = 4) -> str:
-    """A value in an SI base unit with the prefix that keeps it readable, rounded to ``digits`` significant digits."""
+    """A value in an SI base unit with the prefix that keeps it readable, rounded to ``digits``
+    significant digits.
+    """
     scales = _SCALED.get(unit, ((1.0, unit),))
     factor, name = next((scale for scale in scales if abs(value) >= scale[0]), scales[-1])
     number = f"{value / factor:.{digits}g}"
@@ -69,7 +74,9 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
 
 
 def parse_duration(where: str, value: str | float) -> float:
-    """Seconds of a time such as ``90 s``, ``30 min``, ``2 h`` or a number of seconds. Errors: ConfigError."""
+    """Seconds of a time such as ``90 s``, ``30 min``, ``2 h`` or a number of seconds. Errors:
+    ConfigError.
+    """
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
     seconds = float(match.group(1)) * _SECONDS[match.group(2)] if match else 0.0
     if seconds <= 0:

@@ -1,7 +1,9 @@
-"""Files that users write in YAML or JSON, read strictly: what a reader would pass over in silence is said, with its line.
+"""Files that users write in YAML or JSON, read strictly: what a reader would pass over in silence
+is said, with its line.
 
-Refused are keys that stand twice (the first would be lost), aliases that multiply (a file of one kilobyte can ask for
-the memory of the world), numbers that are none (``.nan``, ``.inf``), and what is no regular file.
+Refused are keys that stand twice (the first would be lost), aliases that multiply (a file of one
+kilobyte can ask for the memory of the world), numbers that are none (``.nan``, ``.inf``), and what
+is no regular file.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _LOOKS = yaml.SafeLoader("")
 
 
 def read(path: Path | str, what: str = "") -> dict[str, Any]:
-    """The keys and values of a file, none of an empty one; ``what`` it is stands before its name in messages.
+    """The keys and values of a file, none of an empty one; ``what`` it is stands before its name in
+    messages.
 
     Errors: ConfigError in one sentence with the file and, where there is one, the line.
     """

@@ -1,7 +1,9 @@
-"""Snakemake executor ``peakmark``: hands a job's own command to Slurm, and keeps the bookkeeping in this process.
+"""Snakemake executor ``peakmark``: hands a job's own command to Slurm, and keeps the bookkeeping in
+this process.
 
-It stands on Snakemake's executor interface alone. On a node no Snakemake is started: the rule's shell command is the
-script. How jobs are submitted, asked about and told is in ``peakmark.running.queue``.
+It stands on Snakemake's executor interface alone. On a node no Snakemake is started: the rule's
+shell command is the script. How jobs are submitted, asked about and told is in
+``peakmark.running.queue``.
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ PAUSE_S, SHORT_S = 0.2, 0.01
 
 
 class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no types
-    """The thread that the interface brings for questions also submits: there is one thing at a time."""
+    """The thread that the interface brings for questions also submits: there is one thing at a
+    time.
+    """
 
     def __init__(self, workflow: Any, logger: Any) -> None:
-        """What the thread needs is there before the interface starts it, which it does long before ``__post_init__``."""
+        """What the thread needs is there before the interface starts it, which it does long before
+        ``__post_init__``.
+        """
         from peakmark.running.run import (
             Run,
         )  # not before Snakemake has gone to the folder of --directory
@@ -65,7 +71,8 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         except OSError as error:
             self.report_job_error(info, msg=sentence(error))
             return
-        # No mark of an incomplete output: records are whole or not there, and those of a killed run's jobs count.
+        # No mark of an incomplete output: records are whole or not there, and those of a killed
+        # run's jobs count.
         self.report_job_submission(info, register_job=False)
         with self._lock:
             self.infos[output] = info
@@ -88,7 +95,8 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
                 self.report_job_success(info)
             else:
                 self.report_job_error(info, msg=str(ended.why))
-        # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at half the speed.
+        # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at
+        # half the speed.
         pause = 0.0 if self.queue.hands_over or self.added else SHORT_S if added else PAUSE_S
         self.next_seconds_between_status_checks = pause
         for info in active_jobs:
@@ -98,7 +106,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
     def print_job_error(
         self, job_info: SubmittedJobInfo, msg: str | None = None, **kwargs: Any
     ) -> None:
-        """The queue's words alone: the interface would add where to look, which the list at the end says."""
+        """The queue's words alone: the interface would add where to look, which the list at the end
+        says.
+        """
         job_info.job.log_error(msg, **kwargs)
 
     def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:  # noqa: ARG002 - all that this run has are ended

@@ -1,8 +1,10 @@
-"""Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing else.
+"""Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing
+else.
 
-The time left comes from the expected time of the cells, corrected by what cells of their kind have taken since the first job
-began to measure (see ``progress.TimeLeft``): a bar by the number of jobs would jump, as a reference tool can take fifty times
-as long as a kernel, and what a job waited in a queue says nothing about those that run side by side.
+The time left comes from the expected time of the cells, corrected by what cells of their kind have
+taken since the first job began to measure (see ``progress.TimeLeft``): a bar by the number of jobs
+would jump, as a reference tool can take fifty times as long as a kernel, and what a job waited in a
+queue says nothing about those that run side by side.
 """
 
 from __future__ import annotations
@@ -57,8 +59,9 @@ SAID_ANYHOW = ("Look above for error messages", "At least one job did not comple
 
 @dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
-    """No settings: made before Snakemake reads its configuration files, of which a broken one is a traceback there, and
-    before it writes anything."""
+    """No settings: made before Snakemake reads its configuration files, of which a broken one is a
+    traceback there, and before it writes anything.
+    """
 
     def __post_init__(self) -> None:
         as_workflow_error(lambda: _begin(sys.argv[1:]))
@@ -69,12 +72,15 @@ def _begin(arguments: Sequence[str]) -> None:
     workplace = Path((overrides.named(arguments, ("--directory", "-d")) or ["."])[-1])
     folders.check_state(workplace)
     folders.keep_caches(workplace)
-    # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines for each message.
+    # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines
+    # for each message.
     logging.raiseExceptions = False
 
 
 class LogHandler(LogHandlerBase):
-    """Handler that Snakemake loads for ``--logger peakmark``; its default formatter is used for a dry run."""
+    """Handler that Snakemake loads for ``--logger peakmark``; its default formatter is used for a
+    dry run.
+    """
 
     def __post_init__(self) -> None:
         self.console = Console(stderr=not self.common_settings.stdout, highlight=False)
@@ -102,7 +108,8 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.PROGRESS:
             self.bar.counted(record.__dict__["done"], record.__dict__["total"])
         elif event == LogEvent.JOB_ERROR:
-            # Its time is spent and not ahead any more; where all cells of a node are one job, that is most of the campaign.
+            # Its time is spent and not ahead any more; where all cells of a node are one job, that
+            # is most of the campaign.
             self.bar.finished(record.__dict__.get("jobid", -1))
             self._failure(record.__dict__)
         elif event == LogEvent.SHELLCMD:
@@ -173,8 +180,8 @@ class LogHandler(LogHandlerBase):
             self._say(text)
 
     def _full_disk(self, text: str) -> bool:
-        """Whether the disk of the results is full, which is said once: no log has room for a reason then, and every cell
-        that follows fails for the same one.
+        """Whether the disk of the results is full, which is said once: no log has room for a reason
+        then, and every cell that follows fails for the same one.
         """
         from peakmark import files
 
@@ -281,7 +288,9 @@ class _Bar:
 
     @_alone
     def moved(self) -> None:
-        """Jobs of several cells have come further: that is told in cells, as one of them may be all that there is."""
+        """Jobs of several cells have come further: that is told in cells, as one of them may be all
+        that there is.
+        """
         if self.task is not None:
             self._show(*progress.cells(), "cells")
 

@@ -44,8 +44,10 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[Cluster]:
-    """A stranger's: other names, slurmdbd, an account that must be said, five jobs at most in the queue, partitions that refuse
-    something, fio on the login side only, and where the machine lets it, control groups."""
+    """A stranger's: other names, slurmdbd, an account that must be said, five jobs at most in the
+    queue, partitions that refuse something, fio on the login side only, and where the machine
+    lets it, control groups.
+    """
     yield from start(
         **SIZES,
         cgroups=cgroups.why_not() is None,

@@ -55,7 +55,9 @@ class Memory(Protocol):
 
 @dataclass
 class Breaker:
-    """Breaks one thing after the other while a Snakemake runs, ``left`` in all; ``counts`` says what it did."""
+    """Breaks one thing after the other while a Snakemake runs, ``left`` in all; ``counts`` says
+    what it did.
+    """
 
     cluster: Cluster
     workflow: Workflow
@@ -172,7 +174,9 @@ class Breaker:
     # -- the way back
 
     def mend(self) -> None:
-        """What an administrator does: start what was killed, put nodes back to work. Jobs stay as they are."""
+        """What an administrator does: start what was killed, put nodes back to work. Jobs stay as
+        they are.
+        """
         if not any(process.name == "slurmctld" for process in self.cluster.processes(LOGIN)):
             self.cluster.start_controller()
         for name in self.cluster.layout.names:
@@ -191,7 +195,9 @@ def kernels(cluster: Cluster, node: str) -> list[int]:
 
 
 def measuring(cluster: Cluster, node: str) -> list[int]:
-    """Of the processes that measure a cell, or all of a job. Each one's guard, its child, has the same words."""
+    """Of the processes that measure a cell, or all of a job. Each one's guard, its child, has the
+    same words.
+    """
     found = {
         process.pid
         for process in cluster.processes(node)

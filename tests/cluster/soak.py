@@ -1,11 +1,13 @@
-"""A long campaign of short cells on the test cluster while things break at random moments; `make soak`.
+"""A long campaign of short cells on the test cluster while things break at random moments; `make
+soak`.
 
     PYTHONPATH=. python tests/cluster/soak.py --cells 2000 --seed 1 [--write docs/soak.md]
 
-Faults come at moments and of kinds that the seed decides. When Snakemake has ended, or was killed, it is started again,
-as its user would, until all cells are measured. Then every record is looked at: each cell has one, whole, with the
-plan's options; none that was ever finished was lost or changed, but those that were damaged on purpose; the long table
-holds exactly the records' numbers; no process, job or file is left. Ends with 1 when one of these is not so.
+Faults come at moments and of kinds that the seed decides. When Snakemake has ended, or was killed,
+it is started again, as its user would, until all cells are measured. Then every record is looked
+at: each cell has one, whole, with the plan's options; none that was ever finished was lost or
+changed, but those that were damaged on purpose; the long table holds exactly the records' numbers;
+no process, job or file is left. Ends with 1 when one of these is not so.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ LOOK_S = 0.5
 
 @dataclass
 class Memory:
-    """What was ever seen finished: cell -> text of its record. Only what the tests damage may change."""
+    """What was ever seen finished: cell -> text of its record. Only what the tests damage may
+    change.
+    """
 
     workflow: Workflow
     texts: dict[str, str] = field(default_factory=dict)
@@ -99,7 +103,9 @@ def configure(workflow: Workflow, cells: int, scratch: Path) -> int:
 def campaign(
     workflow: Workflow, memory: Memory, breaker: Breaker, say: Callable[[str], None]
 ) -> int:
-    """Start Snakemake again and again until it ends well with nothing left to break. Returns how often it was started."""
+    """Start Snakemake again and again until it ends well with nothing left to break. Returns how
+    often it was started.
+    """
     runs = 0
     while True:
         runs += 1
@@ -122,7 +128,8 @@ def campaign(
             f"run {runs}: exit code {process.returncode}, {done} records, faults so far {breaker.counts.total()}"
         )
         if process.returncode == 0:
-            # What was damaged after the tables were built is for a last run, in which nothing breaks.
+            # What was damaged after the tables were built is for a last run, in which nothing
+            # breaks.
             if breaker.counts.total() == broken:
                 return runs
             breaker.left = 0
@@ -177,7 +184,8 @@ def check(workflow: Workflow, memory: Memory, scratch: Path) -> list[str]:
 
 
 def clean(workflow: Workflow, scratch: Path) -> int:
-    """``peakmark clean`` on both nodes, as their user would after a node was lost. Returns how many directories were left.
+    """``peakmark clean`` on both nodes, as their user would after a node was lost. Returns how many
+    directories were left.
 
     A directory must be older than a minute before it goes.
     """

@@ -1,4 +1,6 @@
-"""A campaign on the cluster as a user runs it: to the PDF, with repetitions, modules and jobs of several cells."""
+"""A campaign on the cluster as a user runs it: to the PDF, with repetitions, modules and jobs of
+several cells.
+"""
 
 import csv
 import itertools
@@ -79,7 +81,9 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
 
 @pytest.mark.trouble
 def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> None:
-    """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a node for all."""
+    """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a
+    node for all.
+    """
     grid = [
         {
             "workloads": ["DP"],

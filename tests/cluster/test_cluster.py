@@ -1,4 +1,6 @@
-"""The test cluster behaves as a cluster does: jobs, two nodes, cancelling, time limits, failures and the way back."""
+"""The test cluster behaves as a cluster does: jobs, two nodes, cancelling, time limits, failures
+and the way back.
+"""
 
 import os
 from pathlib import Path
@@ -9,7 +11,8 @@ from testcluster.processes import wait_until
 
 from peakmark.slurm import hostlist
 
-# Started on both nodes by one srun: the first rank serves, the other connects to it by name and checks from where it did.
+# Started on both nodes by one srun: the first rank serves, the other connects to it by name and
+# checks from where it did.
 TALK = """
 import os, socket, sys, time
 nodes, port = ["node1", "node2"], 5999

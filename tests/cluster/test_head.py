@@ -1,4 +1,6 @@
-"""The process that runs a campaign: interrupted, killed, without its terminal, with a controller that answers late."""
+"""The process that runs a campaign: interrupted, killed, without its terminal, with a controller
+that answers late.
+"""
 
 import fcntl
 import os
@@ -19,7 +21,9 @@ from tests.checkout import TO_TABLES
 from workflow import DISK, Workflow
 
 FIO_FIRST = 4
-"""The seed with which the first two cells are ones of fio: on two nodes, as each of them waits there."""
+"""The seed with which the first two cells are ones of fio: on two nodes, as each of them waits
+there.
+"""
 
 
 @pytest.fixture
@@ -126,7 +130,9 @@ class Terminal:
             self.shown += text
 
     def take(self) -> None:
-        """In the child: the leader of a session whose terminal this is, as a shell's foreground job nearly is."""
+        """In the child: the leader of a session whose terminal this is, as a shell's foreground job
+        nearly is.
+        """
         os.setsid()
         # Whoever tests under nohup has it ignored, and children inherit that.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -171,7 +177,8 @@ def test_a_campaign_outlives_its_terminal(workflow: Workflow) -> None:
     assert b"12 cells through Slurm" in terminal.shown
 
 
-# A controller that stops for a while has the submission in its socket, and takes the job when it goes on: long after sbatch.
+# A controller that stops for a while has the submission in its socket, and takes the job when it
+# goes on: long after sbatch.
 LATE = """
 import os, signal, sys
 from pathlib import Path
@@ -210,7 +217,9 @@ def test_a_submission_that_is_answered_too_late_is_no_second_job(
 
 @pytest.mark.trouble
 def test_a_campaign_that_is_a_job_itself(workflow: Workflow) -> None:
-    """On one of two nodes: cells of one node run on the other one, a network cell could never begin."""
+    """On one of two nodes: cells of one node run on the other one, a network cell could never
+    begin.
+    """
     script = f"PATH={os.environ['PATH']}; {shlex.join(workflow.argv)}"
     cpu = [{"workloads": ["DP"], "concurrency": [1]}]
     workflow.configure(

@@ -1,4 +1,6 @@
-"""Names that a shell would take for commands, through a real Slurm: submission, job script, job step, measurement."""
+"""Names that a shell would take for commands, through a real Slurm: submission, job script, job
+step, measurement.
+"""
 
 import os
 import shutil

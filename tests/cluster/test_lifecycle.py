@@ -33,7 +33,9 @@ def may() -> None:
 
 @pytest.fixture
 def machine() -> Iterator[None]:
-    """What the machine has of its own is the same after the test as before: mounts, interfaces, host name, configuration."""
+    """What the machine has of its own is the same after the test as before: mounts, interfaces,
+    host name, configuration.
+    """
     before = picture()
     yield
     assert picture() == before

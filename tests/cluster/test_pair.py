@@ -19,8 +19,8 @@ from peakmark.storage import planfile
 from workflow import Workflow
 
 TRIES = 10
-# Half a CPU, with a pause often enough to be seen in every short time; before others, or a busy machine leaves it too little
-# to count as busy.
+# Half a CPU, with a pause often enough to be seen in every short time; before others, or a busy
+# machine leaves it too little to count as busy.
 NEIGHBOUR = """
 import os, time
 os.setpriority(os.PRIO_PROCESS, 0, -10)
@@ -46,7 +46,9 @@ def neighbour(cluster: Cluster, node: str) -> Iterator[None]:
 
 
 def measured(workflow: Workflow, repetition: int) -> dict[str, Any]:
-    """What the record of a cell of two nodes says of its surroundings; measured by a job of its own."""
+    """What the record of a cell of two nodes says of its surroundings; measured by a job of its
+    own.
+    """
     options = {"seconds": 1.0, "warmup": 0.0}
     cell = Cell("network", "netbench", "TCP", "", 1024, 1, "any", repetition, options)
     plan, one = workflow.results / "plan.json", {"id": cell.id, **cell.to_json()}

@@ -1,4 +1,6 @@
-"""The shipped presets on clusters as strangers have them: to the report, with what is missing named and nothing else lost."""
+"""The shipped presets on clusters as strangers have them: to the report, with what is missing named
+and nothing else lost.
+"""
 
 import json
 import re
@@ -36,7 +38,9 @@ def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> 
 
 
 def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
-    """Two threads ran on two CPUs: on the node that has them, and not on one of them. Memory is what Slurm has of the node."""
+    """Two threads ran on two CPUs: on the node that has them, and not on one of them. Memory is
+    what Slurm has of the node.
+    """
     cpus = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.cpus), strict=True))
     memory = dict(
         zip(cluster.layout.names, cluster.layout.each(cluster.layout.memory), strict=True)
@@ -54,8 +58,8 @@ def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
             assert len(context["cpus"]) >= min(threads, most), name
 
 
-# Of presets, sites and ways of fanning out the combination that has found most, and the cheapest of what it leaves out;
-# all others by make test-trouble.
+# Of presets, sites and ways of fanning out the combination that has found most, and the cheapest of
+# what it leaves out; all others by make test-trouble.
 def test_quick_with_a_job_for_each_cell_on_a_site_with_rules(site: Cluster, tmp_path: Path) -> None:
     to_the_report(site, tmp_path, "quick", "cell")
 

@@ -1,4 +1,6 @@
-"""Jobs that Slurm would never start: doctor and a campaign find the same, before anything is submitted."""
+"""Jobs that Slurm would never start: doctor and a campaign find the same, before anything is
+submitted.
+"""
 
 import json
 import signal

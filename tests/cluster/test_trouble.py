@@ -1,4 +1,6 @@
-"""Jobs that a cluster loses, in every way: told, and measured again without what was measured already."""
+"""Jobs that a cluster loses, in every way: told, and measured again without what was measured
+already.
+"""
 
 import json
 import os
@@ -11,12 +13,16 @@ from testcluster.processes import wait_until
 from workflow import DISK, Workflow
 
 FIO_FIRST = 4
-"""The seed with which the first two cells are ones of fio: on two nodes, as each of them waits there."""
+"""The seed with which the first two cells are ones of fio: on two nodes, as each of them waits
+there.
+"""
 
 
 @pytest.mark.trouble
 def test_a_cell_without_memory_is_told_and_measured_when_it_has_some(workflow: Workflow) -> None:
-    """A pool of 1 GiB does not fit into half of what its job would ask for; what the other cell needs does."""
+    """A pool of 1 GiB does not fit into half of what its job would ask for; what the other cell
+    needs does.
+    """
     workflow.configure(
         site=workflow.site("{exclusive: false, memory_factor: 0.5}"),
         cpu=[{"workloads": ["DP"], "concurrency": [1]}],
@@ -145,7 +151,9 @@ def test_every_way_to_lose_a_job_is_told_and_only_the_lost_are_measured_again(
 def test_a_node_lost_in_the_middle_costs_its_cell_only_and_its_files_are_found(
     workflow: Workflow,
 ) -> None:
-    """All its processes die at once, the guard of the scratch directory with them, as when the power goes."""
+    """All its processes die at once, the guard of the scratch directory with them, as when the
+    power goes.
+    """
     blocks, scratch = ["4KiB", "8KiB", "16KiB"], workflow.directory / "scratch"
     scratch.mkdir()
     tool = workflow.holding("/usr/bin/fio")

@@ -1,4 +1,6 @@
-"""A checkout of one's own on the login side of the test cluster, from which snakemake and peakmark are run."""
+"""A checkout of one's own on the login side of the test cluster, from which snakemake and peakmark
+are run.
+"""
 
 import json
 import os
@@ -66,7 +68,9 @@ class Workflow:
         return str(path)
 
     def holding(self, tool: str, name: str = "") -> str:
-        """Path of a tool that waits while the file ``hold`` lies beside it, and fails while ``fail`` does."""
+        """Path of a tool that waits while the file ``hold`` lies beside it, and fails while
+        ``fail`` does.
+        """
         path = self.directory / (name or Path(tool).name)
         path.write_text(HOLDING.format(tool=tool))
         path.chmod(0o755)
@@ -102,8 +106,8 @@ class Workflow:
         )
 
     def preset(self, name: str, *given: str) -> "subprocess.CompletedProcess[str]":
-        """A shipped preset as a stranger runs it: the file as it is, further keys (KEY=VALUE) on the command line. With
-        ``presets.DEFAULT`` no file is named.
+        """A shipped preset as a stranger runs it: the file as it is, further keys (KEY=VALUE) on
+        the command line. With ``presets.DEFAULT`` no file is named.
         """
         self.campaign = name
         file = [] if name == presets.DEFAULT else ["--configfile", f"config/presets/{name}.yaml"]

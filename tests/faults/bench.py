@@ -1,4 +1,6 @@
-"""One cell measured by the real command, with faults around it, and a look at what is left afterwards."""
+"""One cell measured by the real command, with faults around it, and a look at what is left
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,9 @@ class Bench:
         assert not list(self.scratch.iterdir()), "nothing is left on the scratch disk"
 
     def assert_failed(self, cell: Cell, said: str, *words: str) -> None:
-        """No record, a failed attempt with the reason, one sentence for the user, and nothing left behind."""
+        """No record, a failed attempt with the reason, one sentence for the user, and nothing left
+        behind.
+        """
         assert not self.record_path(cell).exists()
         assert "Traceback" not in said, said
         reason = self.attempts(cell)[-1]["reason"]

@@ -1,8 +1,10 @@
-"""Hostile input for the real commands: ``make fuzz-cli``, or ``python -m tests.faults.fuzz_cli --seed 1 --count 900``.
+"""Hostile input for the real commands: ``make fuzz-cli``, or ``python -m tests.faults.fuzz_cli
+--seed 1 --count 900``.
 
-Each input is a campaign, a file or a command line with something wrong in it, and a command that reads it, in a process of
-its own. It must end by itself, in time, in a sentence or a result, and touch nothing but the campaign that it was given.
-What fails is kept, with the words to run it again.
+Each input is a campaign, a file or a command line with something wrong in it, and a command that
+reads it, in a process of its own. It must end by itself, in time, in a sentence or a result, and
+touch nothing but the campaign that it was given. What fails is kept, with the words to run it
+again.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ TRACEBACK = 70
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended: its exit status, what it printed, the CPU time it took and how much memory it had (bytes)."""
+    """How a command ended: its exit status, what it printed, the CPU time it took and how much
+    memory it had (bytes).
+    """
 
     code: int
     text: str
@@ -158,11 +162,14 @@ def one(base: Path, place: Path, seed: str, kind: Kind) -> tuple[list[str], Outc
 
 
 def campaign(work: Path, seed: int, count: int, kinds: dict[str, Kind]) -> list[str]:
-    """Run ``count`` inputs, a kind after the other. Returns a line for each that failed; prints a summary."""
+    """Run ``count`` inputs, a kind after the other. Returns a line for each that failed; prints a
+    summary.
+    """
     base = work / "base"
     hostile_kinds.prepare(base)
     (base / "tmp").mkdir()
-    # In a process of its own, as all others: where Typst has run, its threads are missing in forked processes, and waited for.
+    # In a process of its own, as all others: where Typst has run, its threads are missing in forked
+    # processes, and waited for.
     made = run(base, Input(["bundle", str(CAMPAIGN), "-o", "c.zip"]))
     if made.code:
         raise RuntimeError(f"there is no bundle to begin with: {made.text}")

@@ -1,7 +1,8 @@
-"""What the tests beside this have measured in one guest: a lossy line, a quota, a clock set back; and looking at it.
+"""What the tests beside this have measured in one guest: a lossy line, a quota, a clock set back;
+and looking at it.
 
-Programs start slowly in a guest and share one CPU, so no rate of it means anything: each number is held against what the
-guest's kernel itself has counted. See benchmarks/guest.
+Programs start slowly in a guest and share one CPU, so no rate of it means anything: each number is
+held against what the guest's kernel itself has counted. See benchmarks/guest.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Seen = Callable[[str], dict[str, Any]]
 """Name of a task -> what it saw in the guest."""
 
 GUEST_S = 900.0
-"""Only a guest that hangs takes so long: all its work is for one emulated CPU, and half a minute on an idle machine."""
+"""Only a guest that hangs takes so long: all its work is for one emulated CPU, and half a minute on
+an idle machine.
+"""
 HERE = Path(__file__).resolve().parent
 MODULES = ("veth", "sch_netem", "loop", "quota_v2", "ipv6")  # qperf's server wants IPv6
 BAD_LINE = "delay 2ms loss 2% limit 100000"
@@ -50,7 +53,8 @@ LINE = {
 EVERY_BYTE = Cell(
     "network", "netbench", "TCP", "", 1000, 1, "any", 0, {"total": 2_000_000, "warmup": 0.0}
 )
-# What is measured while the clock is set back; the word tells the measuring program from a question for its version.
+# What is measured while the clock is set back; the word tells the measuring program from a question
+# for its version.
 OURS = {
     "cpubench": Cell(
         "cpu", "cpubench", "SP", "", None, 1, "any", 1, {"seconds": 0.4, "warmup": 0.0}
@@ -83,7 +87,9 @@ def repeated(cell: Cell, number: int) -> dict[str, Any]:
 
 
 def boot(folder: Path, orders: dict[str, dict[str, Any]], limit_s: float) -> dict[str, Any]:
-    """Hand the tasks to a guest; each has a campaign's folder of its name with this machine's facts."""
+    """Hand the tasks to a guest; each has a campaign's folder of its name with this machine's
+    facts.
+    """
     if reason := guest.why_not():
         pytest.skip(reason)
     for program, package in (("mkfs.ext4", "e2fsprogs"), ("setquota", "quota")):
@@ -121,7 +127,8 @@ def boot_for_all(folder: Path) -> Seen:
         {"cell": network_cell(workload="UDP", seconds=0.3).to_json(), "netem": REPEATING},
         {"cell": EVERY_BYTE.to_json(), "netem": BAD_LINE.replace("2%", "5%")},
     ]
-    # Too much for the quota, by each program that writes; then what fits; and one whose record finds no room.
+    # Too much for the quota, by each program that writes; then what fits; and one whose record
+    # finds no room.
     large = [
         disk_cell(size=8 * MIB),
         disk_cell("fio", size=8 * MIB),

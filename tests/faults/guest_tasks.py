@@ -1,4 +1,6 @@
-"""What guest_cells.py has done in a guest, where this is root. Each task returns what it saw; records stay in its folder."""
+"""What guest_cells.py has done in a guest, where this is root. Each task returns what it saw;
+records stay in its folder.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def everything(orders: Mapping[str, Order]) -> dict[str, Any]:
 
 
 def attempt(order: Order, cell: Cell, far_end: FarEnd | None = None) -> dict[str, Any]:
-    """One cell by the measuring process's own code: why it failed, and how long it took by the clock that nobody sets."""
+    """One cell by the measuring process's own code: why it failed, and how long it took by the
+    clock that nobody sets.
+    """
     campaign = Path(order["folder"])
     path = campaign / "cells" / f"{cell.id}.json"
     began, failed = time.monotonic(), None
@@ -166,7 +170,8 @@ def counters(names: Namespaces, device: str) -> dict[str, int]:
     """What the kernel has counted of the client's packets.
 
     sent     datagrams by the client            arrived  those that the server's program has got
-    control  its TCP segments                   no_room  those for which the server's buffer had no room
+    control  its TCP segments                   no_room  those for which the server's buffer had no
+             room
     refused  packets that the link's other end had no room for
     """
     far, near = snmp(names.server, "Udp"), snmp(names.client, "Udp")
@@ -214,7 +219,8 @@ def within_quota(order: Order, disk: Path) -> dict[str, Any]:
         order, results, disk, [one for one in order["cells"] if one["subsystem"] == "disk"]
     )
     seen = {"over": over, "left": left(disk / "scratch"), "free": shutil.disk_usage(disk).free}
-    # The rest of the quota is taken by a file: measuring goes well, but there is no room for the record.
+    # The rest of the quota is taken by a file: measuring goes well, but there is no room for the
+    # record.
     with (disk / "filler").open("wb") as stream:
         os.chown(stream.fileno(), USER, USER)
         stream.write(bytes(QUOTA_KIB << 10))
@@ -231,7 +237,9 @@ def within_quota(order: Order, disk: Path) -> dict[str, Any]:
 
 
 def as_user(order: Order, results: Path, disk: Path, cells: list[dict[str, Any]]) -> list[str]:
-    """What the measuring process said of each cell. It may read what it must, wherever the checkout lies, and no more."""
+    """What the measuring process said of each cell. It may read what it must, wherever the checkout
+    lies, and no more.
+    """
     may = "-all,+dac_read_search"
     plain = [
         f"--reuid={USER}",
@@ -276,21 +284,26 @@ def clock(order: Order) -> dict[str, Any]:
 
 
 def while_set_back(order: Order, cell: Cell, word: str) -> dict[str, Any]:
-    """An attempt during which the clock was set: on a busy machine a short program may have ended before it could be."""
+    """An attempt during which the clock was set: on a busy machine a short program may have ended
+    before it could be.
+    """
     for _ in range(TRIES):
         with Backwards(cell.instrument, word) as back:
             one = attempt(order, cell)
         if back.count:
             break
-        # What was measured meanwhile is not what is looked for, and would stand beside a next try that fails.
+        # What was measured meanwhile is not what is looked for, and would stand beside a next try
+        # that fails.
         (Path(order["folder"]) / "cells" / f"{cell.id}.json").unlink(missing_ok=True)
     return {**one, "set_back": back.count}
 
 
 class Backwards:
-    """Sets the clock back by an hour every so often while a program runs, from the moment it is there; right afterwards.
+    """Sets the clock back by an hour every so often while a program runs, from the moment it is
+    there; right afterwards.
 
-    program  as the kernel calls it     word  of its command line, which tells it from a question for its version
+    program  as the kernel calls it     word  of its command line, which tells it from a question
+             for its version
     """
 
     def __init__(self, program: str, word: str) -> None:

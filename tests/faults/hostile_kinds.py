@@ -1,4 +1,6 @@
-"""Kinds of hostile input for ``fuzz_cli``: each changes a campaign or writes a file, and names the command that reads it."""
+"""Kinds of hostile input for ``fuzz_cli``: each changes a campaign or writes a file, and names the
+command that reads it.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ YAML_VALUES = (
 
 
 def prepare(base: Path) -> None:
-    """Write what each input is made from: a whole campaign with its bundle, files of others, and empty folders."""
+    """Write what each input is made from: a whole campaign with its bundle, files of others, and
+    empty folders.
+    """
     others = base / PRECIOUS
     (others / "tables").mkdir(parents=True)
     for name in (
@@ -98,7 +102,9 @@ METRICS = {"cpubench": "rate", "hpl": "rate", "diskbench": "iops", "netbench": "
 
 
 def _campaign(folder: Path, facts: dict[str, Any]) -> None:
-    """Some rows of each subsystem, one that is repeated as often as needed, a failed attempt, raw output and own texts."""
+    """Some rows of each subsystem, one that is repeated as often as needed, a failed attempt, raw
+    output and own texts.
+    """
     written = []
     for number, cell in enumerate(CELLS):
         metric = "latency" if cell.workload == "LAT" else METRICS.get(cell.instrument, "throughput")

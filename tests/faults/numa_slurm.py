@@ -1,4 +1,6 @@
-"""What test_numa_slurm.py has done in an emulated machine: Slurm's own daemons, and cells in jobs that Slurm binds to CPUs."""
+"""What test_numa_slurm.py has done in an emulated machine: Slurm's own daemons, and cells in jobs
+that Slurm binds to CPUs.
+"""
 
 from __future__ import annotations
 
@@ -60,14 +62,18 @@ CGROUP_CONF = f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={GROUPS}\nConstrainCore
 
 
 def measured(order: Mapping[str, Any]) -> dict[str, Any]:
-    """For each job of the order its record, its cpuset and, where it was asked for, where its pages lie."""
+    """For each job of the order its record, its cpuset and, where it was asked for, where its pages
+    lie.
+    """
     _mount_groups()
     with _daemons():
         return {"jobs": [_job(number, one, order) for number, one in enumerate(order["jobs"])]}
 
 
 def in_job(words: Sequence[str]) -> None:
-    """Within a job: measure the cell, and write what was found. ``words``: the order's part as JSON, and the file."""
+    """Within a job: measure the cell, and write what was found. ``words``: the order's part as
+    JSON, and the file.
+    """
     order = json.loads(words[0])
     cell, folder, kernels = (
         Cell.from_json(order["cell"]),
@@ -136,7 +142,8 @@ class _daemons:
             CONF.format(host=socket.gethostname(), place=PLACE, address=ADDRESS)
         )
         (PLACE / "cgroup.conf").write_text(CGROUP_CONF)
-        # Slurm's daemons listen for all addresses, and the C library tells of none where there is but loopback's own.
+        # Slurm's daemons listen for all addresses, and the C library tells of none where there is
+        # but loopback's own.
         subprocess.run(["ip", "addr", "add", f"{ADDRESS}/32", "dev", "lo"], check=True)
         (PLACE / "hosts").write_text(f"127.0.0.1 localhost\n{ADDRESS} {socket.gethostname()}\n")
         subprocess.run(["mount", "--bind", str(PLACE / "hosts"), "/etc/hosts"], check=True)

@@ -1,4 +1,6 @@
-"""What test_numa.py has done in an emulated machine of two sockets, two NUMA nodes and two threads a core."""
+"""What test_numa.py has done in an emulated machine of two sockets, two NUMA nodes and two threads
+a core.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ MOVE_PAGES = {"x86_64": 279, "aarch64": 239}  # its number; no C library has it
 
 
 def measured(order: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The record of each cell, measured with the CPUs that it is given; facts of the machine stay in the folder."""
+    """The record of each cell, measured with the CPUs that it is given; facts of the machine stay
+    in the folder.
+    """
     folder = Path(order["folder"])
     scratch = folder / "scratch"
     scratch.mkdir()
@@ -42,8 +46,9 @@ def measured(order: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
-    """NUMA node -> pages of rambench's buffers while it runs on these CPUs: ``maps`` by the kernel's list of mappings,
-    ``moved`` by its answer for each page to move_pages, which moves nothing where no nodes are given.
+    """NUMA node -> pages of rambench's buffers while it runs on these CPUs: ``maps`` by the
+    kernel's list of mappings, ``moved`` by its answer for each page to move_pages, which moves
+    nothing where no nodes are given.
     """
     argv = [
         str(kernels / "rambench"),
@@ -66,7 +71,8 @@ def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
                         f"rambench has touched {listed} of {POOL // PAGE} pages, exit code {process.returncode}"
                     )
                 time.sleep(0.05)
-            # Linux 6.1 tells nothing of a page that NUMA balancing has just unmapped, until its thread is there again.
+            # Linux 6.1 tells nothing of a page that NUMA balancing has just unmapped, until its
+            # thread is there again.
             answers: dict[int, int] = {}
             while len(answers) < POOL // PAGE and time.monotonic() < end:
                 answers |= _asked(process.pid)
@@ -78,7 +84,9 @@ def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
 
 
 def _buffers(pid: int) -> list[tuple[int, dict[str, int]]]:
-    """(first address, pages by node) of the larger mappings of a process: ``7f.. default anon=8192 dirty=8192 N0=8192``."""
+    """(first address, pages by node) of the larger mappings of a process: ``7f.. default anon=8192
+    dirty=8192 N0=8192``.
+    """
     found = []
     for line in Path(f"/proc/{pid}/numa_maps").read_text().splitlines():
         anonymous = re.search(r" anon=(\d+)", line)

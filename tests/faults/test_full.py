@@ -1,4 +1,5 @@
-"""Scratch full before and in the middle, read-only; the results' disk full while records are written.
+"""Scratch full before and in the middle, read-only; the results' disk full while records are
+written.
 
 Quotas: test_guest_quota.py.
 """
@@ -74,7 +75,9 @@ def test_a_read_only_disk_is_named(bench: Bench, mount: Mount) -> None:
 
 
 def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount) -> None:
-    """Cells are measured until the disk refuses; every record that exists is whole, and with room the rest follows."""
+    """Cells are measured until the disk refuses; every record that exists is whole, and with room
+    the rest follows.
+    """
     mount(bench.campaign, "tmpfs", "size=64k,nr_inodes=200")
     done, cells = None, [cpu_cell(repetition=number) for number in range(40)]
     bench.plan(cells)

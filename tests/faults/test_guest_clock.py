@@ -42,7 +42,9 @@ def test_our_kernels_do_not_notice_that_the_clock_goes_back(seen: Seen, name: st
 
 
 def assert_no_wrong_number(task: dict[str, Any], cell: Cell) -> None:
-    """Either the same as without, within a factor, or a failed attempt: never one that is off by an hour."""
+    """Either the same as without, within a factor, or a failed attempt: never one that is off by an
+    hour.
+    """
     right, other = Cell.from_json(repeated(cell, 0)), Cell.from_json(repeated(cell, 1))
     expected = [one["value"] for one in measured_or_skip(record_of(task, right))["measurements"]]
     one = while_set_back(task, other)

@@ -1,4 +1,6 @@
-"""Guests that end: at the deadline, after an error, not started at all, with one line why; and those of other shapes."""
+"""Guests that end: at the deadline, after an error, not started at all, with one line why; and
+those of other shapes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Lines that delay, lose, repeat and reorder packets, in a guest's kernel: it has counted what the programs should have."""
+"""Lines that delay, lose, repeat and reorder packets, in a guest's kernel: it has counted what the
+programs should have.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def dropped(one: dict[str, Any]) -> int:
 
 
 def test_lost_datagrams_are_those_that_the_kernel_dropped(seen: Seen) -> None:
-    """But for packets of the control connection, and datagrams that were sent outside the measured time."""
+    """But for packets of the control connection, and datagrams that were sent outside the measured
+    time.
+    """
     one, record = on_the_line(seen, "netbench", "UDP")
     details, value = record["measurements"][0]["details"], record["measurements"][0]["value"]
     assert details["sent"] == details["received"] + details["lost"] <= one["sent"]
@@ -68,7 +72,9 @@ def test_lost_datagrams_are_those_that_the_kernel_dropped(seen: Seen) -> None:
 
 
 def test_iperf3s_loss_is_what_the_kernel_did_not_deliver(seen: Seen) -> None:
-    """What waits unread at the end is no kernel's loss but iperf3's; its own count leaves out what is lost at the end."""
+    """What waits unread at the end is no kernel's loss but iperf3's; its own count leaves out what
+    is lost at the end.
+    """
     one, record = on_the_line(seen, "iperf3", "UDP")
     details, value = record["measurements"][0]["details"], record["measurements"][0]["value"]
     received = value * details["seconds"] / 8 / 1024

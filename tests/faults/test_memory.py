@@ -1,4 +1,6 @@
-"""A tool that the kernel ends because the memory of its control group is used up, as on most clusters."""
+"""A tool that the kernel ends because the memory of its control group is used up, as on most
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def limit(group: Path, size: int) -> None:
 def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(
     bench: Bench, group: Path
 ) -> None:
-    # The pool alone fits, as far as the cell can know before; beside another program of the job it does not.
+    # The pool alone fits, as far as the cell can know before; beside another program of the job it
+    # does not.
     cell = Cell(
         "memory",
         "rambench",

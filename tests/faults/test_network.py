@@ -22,7 +22,8 @@ from peakmark.reasons import MeasurementError
 
 NETBENCH = str(KERNELS / "netbench")
 KEY = {"NETBENCH_KEY": "a key of the tests"}
-# In the place of a server: says nothing, or hangs up with a reset as soon as somebody has said something.
+# In the place of a server: says nothing, or hangs up with a reset as soon as somebody has said
+# something.
 BAD_SERVER = """#!{python}
 import os, socket, struct, sys
 words = sys.argv[1:]
@@ -71,7 +72,9 @@ def test_a_bad_server_gives_no_number(
 
 
 class Strangers:
-    """Somebody who connects, talks nonsense and sends datagrams to every port of the server until it is gone."""
+    """Somebody who connects, talks nonsense and sends datagrams to every port of the server until
+    it is gone.
+    """
 
     def __init__(self, pid: int, port: int) -> None:
         self.pid, self.port = pid, port
@@ -205,7 +208,9 @@ def test_only_the_chosen_address_is_bound(kernels: None) -> None:
 
 
 def test_the_key_is_in_no_record_no_log_and_no_command_line(bench: Bench) -> None:
-    """The real thing: while a cell is measured, its key is read from the server's environment and looked for."""
+    """The real thing: while a cell is measured, its key is read from the server's environment and
+    looked for.
+    """
     seen: list[bytes] = []
     lines: list[bytes] = []
     with bench.measuring(network_cell(seconds=1.5)) as process:

@@ -1,4 +1,6 @@
-"""Threads, pages and limits on a machine with two sockets, two NUMA nodes and two threads a core. Emulated: never for speed."""
+"""Threads, pages and limits on a machine with two sockets, two NUMA nodes and two threads a core.
+Emulated: never for speed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cells in jobs that Slurm binds (task/affinity, task/cgroup) on an emulated machine of two sockets, nodes and threads a core."""
+"""Cells in jobs that Slurm binds (task/affinity, task/cgroup) on an emulated machine of two
+sockets, nodes and threads a core.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ WHOLE = ["--exclusive", "--cpus-per-task=8"]
 
 pytestmark = pytest.mark.trouble  # some minutes of a core
 
-# What srun is told, what the cell asks for -> the job's cpuset (task/cgroup), its affinity (task/affinity), CPUs of the
-# threads, cores, nodes.
+# What srun is told, what the cell asks for -> the job's cpuset (task/cgroup), its affinity
+# (task/affinity), CPUs of the threads, cores, nodes.
 EXPECTED: list[tuple[list[str], int | str, str, list[int], list[int], int, list[int]]] = [
     # A core is never shared: both its threads are the job's.
     (["--cpus-per-task=1"], "cpus", "0-1", [0, 1], [0, 1], 1, [0]),

@@ -1,4 +1,6 @@
-"""Reference tools that hang, print half, print garbage, for ever, lie about themselves, or end with 0 after a failure."""
+"""Reference tools that hang, print half, print garbage, for ever, lie about themselves, or end with
+0 after a failure.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A campaign folder made of small record files: data for the tests of tables, figures and report. Nothing here is
-measured.
+"""A campaign folder made of small record files: data for the tests of tables, figures and report.
+Nothing here is measured.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def write(
     config: Mapping[str, Any] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Lay a campaign out below ``directory``: cells are those of the records, then those in ``planned``; without either one
-    that is in no table of an own kernel.
+    """Lay a campaign out below ``directory``: cells are those of the records, then those in
+    ``planned``; without either one that is in no table of an own kernel.
     """
     records, planned = list(records), list(planned)
     if not records and not planned:
@@ -150,8 +150,8 @@ def _write_record(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[str, Any]]:
-    """Records for all eight tables: own kernels at each of ``threads``, some references once, values from smooth
-    formulas.
+    """Records for all eight tables: own kernels at each of ``threads``, some references once,
+    values from smooth formulas.
     """
     records: list[dict[str, Any]] = []
 

@@ -20,7 +20,9 @@ from peakmark.reporting import report
 
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole campaign with every figure and its report, made once for all processes; tests must not change it."""
+    """A whole campaign with every figure and its report, made once for all processes; tests must
+    not change it.
+    """
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "sweep"
     with folder.with_suffix(".lock").open("w") as lock:

@@ -1,4 +1,6 @@
-"""What tests of hostile files and words share: a cell, records of it, a grid, what a command said, what a sentence is."""
+"""What tests of hostile files and words share: a cell, records of it, a grid, what a command said,
+what a sentence is.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ CELL = Cell(
 )
 LIMIT_S = 60
 SECONDS = 20.0
-"""Of CPU: far above what reading any file takes, far below the minute and more that an anchor bomb took."""
+"""Of CPU: far above what reading any file takes, far below the minute and more that an anchor bomb
+took.
+"""
 
 
 @dataclass

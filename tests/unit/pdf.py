@@ -25,7 +25,9 @@ def text(pdf: Path) -> str:
 
 
 def overlaps(pdf: Path, slack: float = 0.5) -> list[tuple[int, str, str]]:
-    """Pairs of words that are drawn over each other by more than ``slack`` points, with their page from 1."""
+    """Pairs of words that are drawn over each other by more than ``slack`` points, with their page
+    from 1.
+    """
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext (poppler-utils) is not installed")
     done = subprocess.run(

@@ -1,4 +1,6 @@
-"""The benchmark of the kernels: ratios of pairs, verdicts, table, choice of rows; one real turn and the namespaces."""
+"""The benchmark of the kernels: ratios of pairs, verdicts, table, choice of rows; one real turn and
+the namespaces.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ def comparison(ratio: float, low: float, high: float) -> Comparison:
 
 
 def test_the_ratio_is_the_median_of_the_pairs_ratios() -> None:
-    # The machine halves its speed after two pairs: the ratio of the medians, 20 / 11, would tell of nothing but that.
+    # The machine halves its speed after two pairs: the ratio of the medians, 20 / 11, would tell of
+    # nothing but that.
     found = compare([Pair(20, 22), Pair(20, 20), Pair(10, 11), Pair(10, 10), Pair(10, 10.5)])
     assert found is not None
     assert found.ratio == pytest.approx(10 / 10.5)
@@ -197,7 +200,9 @@ def test_csv_is_in_si_units_with_the_machine_in_every_line() -> None:
 
 
 def test_every_row_can_be_prepared_by_both_sides() -> None:
-    """An instrument refuses a cell that is not its own; each side must be one that the other can be compared with."""
+    """An instrument refuses a cell that is not its own; each side must be one that the other can be
+    compared with.
+    """
     for one in ROWS:
         for cell in (one.ours, one.reference):
             if cell is not None:
@@ -264,7 +269,9 @@ def test_a_run_that_could_not_tell_the_clock_under_the_work_is_no_pair(
 
 
 def test_the_clock_under_the_work_stands_beside_the_one_before_and_after() -> None:
-    """For each workload and number of threads as it is measured, and in plain C, which lowers no clock."""
+    """For each workload and number of threads as it is measured, and in plain C, which lowers no
+    clock.
+    """
     clocks = [one for one in ROWS if one.metric == "clock"]
     peaks = [one for one in ROWS if one.against == pairs.PEAK]
     assert [one.ours for one in clocks if "isa" not in one.ours.options] == [
@@ -286,7 +293,9 @@ def test_the_clock_under_the_work_stands_beside_the_one_before_and_after() -> No
 
 
 def test_work_that_a_neighbour_held_up_is_no_pair_of_the_peak() -> None:
-    """What the core's other thread takes of its pipes is not the kernel's; the reference stands beside it as before."""
+    """What the core's other thread takes of its pipes is not the kernel's; the reference stands
+    beside it as before.
+    """
     facts = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
     peak = next(one for one in ROWS if one.against == pairs.PEAK and one.ours.workload == "DP")
     for held_up, why in ((1, "something else used the pipes of 1 of its cores"), (0, "")):
@@ -297,7 +306,9 @@ def test_work_that_a_neighbour_held_up_is_no_pair_of_the_peak() -> None:
 
 
 def test_a_peak_that_was_spoiled_gets_more_turns() -> None:
-    """As many whole pairs as were asked for, if three times as many turns have them; other rows get no more."""
+    """As many whole pairs as were asked for, if three times as many turns have them; other rows get
+    no more.
+    """
 
     @dataclass
     class Crowded(Runner):
@@ -425,7 +436,9 @@ def test_pool_rows_compare_stores_with_their_like() -> None:
 
 
 def test_what_each_did_in_the_time_that_it_had() -> None:
-    """A fifth of the rate with a fifth of a CPU is the same rate; without the option the ratio stays as it was measured."""
+    """A fifth of the rate with a fifth of a CPU is the same rate; without the option the ratio
+    stays as it was measured.
+    """
     fifth = [Pair(2e10, 1e11, 0.8, 0.2, 1.0, per_cpu_time) for per_cpu_time in (False, True)]
     assert [one.ratio for one in fifth] == [pytest.approx(0.2), pytest.approx(1.0)]
     assert Pair(2e10, 1e11, 0.8, None, 1.0, per_cpu_time=True).ratio == pytest.approx(0.2)

@@ -1,4 +1,6 @@
-"""The test of the method: what counts as a claim, what is drawn, and real faults, put in and taken out again."""
+"""The test of the method: what counts as a claim, what is drawn, and real faults, put in and taken
+out again.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ ROW = ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "any")
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    # On the disk that /tmp/pytest is on: a scratch directory in memory would have no device to look at.
+    # On the disk that /tmp/pytest is on: a scratch directory in memory would have no device to look
+    # at.
     return Bench(KERNELS, tmp_path, machine.collect(tmp_path))
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from benchmarks.workflow import journal, lines, reframe
 from benchmarks.workflow.lines import Line
 
-# As slurmctld 22.05 wrote it: backfill and the main scheduler, a single job, tasks of an array, a job on two nodes.
+# As slurmctld 22.05 wrote it: backfill and the main scheduler, a single job, tasks of an array, a
+# job on two nodes.
 LOG = """\
 [2026-11-21T20:16:38.974] _slurm_rpc_submit_batch_job: JobId=1 InitPrio=4294901759 usec=232
 [2026-11-21T20:16:39.007] _slurm_rpc_submit_batch_job: JobId=4 InitPrio=4294901756 usec=137

@@ -1,4 +1,6 @@
-"""Where documents are written: over nothing of others, behind links, into pipes, elsewhere when a campaign is read-only."""
+"""Where documents are written: over nothing of others, behind links, into pipes, elsewhere when a
+campaign is read-only.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def test_a_read_only_campaign_is_reported_elsewhere(
 def test_a_plan_is_written_over_nothing_but_a_plan(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Callable[..., Said]
 ) -> None:
-    """A device has no end, a pipe no beginning: neither is waited for, read, or put another file in the place of."""
+    """A device has no end, a pipe no beginning: neither is waited for, read, or put another file in
+    the place of.
+    """
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "there"
     match kind:

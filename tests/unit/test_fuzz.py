@@ -1,4 +1,6 @@
-"""Whatever stands in a configuration, a site file, a plan or a tool's JSON: a result or one sentence, never a traceback."""
+"""Whatever stands in a configuration, a site file, a plan or a tool's JSON: a result or one
+sentence, never a traceback.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,8 @@ def test_a_changed_configuration_is_planned_or_refused_in_a_sentence(
     which: int, seed: int, new: Any, grow: bool
 ) -> None:
     values = {**changed(CONFIGS[which], seed, new, grow)}
-    # What grows with the numbers in it takes its time; the check of the values is what is looked at here.
+    # What grows with the numbers in it takes its time; the check of the values is what is looked at
+    # here.
     values["scale"] = (
         0.01 if values.get("scale") == CONFIGS[which].get("scale") else values.get("scale")
     )

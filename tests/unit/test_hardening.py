@@ -1,4 +1,6 @@
-"""The kernels are built with what makes attacks on them harder, and none of it is in a loop that is timed."""
+"""The kernels are built with what makes attacks on them harder, and none of it is in a loop that is
+timed.
+"""
 
 from __future__ import annotations
 

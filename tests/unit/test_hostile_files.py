@@ -1,5 +1,6 @@
-"""What files and processes can do to a campaign: each kind ends in one sentence, counts for nothing, and waits for ever
-nowhere. Full disks: tests/faults/test_full.py; damaged bytes: test_integrity.py.
+"""What files and processes can do to a campaign: each kind ends in one sentence, counts for
+nothing, and waits for ever nowhere. Full disks: tests/faults/test_full.py; damaged bytes:
+test_integrity.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Where Snakemake and a campaign write: files in the way, no rights, no room, no home; and how the Snakefile says so."""
+"""Where Snakemake and a campaign write: files in the way, no rights, no room, no home; and how the
+Snakefile says so.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +153,9 @@ def disk_full() -> None:
 
 
 def test_the_snakefile_speaks_without_the_place_in_the_rules() -> None:
-    """Snakemake finds places by the traceback of what it prints; this file stands for one of the rules."""
+    """Snakemake finds places by the traceback of what it prints; this file stands for one of the
+    rules.
+    """
     for function, words in (
         (refused, "cpu[0] is wrong: write another"),
         (disk_full, "/t/a: No space left on device; make"),

@@ -1,6 +1,8 @@
-"""What users write, wrongly: each is refused in one sentence that says where and what is allowed, before anything runs.
+"""What users write, wrongly: each is refused in one sentence that says where and what is allowed,
+before anything runs.
 
-No traceback, no hang, nothing lost in silence. Records, bundles, signals and full disks: ``test_hostile_files.py``.
+No traceback, no hang, nothing lost in silence. Records, bundles, signals and full disks:
+``test_hostile_files.py``.
 """
 
 from __future__ import annotations

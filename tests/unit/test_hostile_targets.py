@@ -1,4 +1,6 @@
-"""Whatever a campaign, a plan or a command line says: files of others are neither replaced nor written through."""
+"""Whatever a campaign, a plan or a command line says: files of others are neither replaced nor
+written through.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Values that nobody measured and files that nobody wrote: each is refused in a sentence, in time, wherever it stands."""
+"""Values that nobody measured and files that nobody wrote: each is refused in a sentence, in time,
+wherever it stands.
+"""
 
 from __future__ import annotations
 

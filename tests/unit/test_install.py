@@ -1,4 +1,5 @@
-"""envs/install.sh as a newcomer meets it: what is missing, folders that cannot be used, no network, services that stay off.
+"""envs/install.sh as a newcomer meets it: what is missing, folders that cannot be used, no network,
+services that stay off.
 
 dpkg is asked with an empty database of its own (DPKG_ADMINDIR), so that every package is missing.
 """
@@ -217,7 +218,9 @@ def test_a_full_temporary_folder_is_named(checkout: Path, tmp_path: Path) -> Non
 
 
 def test_a_locale_without_the_letters_of_the_folder(tmp_path: Path) -> None:
-    """Until 3.12 Python reads files of paths in the locale's encoding. Only what installs peakmark itself is fetched."""
+    """Until 3.12 Python reads files of paths in the locale's encoding. Only what installs peakmark
+    itself is fetched.
+    """
     checkout = checkout_in(tmp_path / "ü")
     (checkout / "envs" / "requirements.txt").write_text("")
     (checkout / "src" / "peakmark").mkdir(parents=True)
@@ -261,7 +264,8 @@ APT = """#!/bin/sh
 for word; do case $word in DPkg::Path=*) first=${word#*=}; ls "${first%%:*}" >"$SAID.services" ;; esac; done
 echo "$*" >>"$SAID"
 """
-"""Installs nothing, keeps what it was told, and what stands before the programs that packages call."""
+"""Installs nothing, keeps what it was told, and what stands before the programs that packages call.
+"""
 
 
 @needs_dpkg

@@ -1,4 +1,5 @@
-"""A module knows only what stands above its folder in CONTRIBUTING's list, and no two modules know each other.
+"""A module knows only what stands above its folder in CONTRIBUTING's list, and no two modules know
+each other.
 
 Imports within functions and those for type checkers count as all others do.
 """
@@ -19,7 +20,9 @@ TOP = ("cli", "__main__")
 
 
 def layers() -> list[str]:
-    """Folders in the order of CONTRIBUTING's table; ``itself`` stands for the package's own modules."""
+    """Folders in the order of CONTRIBUTING's table; ``itself`` stands for the package's own
+    modules.
+    """
     text = (ROOT / "CONTRIBUTING.md").read_text()
     table = text[text.index("| folder of `src/peakmark/`") :].partition("\n\n")[0]
     firsts = [line.split("|")[1].strip() for line in table.splitlines()[2:]]

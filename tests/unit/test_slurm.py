@@ -11,7 +11,9 @@ from peakmark import slurm
 
 @pytest.fixture
 def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder first on PATH for commands that print the file of their name, as those of sites do that wrap Slurm's."""
+    """A folder first on PATH for commands that print the file of their name, as those of sites do
+    that wrap Slurm's.
+    """
     for name in ("squeue", "sinfo", "scontrol"):
         program = tmp_path / name
         program.write_text(f'#!/bin/sh\nexec cat "{tmp_path}/{name}.says"\n')

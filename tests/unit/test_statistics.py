@@ -100,7 +100,8 @@ def test_harmonic_mean_is_work_over_time() -> None:
 
 @pytest.mark.parametrize(
     ("n", "rank", "level"),
-    # Ranks of the 95 % interval of the median as tabled in the literature (David and Nagaraja; Conover).
+    # Ranks of the 95 % interval of the median as tabled in the literature (David and Nagaraja;
+    # Conover).
     [(5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375), (10, 2, 0.978515625), (15, 4, 0.96484375),
      (20, 6, 0.958610535), (30, 10, 0.957226053)],
 )  # fmt: skip

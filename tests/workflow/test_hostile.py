@@ -1,5 +1,5 @@
-"""Names that a shell would take for commands, and that hold everything a name may hold, from a configuration to the PDF;
-kernels, folders and a standard output that fail a run.
+"""Names that a shell would take for commands, and that hold everything a name may hold, from a
+configuration to the PDF; kernels, folders and a standard output that fail a run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def test_a_hostile_configuration_reaches_no_shell(
     checkout: Checkout, tmp_path: Path, where: str
 ) -> None:
     if where == "checkout":
-        # make, which compiles the kernels, knows neither blanks nor dollars in a folder's name: they are compiled here.
+        # make, which compiles the kernels, knows neither blanks nor dollars in a folder's name:
+        # they are compiled here.
         name = tmp_path / HOSTILE.replace("\n", "").replace("{b} {{c}} ", "")
         checkout.directory.rename(name)
         checkout = Checkout(name)
@@ -67,7 +68,9 @@ def test_a_hostile_configuration_reaches_no_shell(
 
 
 def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout: Checkout) -> None:
-    """A kernel that is cut off measured nothing; a full standard output and a file in the way lose nothing."""
+    """A kernel that is cut off measured nothing; a full standard output and a file in the way lose
+    nothing.
+    """
     values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
     config = checkout.write_config(
         "tiny.yaml", {**values, "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

@@ -1,4 +1,6 @@
-"""Two configurations measured in turn: real cells, in pairs, of which the first alternates; only what is missing again."""
+"""Two configurations measured in turn: real cells, in pairs, of which the first alternates; only
+what is missing again.
+"""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.checkout import Checkout
 
-# Conda or a container would bring its own tools and libraries: what is measured is the machine with what it has, and
-# envs/ says what that should be.
+# Conda or a container would bring its own tools and libraries: what is measured is the machine with
+# what it has, and envs/ says what that should be.
 MEANT = {"Specify a conda environment or container for each rule."}
 
 

@@ -59,8 +59,8 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
         "the last words are there also when nothing is to do"
     )
 
-    # Exactly the cells whose records are gone are measured again. A source newer than its kernel voids nothing, and is
-    # compiled before the next cell; so is a kernel that is not there.
+    # Exactly the cells whose records are gone are measured again. A source newer than its kernel
+    # voids nothing, and is compiled before the next cell; so is a kernel that is not there.
     gone = sorted(before)[::5]
     for name in gone:
         (results / "cells" / f"{name}.json").unlink()
@@ -244,5 +244,6 @@ workflow._onstart = counted
     )
     run = checkout.snakemake(config, "--snakefile", "probe.smk", *TO_TABLES)
     assert run.returncode == 0, run.stderr
-    # One before the first job and one after each that ended: three cells, the tables, perhaps the kernels.
+    # One before the first job and one after each that ended: three cells, the tables, perhaps the
+    # kernels.
     assert 4 <= run.stderr.count("a pass") <= 7, run.stderr

@@ -1,4 +1,6 @@
-"""The shipped presets on this machine: to the report, with what is missing named and nothing else lost."""
+"""The shipped presets on this machine: to the report, with what is missing named and nothing else
+lost.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ import pytest
 from tests import presets
 from tests.checkout import Checkout
 
-# What `make demo` runs. All others by make test-trouble: each cell of several threads with IOZone takes 20 s, however small,
-# as that tool sleeps between its phases.
+# What `make demo` runs. All others by make test-trouble: each cell of several threads with IOZone
+# takes 20 s, however small, as that tool sleeps between its phases.
 DEMO = "quick"
 TROUBLE = [pytest.param(name, marks=pytest.mark.trouble) for name in presets.NAMES if name != DEMO]
 

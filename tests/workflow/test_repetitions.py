@@ -1,4 +1,6 @@
-"""Repetitions until the interval is narrow, by the whole flow on this machine and by the job of one node."""
+"""Repetitions until the interval is narrow, by the whole flow on this machine and by the job of one
+node.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from tests.checkout import TINY, Checkout
 
 from peakmark.storage import planfile
 
-# Nothing is as sure as that within eight repetitions; and no rate has a median below half of the highest one for long.
+# Nothing is as sure as that within eight repetitions; and no rate has a median below half of the
+# highest one for long.
 NEVER, SOON = "0.000001%", "99%"
 TABLES = ("--", "results/tiny/tables/runs.csv")
 """Words for snakemake: without figures and documents. `--until` stops at the first decision."""
@@ -79,7 +82,8 @@ def test_rows_are_repeated_until_they_are_sure_and_no_record_changes(checkout: C
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == {lost}
 
-    # Who wants to be surer gets more repetitions of that row; those that are there stay as they are.
+    # Who wants to be surer gets more repetitions of that row; those that are there stay as they
+    # are.
     values["cpu"][0] = wanted("DP", NEVER)
     ok(checkout.snakemake(checkout.write_config("tiny.yaml", values), *TABLES))
     surer = checkout.started("tiny")

@@ -1,4 +1,6 @@
-"""What a run makes of what earlier ones left: damaged, edited and outdated records, and a killed snakemake."""
+"""What a run makes of what earlier ones left: damaged, edited and outdated records, and a killed
+snakemake.
+"""
 
 from __future__ import annotations
 
@@ -189,7 +191,9 @@ def processes_with(mark: str) -> set[int]:
 def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_completes(
     checkout: Checkout, tmp_path: Path
 ) -> None:
-    """SIGKILL while the second cell is measured: what was finished stays, what was begun is put away at once."""
+    """SIGKILL while the second cell is measured: what was finished stays, what was begun is put
+    away at once.
+    """
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     long = {**CPU, "cpu": [], "scratch": str(scratch), "repetitions": 1}

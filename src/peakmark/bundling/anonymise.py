@@ -1,7 +1,8 @@
 """Host, user and network names of a campaign replaced by made-up ones, the same one everywhere.
 
-``replacer`` gives one function from text to text; ``staging.copy`` passes every text of a campaign through it. What it
-knows to be a name it replaces in free text too (messages, command lines, raw output), as a whole word.
+``replacer`` gives one function from text to text; ``staging.copy`` passes every text of a campaign
+through it. What it knows to be a name it replaces in free text too (messages, command lines, raw
+output), as a whole word.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ _COMMON = frozenset(
 def replacer(results: Results) -> Callable[[str], str]:
     """The function that takes the names of this campaign out of a text.
 
-    Hosts become ``host1``, ``host2``, ... in the order of their names, users ``user1``, ..., addresses those that are
-    kept for documentation (192.0.2.0/24, 2001:db8::/32). Loopback addresses stay. It changes no number.
+    Hosts become ``host1``, ``host2``, ... in the order of their names, users ``user1``, ...,
+    addresses those that are kept for documentation (192.0.2.0/24, 2001:db8::/32). Loopback
+    addresses stay. It changes no number.
     """
     texts = list(_texts(results))
     hosts = sorted({*_hosts(results)}, key=natural)
@@ -86,7 +88,9 @@ class _Addresses:
         self._known: dict[str, str] = {}
 
     def instead(self, match: re.Match[str]) -> str:
-        """What stands for the address; the same text for what is none, and for addresses that tell nothing."""
+        """What stands for the address; the same text for what is none, and for addresses that tell
+        nothing.
+        """
         text = match.group()
         try:
             address = ipaddress.ip_address(text)
@@ -99,7 +103,9 @@ class _Addresses:
 
 
 def _any_of(replacements: Mapping[str, str]) -> re.Pattern[str] | None:
-    """A pattern of these names as whole words, the longest first; letters, digits, dash and underscore go on a word."""
+    """A pattern of these names as whole words, the longest first; letters, digits, dash and
+    underscore go on a word.
+    """
     if not replacements:
         return None
     names = "|".join(re.escape(name) for name in sorted(replacements, key=len, reverse=True))

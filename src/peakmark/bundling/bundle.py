@@ -1,4 +1,5 @@
-"""A campaign as one zip file: all that its report is made of, checksums, and a description as RO-Crate.
+"""A campaign as one zip file: all that its report is made of, checksums, and a description as
+RO-Crate.
 
 From the file alone ``peakmark report`` builds the same PDF elsewhere, see ``unbundle``.
 """
@@ -39,12 +40,14 @@ def write(
     extra: Sequence[Extra] = (),
     replace: Replace | None = None,
 ) -> Path:
-    """Write the bundle of a campaign; without ``target`` beside its folder, under the folder's name. Returns its path.
+    """Write the bundle of a campaign; without ``target`` beside its folder, under the folder's
+    name. Returns its path.
 
     extra    files to add, such as a bill of materials
     replace  what every text passes through before it is bundled and reported, see ``staging``
-    The same records give the same bytes. Errors: PeakmarkError when cells are missing and ``partial`` is not set, or
-    the file cannot be written; RecordError for a damaged record or raw output; ConfigError for the licence.
+    The same records give the same bytes. Errors: PeakmarkError when cells are missing and
+    ``partial`` is not set, or the file cannot be written; RecordError for a damaged record or raw
+    output; ConfigError for the licence.
     """
     if licence is not None and not _LICENCE.match(licence):
         raise ConfigError(
@@ -96,7 +99,9 @@ def _derived(judged: Analysis, partial: bool) -> list[str]:
 
 
 def build_all(campaign: Path | Analysis, partial: bool) -> Path:
-    """Tables, figures, report and page of a campaign, from one reading of its records. Returns the path of the PDF."""
+    """Tables, figures, report and page of a campaign, from one reading of its records. Returns the
+    path of the PDF.
+    """
     judged = Analysis.of(campaign)
     tables.build(judged)
     figures.build(judged)

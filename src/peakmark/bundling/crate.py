@@ -1,6 +1,8 @@
-"""The description of a bundle as RO-Crate 1.1 (https://w3id.org/ro/crate/1.1): JSON-LD that says what each file is.
+"""The description of a bundle as RO-Crate 1.1 (https://w3id.org/ro/crate/1.1): JSON-LD that says
+what each file is.
 
-Also a Process Run Crate 0.5: the measuring and the reporting are actions, with the programs that did them.
+Also a Process Run Crate 0.5: the measuring and the reporting are actions, with the programs that
+did them.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ _PARTS = {line["part"]: (line["name"], line["description"]) for line in data.tab
 
 @dataclass(frozen=True)
 class Extra:
-    """A file to add to a bundle: its path in it, what it is called, says, and holds, and its media type."""
+    """A file to add to a bundle: its path in it, what it is called, says, and holds, and its media
+    type.
+    """
 
     path: str
     name: str
@@ -60,7 +64,9 @@ def describe(
     extra: Sequence[Extra] = (),
     licence: str | None = None,
 ) -> dict[str, Any]:
-    """The JSON-LD of a bundle of ``files`` (POSIX path -> content); ``licence``: an SPDX identifier or an address."""
+    """The JSON-LD of a bundle of ``files`` (POSIX path -> content); ``licence``: an SPDX identifier
+    or an address.
+    """
     added = {entity.path: entity for entity in extra}
     folders: dict[str, list[str]] = {}
     for path in files:

@@ -1,4 +1,6 @@
-"""A software bill of materials, CycloneDX 1.6 as JSON: Python packages, own kernels, reference tools, libraries."""
+"""A software bill of materials, CycloneDX 1.6 as JSON: Python packages, own kernels, reference
+tools, libraries.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def _program(reference: str, name: str, number: str, **more: Any) -> Component:
 
 
 def _packages() -> Iterator[Component]:
-    """Python packages of this environment; requirements.txt says with which hashes they were installed."""
+    """Python packages of this environment; requirements.txt says with which hashes they were
+    installed.
+    """
     for distribution in metadata.distributions():
         name = distribution.metadata["Name"]
         if not name or name.lower() == "peakmark":
@@ -93,7 +97,9 @@ def _kernels(folder: Path) -> Iterator[Component]:
 
 
 def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
-    """Reference tools found here: version by their own word, the Debian package if they are from one."""
+    """Reference tools found here: version by their own word, the Debian package if they are from
+    one.
+    """
     for name, instrument in sorted(REGISTRY.items()):
         choice = configured.get(name)
         if not instrument.reference or choice is False:
@@ -110,7 +116,9 @@ def _tools(configured: Mapping[str, Any]) -> Iterator[Component]:
 
 
 def _system() -> Iterator[Component]:
-    """What the kernels and tools stand on: the C library and the compiler, where they are Debian packages."""
+    """What the kernels and tools stand on: the C library and the compiler, where they are Debian
+    packages.
+    """
     for program, name in (("/usr/bin/gcc", "gcc"), ("/bin/sh", "sh"), ("/usr/bin/make", "make")):
         package = _debian(str(Path(program).resolve())) if Path(program).exists() else _Package()
         if package.name:

@@ -1,4 +1,6 @@
-"""A campaign copied to another folder with nothing but what its report needs; texts may be replaced on the way."""
+"""A campaign copied to another folder with nothing but what its report needs; texts may be replaced
+on the way.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,19 @@ from peakmark.storage import decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 
 Replace = Callable[[str], str]
-"""What every text of a copied campaign passes through: values in JSON files, raw outputs, parts of paths."""
+"""What every text of a copied campaign passes through: values in JSON files, raw outputs, parts of
+paths.
+"""
 
 
 def copy(results: Results, target: Path, replace: Replace | None = None) -> list[str]:
-    """Plan, configuration, facts, records, raw outputs and the files that the configuration names, below ``target``.
+    """Plan, configuration, facts, records, raw outputs and the files that the configuration names,
+    below ``target``.
 
-    With ``replace`` all of them are rewritten, and the checksums in the records are those of the rewritten outputs.
-    Returns the POSIX paths written, sorted.
-    Errors: RecordError when a raw output is missing or is not what its record says; ConfigError for a file that the
-    configuration names and that is not there.
+    With ``replace`` all of them are rewritten, and the checksums in the records are those of the
+    rewritten outputs. Returns the POSIX paths written, sorted. Errors: RecordError when a raw
+    output is missing or is not what its record says; ConfigError for a file that the configuration
+    names and that is not there.
     """
     written: list[str] = []
 
@@ -84,7 +89,9 @@ def copy(results: Results, target: Path, replace: Replace | None = None) -> list
 
 
 def raw_outputs(results: Results, record: StoredRecord) -> list[tuple[str, bytes]]:
-    """Name beside the record and content of each raw output. Errors: RecordError when one is missing or was changed."""
+    """Name beside the record and content of each raw output. Errors: RecordError when one is
+    missing or was changed.
+    """
     outputs = []
     folder = (results.directory / record.path).parent
     for name, digest in sorted(record.data["raw"].items()):

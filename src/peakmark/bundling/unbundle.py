@@ -1,4 +1,6 @@
-"""Read a bundle that came from elsewhere: unpack nothing outside its folder, believe nothing that its checksums deny."""
+"""Read a bundle that came from elsewhere: unpack nothing outside its folder, believe nothing that
+its checksums deny.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ MAX_FILES = 500_000
 MAX_BYTES = 8 << 30
 SMALL_BYTES = 64 << 20
 MAX_RATIO = 100
-"""Text of records packs to a tenth, one byte repeated to a thousandth: what is larger than so many times its file, and
-than ``SMALL_BYTES``, holds nothing that was measured."""
+"""Text of records packs to a tenth, one byte repeated to a thousandth: what is larger than so many
+times its file, and than ``SMALL_BYTES``, holds nothing that was measured.
+"""
 CHUNK = 1 << 20
 # What a report is made of; all else in an unpacked bundle is made from it, and may be made anew.
 SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
@@ -34,7 +37,9 @@ SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json",
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """A report built from a bundle: where it is, and how it stands to the one that came in the bundle."""
+    """A report built from a bundle: where it is, and how it stands to the one that came in the
+    bundle.
+    """
 
     path: Path
     comparison: str
@@ -46,9 +51,11 @@ def is_bundle(path: Path) -> bool:
 
 
 def report(bundle: Path, target: Path | None = None, partial: bool = False) -> Rebuilt:
-    """Build the report of a bundle from its records alone; of a zip file as ``<name>.pdf`` beside it.
+    """Build the report of a bundle from its records alone; of a zip file as ``<name>.pdf`` beside
+    it.
 
-    Errors: PeakmarkError in one sentence when the bundle is damaged or was changed, or holds no whole campaign.
+    Errors: PeakmarkError in one sentence when the bundle is damaged or was changed, or holds no
+    whole campaign.
     """
     with nullcontext(bundle) if bundle.is_dir() else unpacked(bundle) as folder:
         verify(folder, None if folder is bundle else bundle)
@@ -89,7 +96,9 @@ def _made_with(folder: Path) -> str:
 
 @contextmanager
 def unpacked(bundle: Path) -> Iterator[Path]:
-    """A bundle's files in a folder that exists as long as the context. Errors: PeakmarkError, see ``report``."""
+    """A bundle's files in a folder that exists as long as the context. Errors: PeakmarkError, see
+    ``report``.
+    """
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name)
         try:
@@ -122,8 +131,8 @@ def _damaged(bundle: Path, why: str) -> PeakmarkError:
 
 
 def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
-    """Every file of the archive with its path below the bundle. Errors: PeakmarkError for a path or kind that no bundle
-    has, or for more than a disk should be filled with.
+    """Every file of the archive with its path below the bundle. Errors: PeakmarkError for a path or
+    kind that no bundle has, or for more than a disk should be filled with.
     """
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     names = [entry.filename for entry in entries]
@@ -150,7 +159,9 @@ def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipIn
 
 
 def _check_size(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
-    """Errors: PeakmarkError for a bundle that would fill the disk: too many files or bytes, or more than text packs to."""
+    """Errors: PeakmarkError for a bundle that would fill the disk: too many files or bytes, or more
+    than text packs to.
+    """
     size = sum(entry.file_size for entry in entries)
     packed = bundle.stat().st_size
     if len(entries) > MAX_FILES or size > MAX_BYTES:
@@ -180,8 +191,8 @@ def _extract(bundle: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, pla
 
 
 def verify(folder: Path, bundle: Path | None = None) -> None:
-    """Compare an unpacked bundle with its checksums. ``bundle`` is the zip file it came from: then every file counts,
-    else only what the report is made of.
+    """Compare an unpacked bundle with its checksums. ``bundle`` is the zip file it came from: then
+    every file counts, else only what the report is made of.
 
     Errors: PeakmarkError that names the first file that is missing, changed or unknown.
     """

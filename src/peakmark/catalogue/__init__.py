@@ -1,1 +1,3 @@
-"""Which workloads, tables and tools there are: names and rows of data that know no other part of the package."""
+"""Which workloads, tables and tools there are: names and rows of data that know no other part of
+the package.
+"""

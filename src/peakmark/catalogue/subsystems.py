@@ -1,4 +1,6 @@
-"""The four parts of a node that are measured: all that differs between them, a row each, in the order of a report."""
+"""The four parts of a node that are measured: all that differs between them, a row each, in the
+order of a report.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ class Subsystem:
     workloads        in the order of the tables' rows
     units            what a value can be: metric -> its unit in records
     counted          what the concurrency counts
-    pinned           whether threads have CPUs of their own, so that concurrency may be a word for a part of the node
+    pinned           whether threads have CPUs of their own, so that concurrency may be a word for a
+                     part of the node
     total            option of a cell that holds a fixed amount of work
-    variants         in the order of the tables' rows; ``default`` is taken where a grid names none. LAT of memory has none: its
-                     block is the area that is walked
+    variants         in the order of the tables' rows; ``default`` is taken where a grid names none.
+                     LAT of memory has none: its block is the area that is walked
     allowed          pattern of all variants that may be asked for, and the same in words
     differs          what instruments that disagree may differ in, beside what each counts
     """

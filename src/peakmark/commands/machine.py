@@ -1,4 +1,6 @@
-"""``peakmark machine``, ``doctor``, ``clean`` and ``sbom``: about this machine and this installation."""
+"""``peakmark machine``, ``doctor``, ``clean`` and ``sbom``: about this machine and this
+installation.
+"""
 
 from __future__ import annotations
 

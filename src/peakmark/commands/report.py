@@ -1,4 +1,6 @@
-"""``peakmark tables``, ``figures``, ``report``, ``html``, ``bundle`` and ``summary``: what is made of a campaign."""
+"""``peakmark tables``, ``figures``, ``report``, ``html``, ``bundle`` and ``summary``: what is made
+of a campaign.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,8 @@ def _bundle(options: argparse.Namespace) -> int:
 
     judged = Analysis.of(options.campaign)
     results = judged.results
-    # The bill says nothing of hosts and users; its time is that of the newest record, so that bundles can be compared.
+    # The bill says nothing of hosts and users; its time is that of the newest record, so that
+    # bundles can be compared.
     bill = sbom.make(BUILD, document.newest(results), results.config.get("tools"))
     description = "CycloneDX bill of materials of the installation that made this bundle"
     path = bundle.write(
@@ -181,7 +184,9 @@ def _anonymous_report(options: argparse.Namespace, form: str) -> int:
 
 
 def _workplace(options: argparse.Namespace) -> AbstractContextManager[Path]:
-    """Where tables and figures are built: below the campaign, unless it is read-only and its report goes elsewhere."""
+    """Where tables and figures are built: below the campaign, unless it is read-only and its report
+    goes elsewhere.
+    """
     from peakmark import documents
     from peakmark.bundling import unbundle
 
@@ -191,7 +196,9 @@ def _workplace(options: argparse.Namespace) -> AbstractContextManager[Path]:
 
 
 def _print_path(path: Path, more: str = "") -> None:
-    """Say where a document is; beside one that went through a pipe or standard output the line would be part of it."""
+    """Say where a document is; beside one that went through a pipe or standard output the line
+    would be part of it.
+    """
     from peakmark import documents
 
     if documents.is_stream(path):

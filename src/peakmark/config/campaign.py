@@ -19,11 +19,14 @@ from peakmark.resources import schema
 from peakmark.units import parse_duration, parse_size
 
 NO_TOOL = ("false", "none", "no", "off")
-"""Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a program."""
+"""Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a
+program.
+"""
 
 
 def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]:
-    """The configuration with all defaults filled in; ``checked``: by the process that started this one.
+    """The configuration with all defaults filled in; ``checked``: by the process that started this
+    one.
 
     Errors: ConfigError with the key, the value and what is allowed.
     """
@@ -64,7 +67,9 @@ def _renamed(config: dict[str, Any], quiet: bool) -> dict[str, Any]:
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Snakemake hands over its own dict types: JSON values are what the schema and the plan file speak of."""
+    """Snakemake hands over its own dict types: JSON values are what the schema and the plan file
+    speak of.
+    """
     try:
         plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
     except (TypeError, ValueError, RecursionError) as error:
@@ -157,7 +162,9 @@ def _check_part(
 
 
 def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
-    """Whether the node may choose a block: the area of LAT in memory alone is any size beyond the caches."""
+    """Whether the node may choose a block: the area of LAT in memory alone is any size beyond the
+    caches.
+    """
     return subsystem == "memory" and part.get("workloads", grid.get("workloads")) == ["LAT"]
 
 

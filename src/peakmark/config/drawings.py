@@ -1,4 +1,6 @@
-"""Figures that a layout asks for, since its report drew them; tables that it names none for keep their usual ones."""
+"""Figures that a layout asks for, since its report drew them; tables that it names none for keep
+their usual ones.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ HALVES = ("pool", "block")  # of the memory's usual figures
 class Drawing:
     """One figure: which rows of ``table`` it shows, and how.
 
-    kind       panels: a panel for each workload, with every program and the limit; together: a line for each workload in
-               one panel, or in one for each block size; bars: a bar for each row
-    value      measured, efficiency (share of the limit) or deviation (standard deviation of the repetitions)
+    kind       panels: a panel for each workload, with every program and the limit; together: a line
+               for each workload in one panel, or in one for each block size; bars: a bar for each
+               row
+    value      measured, efficiency (share of the limit) or deviation (standard deviation of the
+               repetitions)
     workloads  which, without any all; so are the variants
     """
 
@@ -40,7 +44,9 @@ class Drawing:
 
 
 def _usual(named: Table) -> set[str]:
-    """The names of the usual figures of all tables but this one, which has those of the layout instead."""
+    """The names of the usual figures of all tables but this one, which has those of the layout
+    instead.
+    """
     return {
         "_".join(filter(None, (table.name, part)))
         for table in BY_NAME.values()

@@ -1,7 +1,8 @@
-"""Files that ``report:`` of the configuration names: logo, layout of the tables, published results, the author's texts.
+"""Files that ``report:`` of the configuration names: logo, layout of the tables, published results,
+the author's texts.
 
-A bundle holds copies of them below ``inputs/`` with a list of which stands for what; where such a list is, its copies
-are used, so that the report can be built where the files are not.
+A bundle holds copies of them below ``inputs/`` with a list of which stands for what; where such a
+list is, its copies are used, so that the report can be built where the files are not.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def check_logo(name: str | None) -> Path | None:
 
 
 def check_text(key: str, name: Any) -> Path:
-    """The file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError when it is none that can be read."""
+    """The file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError when it
+    is none that can be read.
+    """
     path, kinds = Path(str(name)), KINDS[key.partition(".")[0]]
     why = (
         "of no kind that a report takes"
@@ -99,12 +102,15 @@ def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Key and configured value -> path of the copy below the campaign, for all files that a ``report:`` section names."""
+    """Key and configured value -> path of the copy below the campaign, for all files that a
+    ``report:`` section names.
+    """
     places: dict[str, dict[str, str]] = {}
     for key, value in names(section):
         suffix = {"tables": ".yaml", "published": ".csv"}.get(key, Path(value).suffix.lower())
         copies = places.setdefault(key, {})
-        # The stem stays, as it is the name of published results; a folder keeps two of one name apart.
+        # The stem stays, as it is the name of published results; a folder keeps two of one name
+        # apart.
         copies[value] = (
             f"{FOLDER}/{key}/{len(copies)}/{Path(value).name.removesuffix(suffix)}{suffix}"
         )
@@ -112,9 +118,11 @@ def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path]]:
-    """Path of each copy below a bundle of the campaign in ``directory``, and the file it is made of.
+    """Path of each copy below a bundle of the campaign in ``directory``, and the file it is made
+    of.
 
-    Errors: ConfigError when one is not there."""
+    Errors: ConfigError when one is not there.
+    """
     sources = dict(zip(names(section), names(resolve(directory, section)), strict=True))
     copied = []
     for key, copies in index(section).items():
@@ -139,7 +147,8 @@ def _is_inside(directory: Path, name: str) -> bool:
 
 
 def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
-    """``report:`` with the copies of a bundle in place of the configured files, where there are any.
+    """``report:`` with the copies of a bundle in place of the configured files, where there are
+    any.
 
     Errors: RecordError for a damaged list, or one that points out of the folder.
     """

@@ -1,4 +1,6 @@
-"""Layouts: the tables as a certain report prints them, described by a YAML file in ``reports/layouts``."""
+"""Layouts: the tables as a certain report prints them, described by a YAML file in
+``reports/layouts``.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ _SHOWN = {
 
 @dataclass(frozen=True)
 class LayoutColumn:
-    """A column: either ``text`` with {workload}, {concurrency} and {block}, or the ``value`` of an instrument.
+    """A column: either ``text`` with {workload}, {concurrency} and {block}, or the ``value`` of an
+    instrument.
 
     value    measured, mean, median, deviation, run, theoretical or efficiency
     run      which repetition, from 1
@@ -55,7 +58,8 @@ class LayoutColumn:
 
 @dataclass(frozen=True)
 class LayoutTable:
-    """One printed table: which rows of ``table``, how they are called, and the columns; see the schema of layouts.
+    """One printed table: which rows of ``table``, how they are called, and the columns; see the
+    schema of layouts.
 
     labels  (workload, block in bytes) -> (workload, block) as shown, None where a name stays
     compare pairs of workloads that sentences compare, None for the usual ones
@@ -104,7 +108,9 @@ class Layout:
     narrow: bool = False
 
     def called(self, table: Table) -> Table:
-        """The table with programs and unit as this layout prints them, so that notes and figures say the same names."""
+        """The table with programs and unit as this layout prints them, so that notes and figures
+        say the same names.
+        """
         mine = [
             layout_table
             for layout_table in self.layout_tables
@@ -134,7 +140,9 @@ class Layout:
         )
 
     def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
-        """Where rows of this workload and variant stand in the layout's order; those it does not show come last."""
+        """Where rows of this workload and variant stand in the layout's order; those it does not
+        show come last.
+        """
         layout_table = self.layout_table_of(table, workload, variant)
         if layout_table is None:
             return len(self.layout_tables), 0
@@ -144,13 +152,17 @@ class Layout:
 
 
 def _called(series: Program, layout_tables: Sequence[LayoutTable]) -> Program:
-    """The program as the first printed table that names it has it; the usual heading where none does."""
+    """The program as the first printed table that names it has it; the usual heading where none
+    does.
+    """
     named = (name_in(layout_table, series.instrument) for layout_table in layout_tables)
     return replace(series, heading=next((name for name in named if name), series.heading))
 
 
 def name_in(layout_table: LayoutTable, instrument: str) -> str:
-    """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``, or a heading that is the program's name; empty without either."""
+    """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``, or a heading that is the program's
+    name; empty without either.
+    """
     for column in layout_table.columns:
         name, measured, _ = column.heading.partition(" Measured ")
         if (

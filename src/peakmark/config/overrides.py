@@ -1,4 +1,6 @@
-"""What a user asks for: files and ``--config`` words over ``config/config.yaml``, the same for Snakemake and ``plan``."""
+"""What a user asks for: files and ``--config`` words over ``config/config.yaml``, the same for
+Snakemake and ``plan``.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ _WORDS = ("--config", "-C")
 
 
 def read(files: Sequence[Path], settings: Iterable[str] = ()) -> dict[str, Any]:
-    """The configuration of ``files`` and ``KEY=VALUE`` words, later ones winning by key; mappings are merged.
+    """The configuration of ``files`` and ``KEY=VALUE`` words, later ones winning by key; mappings
+    are merged.
 
-    Without a file that names a grid, those of ``config/config.yaml`` are measured. A file that has some is the whole
-    campaign: of the base only the other keys stay. Errors: ConfigError.
+    Without a file that names a grid, those of ``config/config.yaml`` are measured. A file that has
+    some is the whole campaign: of the base only the other keys stay. Errors: ConfigError.
     """
     own = merged(yamlfile.read(path) for path in files)
     base_file = BASE if BASE.exists() else ROOT / BASE
@@ -52,7 +55,9 @@ def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
 
 
 def pairs(settings: Iterable[str]) -> dict[str, Any]:
-    """``["scale=0.1", "report={title: Mine}"]`` as a mapping. Errors: ConfigError for a word that is no pair."""
+    """``["scale=0.1", "report={title: Mine}"]`` as a mapping. Errors: ConfigError for a word that
+    is no pair.
+    """
     mappings = []
     for word in settings:
         key, equals, text = word.partition("=")
@@ -65,7 +70,9 @@ def pairs(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def _value(text: str, where: str) -> Any:
-    """A number, ``True`` or ``False``, YAML for what has parts, else the text itself; nothing is null."""
+    """A number, ``True`` or ``False``, YAML for what has parts, else the text itself; nothing is
+    null.
+    """
     for kind in (int, float):
         try:
             return kind(text)
@@ -78,7 +85,8 @@ def _value(text: str, where: str) -> Any:
 
 
 def check_command_line(argv: Sequence[str]) -> None:
-    """Read what Snakemake's command line names, so that what is wrong is said before Snakemake reads it in its own way.
+    """Read what Snakemake's command line names, so that what is wrong is said before Snakemake
+    reads it in its own way.
 
     Errors: ConfigError.
     """

@@ -30,7 +30,9 @@ def authors(report: Mapping[str, Any]) -> list[Author]:
 
 
 def line(report: Mapping[str, Any]) -> str:
-    """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of those who share it."""
+    """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of
+    those who share it.
+    """
     groups = groupby(authors(report), key=lambda person: person.affiliation)
     parts = [
         (", ".join(person.name for person in persons), affiliation)

@@ -1,4 +1,6 @@
-"""Published results: numbers that others measured, as tidy CSV in ``reports/published`` or elsewhere."""
+"""Published results: numbers that others measured, as tidy CSV in ``reports/published`` or
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,10 @@ DEFINITIONS = {
     "sync": ("end", "each"),
     "fill": ("overwrite", "new"),
 }
-"""What a value may say of how it was made, in the words of a configuration's keys: the instruction set, how is stored,
-how often a copied byte is counted, whether the page cache was passed by, when the device had what was written, and whether
-files were there before."""
+"""What a value may say of how it was made, in the words of a configuration's keys: the instruction
+set, how is stored, how often a copied byte is counted, whether the page cache was passed by,
+when the device had what was written, and whether files were there before.
+"""
 COPIES = ("RWS", "RWR")
 THEORETICAL = "theoretical"
 LARGEST = 16 << 20
@@ -65,17 +68,22 @@ UNITS = {
 }
 """Units in which values may be written -> (factor, SI unit); decimal prefixes."""
 
-# Programs as reports call them -> the instrument whose part they have here. What is not named is an own kernel's.
+# Programs as reports call them -> the instrument whose part they have here. What is not named is an
+# own kernel's.
 _INSTRUMENTS = {"hpl": "hpl", "pmbw": "pmbw", "iozone": "iozone", "iperf": "iperf3", "ping": "ping"}
-# Averages are no runs: they count only where the runs themselves are not printed; the first kind there is.
+# Averages are no runs: they count only where the runs themselves are not printed; the first kind
+# there is.
 _SUMMARIES = ("mean", "", "final")
-# Accesses of one byte have no workload of their own here: the areas that stand for them, as in the presets.
+# Accesses of one byte have no workload of their own here: the areas that stand for them, as in the
+# presets.
 _STANDS_FOR = {("LAT", 16 << 10): ("RWS", 1), ("LAT", 256 << 20): ("RWR", 1)}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line: a value in SI base units. ``block`` in bytes, None where there is none; ``instrument`` by its name here."""
+    """One line: a value in SI base units. ``block`` in bytes, None where there is none;
+    ``instrument`` by its name here.
+    """
 
     source: str
     hardware: str
@@ -109,7 +117,9 @@ class Entry:
 
     @property
     def instrument(self) -> str:
-        """The instrument whose part the program has: the own kernel's, if it is none of the known tools."""
+        """The instrument whose part the program has: the own kernel's, if it is none of the known
+        tools.
+        """
         return _INSTRUMENTS.get(self.program.lower(), BY_NAME[self.table].own.instrument)
 
     @property
@@ -133,7 +143,9 @@ class Published:
 
     @cached_property
     def runs(self) -> dict[PublishedKey, list[float]]:
-        """Values by (table, workload, block, concurrency, instrument): the single runs, else the one that is printed."""
+        """Values by (table, workload, block, concurrency, instrument): the single runs, else the
+        one that is printed.
+        """
         by_key: dict[PublishedKey, dict[str, list[float]]] = {}
         for entry in self.measured():
             kind = "run" if entry.run.isdecimal() else entry.run
@@ -145,7 +157,9 @@ class Published:
 
     @cached_property
     def remarks(self) -> dict[PublishedKey, tuple[str, ...]]:
-        """What the set itself notes on its measured values, each once, by the same keys as ``runs``."""
+        """What the set itself notes on its measured values, each once, by the same keys as
+        ``runs``.
+        """
         by_key: dict[PublishedKey, dict[str, None]] = {}
         for entry in self.measured():
             if entry.remarks:
@@ -176,7 +190,9 @@ def stands_for(workload: str, block: int | None) -> tuple[str, int | None]:
 
 
 def rounded(block: int | None) -> int | None:
-    """A block by which sets are matched: 1000, 1000000 ... bytes stand beside 1024, 1048576 ...; others as they are."""
+    """A block by which sets are matched: 1000, 1000000 ... bytes stand beside 1024, 1048576 ...;
+    others as they are.
+    """
     for decimal, binary in ((10**9, 1 << 30), (10**6, 1 << 20), (10**3, 1 << 10)):
         if block and block >= decimal and block % decimal == 0:
             return block // decimal * binary
@@ -204,7 +220,9 @@ def load(name: str) -> Published:
 
 @cache
 def _load(path: Path) -> Published:
-    """Byte order mark, ``;`` between fields (then ``,`` may be the decimal mark), and columns in any order are read."""
+    """Byte order mark, ``;`` between fields (then ``,`` may be the decimal mark), and columns in
+    any order are read.
+    """
     try:
         with io.StringIO(files.read_bytes(path, LARGEST).decode("utf-8-sig"), newline="") as file:
             first = file.readline()

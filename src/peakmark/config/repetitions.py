@@ -1,4 +1,6 @@
-"""``repetitions:`` of a configuration: a number, or what decides how many of those planned are made."""
+"""``repetitions:`` of a configuration: a number, or what decides how many of those planned are
+made.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,12 @@ from peakmark.units import parse_duration
 
 @dataclass(frozen=True)
 class Criterion:
-    """At least ``least`` repetitions, at most ``most``, none beyond the first of which ``until`` is reached.
+    """At least ``least`` repetitions, at most ``most``, none beyond the first of which ``until`` is
+    reached.
 
     until     half the 95 % interval of the median as a share of the median
-    within_s  seconds that all repetitions beyond ``least`` of the rows with this criterion may take together, on each
-              node; None: no limit but ``most``
+    within_s  seconds that all repetitions beyond ``least`` of the rows with this criterion may take
+              together, on each node; None: no limit but ``most``
     """
 
     least: int
@@ -40,7 +43,9 @@ class Criterion:
 
 
 def parse(where: str, value: Any) -> Criterion | None:
-    """The criterion of a ``repetitions`` entry that fits the schema, None for a plain number. Errors: ConfigError."""
+    """The criterion of a ``repetitions`` entry that fits the schema, None for a plain number.
+    Errors: ConfigError.
+    """
     if not isinstance(value, Mapping):
         return None
     if value["max"] <= value["min"]:

@@ -52,7 +52,8 @@ Files = Path | str | Sequence[str]
 
 
 def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
-    """A site file, checked, or several, of which later ones count. ``formula_set`` overrides the one that they choose.
+    """A site file, checked, or several, of which later ones count. ``formula_set`` overrides the
+    one that they choose.
 
     Errors: ConfigError with one sentence that names the file, the key, and what is allowed.
     """
@@ -113,8 +114,8 @@ def _read(path: str) -> dict[str, Any]:
 def _lay_over(
     base: dict[str, Any], extra: Mapping[str, Any], place: str = ""
 ) -> list[tuple[str, str]]:
-    """``extra`` over ``base``, mappings key by key; where both say where values are from, both are named. Returns what is
-    said otherwise in ``extra``, and what was said before.
+    """``extra`` over ``base``, mappings key by key; where both say where values are from, both are
+    named. Returns what is said otherwise in ``extra``, and what was said before.
     """
     differences = []
     for key, value in extra.items():
@@ -157,7 +158,9 @@ def _check_extra(path: str | Path, extra: str) -> None:
 
 
 def _option(word: str) -> str | None:
-    """The option that a word means and that is not the user's to give; sbatch takes letters, and names cut short."""
+    """The option that a word means and that is not the user's to give; sbatch takes letters, and
+    names cut short.
+    """
     if not word.startswith("--"):
         return _LETTERS.get(word[1:2])
     short = word[2:].partition("=")[0]
@@ -170,7 +173,9 @@ def _option(word: str) -> str | None:
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
-    """The site's values for one host: the first entry of ``nodes`` whose pattern matches lies over the rest."""
+    """The site's values for one host: the first entry of ``nodes`` whose pattern matches lies over
+    the rest.
+    """
     merged = {key: value for key, value in site.items() if key != "nodes"}
     entries = site.get("nodes") or () if host is not None else ()
     its_own: Mapping[str, Any] = next(
@@ -186,7 +191,9 @@ def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
 def formula_names(
     entry: Mapping[str, Any], concurrency: int, block: int | None
 ) -> dict[str, float]:
-    """The names a formula may use: those of its ``where`` and the row's concurrency and block (bytes)."""
+    """The names a formula may use: those of its ``where`` and the row's concurrency and block
+    (bytes).
+    """
     names = {str(name): float(value) for name, value in (entry.get("where") or {}).items()}
     names["concurrency"] = float(concurrency)
     if block is not None:

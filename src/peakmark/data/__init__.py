@@ -1,10 +1,13 @@
-"""Data about processors, one CSV line per fact, each with its source; and files that programs read. Never changed at run time.
+"""Data about processors, one CSV line per fact, each with its source; and files that programs read.
+Never changed at run time.
 
 microarchitecture.csv   CPUID -> microarchitecture
 operations.csv          microarchitecture, workload, ISA -> operations per cycle and core
-caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in cycles
+caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in
+                        cycles
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
-HPL.dat                 what HPL is to solve, with places for N and the block; hpcc reads on: sizes of its transposition, none
+HPL.dat                 what HPL is to solve, with places for N and the block; hpcc reads on: sizes
+                        of its transposition, none
 modules.sh              what loading environment modules changes
 
 And words of what is in a bundle: bundle.csv.
@@ -51,10 +54,11 @@ def microarchitecture(
     stepping: int | None,
     model_name: str | None,
 ) -> str | None:
-    """Name of the core's design, as in operations.csv, or None for a processor that is not in the table.
+    """Name of the core's design, as in operations.csv, or None for a processor that is not in the
+    table.
 
-    The first matching line decides: where CPUID is not enough (Skylake-SP with one or two FMA units) a line with a
-    pattern for the model name stands before the general one.
+    The first matching line decides: where CPUID is not enough (Skylake-SP with one or two FMA
+    units) a line with a pattern for the model name stands before the general one.
     """
     for line in table("microarchitecture"):
         if (

@@ -1,4 +1,6 @@
-"""The axes of figures: what stands on the horizontal one, what distinguishes lines or panels instead, and how both are scaled."""
+"""The axes of figures: what stands on the horizontal one, what distinguishes lines or panels
+instead, and how both are scaled.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ class Across:
         return "Area walked" if table.name == "memory_latency" else "Block size"
 
     def scale(self, axis: Axes, rows: Sequence[Row], room: float = 0.0) -> None:
-        """Equal steps for doublings, from the first to the last place of the rows and ``room`` octaves to the right of it."""
+        """Equal steps for doublings, from the first to the last place of the rows and ``room``
+        octaves to the right of it.
+        """
         places = self.places(rows)
         margin = 2 ** max(0.35, octaves(places) / 10)
         axis.set_xscale("log", base=2)
@@ -78,7 +82,9 @@ class Across:
 
 
 def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
-    """Labels of the horizontal axis: blocks in two lines, or numbers; of two that would touch, the first alone."""
+    """Labels of the horizontal axis: blocks in two lines, or numbers; of two that would touch, the
+    first alone.
+    """
     least = octaves(places) / MAX_TICKS
     written: list[str] = []
     last = 0.0
@@ -122,8 +128,8 @@ def scale_values(axis: Axes, logarithmic: bool, mark: str) -> None:
 
 
 def vertical_label(table: Table, value: str = "measured") -> str:
-    """``Throughput (MB/s)``, a quantity that is its own unit alone; of other values than measured ones, see ``Drawing``,
-    ``Standard deviation (MB/s)`` or ``% of the limit``.
+    """``Throughput (MB/s)``, a quantity that is its own unit alone; of other values than measured
+    ones, see ``Drawing``, ``Standard deviation (MB/s)`` or ``% of the limit``.
     """
     if value == "efficiency":
         return "% of the limit"

@@ -1,4 +1,6 @@
-"""A bar for each row, in the order of its table: the own kernel's; the references of the same row are open marks."""
+"""A bar for each row, in the order of its table: the own kernel's; the references of the same row
+are open marks.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ _Group = tuple[str, Sequence[Row]]
 def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     """The figure of ``drawing``, None without rows.
 
-    Tables without block sizes have one panel with a group of bars for each workload; others a panel for each workload with a
-    group for each size.
+    Tables without block sizes have one panel with a group of bars for each workload; others a panel
+    for each workload with a group for each size.
     """
     if not rows:
         return None

@@ -1,4 +1,6 @@
-"""Workloads beside each other: a line for each in one panel, or in a panel for each block size; the own kernel alone."""
+"""Workloads beside each other: a line for each in one panel, or in a panel for each block size; the
+own kernel alone.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ APART = 0.06  # of an octave: between the lines' points
 
 
 def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
-    """The figure of ``drawing``, None without rows. Each repetition is a point where values are measured ones."""
+    """The figure of ``drawing``, None without rows. Each repetition is a point where values are
+    measured ones.
+    """
     if not rows:
         return None
     horizontal = Across.of(rows)
@@ -66,9 +70,11 @@ def workload(row: Row) -> str:
 
 
 def _panels(rows: Sequence[Row], horizontal: Across) -> Mapping[str, list[Row]]:
-    """Title -> the rows of a panel: one for each block size, or number of threads, that is not on the horizontal axis.
+    """Title -> the rows of a panel: one for each block size, or number of threads, that is not on
+    the horizontal axis.
 
-    A workload that has one block of its own, such as a latency under two names, needs no panel for it.
+    A workload that has one block of its own, such as a latency under two names, needs no panel for
+    it.
     """
     distinct: dict[str, set[int]] = {}
     for row in rows:
@@ -130,7 +136,9 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
 
 
 def _limits(axis: Axes, rows: Sequence[Row], names: Sequence[str], horizontal: Across) -> None:
-    """The limits dashed: one line where all rows have the same, else each in the colour of its workload."""
+    """The limits dashed: one line where all rows have the same, else each in the colour of its
+    workload.
+    """
     known = [
         (row, row.limit.value * row.table.factor) for row in rows if row.limit.value is not None
     ]

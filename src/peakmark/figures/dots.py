@@ -1,4 +1,6 @@
-"""Many nodes as dots on a line: each point of a table, or each resource, with every node as a share of their median."""
+"""Many nodes as dots on a line: each point of a table, or each resource, with every node as a share
+of their median.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def plot(
 
 
 def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
-    """The nodes that are slow in a resource, by most rows or by all together: they are marked in each of its rows."""
+    """The nodes that are slow in a resource, by most rows or by all together: they are marked in
+    each of its rows.
+    """
     return frozenset(
         (entry.subsystem, entry.node) for entry in fleet.slow_nodes(rows) if entry.mostly
     )
@@ -105,7 +109,9 @@ def _share(group: NodeGroup, row: Row) -> float:
 
 
 def _slow_in(group: NodeGroup, slow: Slow) -> list[Row]:
-    """The rows of nodes that are slow in the resource, of those that do not lie apart in this row already."""
+    """The rows of nodes that are slow in the resource, of those that do not lie apart in this row
+    already.
+    """
     apart = {row.key.node for row in (*group.slow, *group.fast)}
     nodes = {node for subsystem, node in slow if subsystem == group.table.subsystem} - apart
     return [row for row in group.rows if row.key.node in nodes]

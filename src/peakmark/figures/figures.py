@@ -1,4 +1,6 @@
-"""Figures of a campaign as SVG and PNG: an overview against the limits, then those of tables with measurements."""
+"""Figures of a campaign as SVG and PNG: an overview against the limits, then those of tables with
+measurements.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right
 
 
 def build(campaign: Path | Analysis) -> list[Path]:
-    """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of ``drawn.figures_of`` as SVG and PNG; the
-    paths written.
+    """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of
+    ``drawn.figures_of`` as SVG and PNG; the paths written.
 
     Tables without a measurement have no figure. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
@@ -82,10 +84,11 @@ def _known() -> set[str]:
 
 
 def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:
-    """The headline row of each resource as a share of its limit, None where no limit is known; ``mark`` is the decimal
-    mark.
+    """The headline row of each resource as a share of its limit, None where no limit is known;
+    ``mark`` is the decimal mark.
 
-    A resource without a limit has no bar: a share of something else would be read as one of the limit.
+    A resource without a limit has no bar: a share of something else would be read as one of the
+    limit.
     """
     chosen = with_limit(rows)
     if not chosen:
@@ -108,7 +111,9 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
 
 
 def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
-    """Own repetitions as a bar and dots, best reference as an open mark, both in words; returns the rightmost share."""
+    """Own repetitions as a bar and dots, best reference as an open mark, both in words; returns the
+    rightmost share.
+    """
     own, reference, limit = row.measured, ratios.best(row), row.limit.value
     if limit is None:
         raise ValueError(f"{describe(row)} has no limit to be a share of")

@@ -1,4 +1,6 @@
-"""What names the lines of a figure: words at their right end where there is room, else a legend above the panels."""
+"""What names the lines of a figure: words at their right end where there is room, else a legend
+above the panels.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Label = tuple[float, float, str]  # where a line ends, and its name
 
 
 def at_lines(axis: Axes, labels: Sequence[Label], right: float, extent: float) -> None:
-    """Names of the own kernel's lines inside a panel of ``extent`` pixels, right of all points at ``right``."""
+    """Names of the own kernel's lines inside a panel of ``extent`` pixels, right of all points at
+    ``right``.
+    """
     for (_, _, name), share in zip(
         labels, _spread(axis, [y for _, y, _ in labels], extent), strict=True
     ):
@@ -30,7 +34,9 @@ def at_lines(axis: Axes, labels: Sequence[Label], right: float, extent: float) -
 
 
 def beside(axis: Axes, table: Table, ends: Mapping[str, float], extent: float) -> None:
-    """The programs' names right of the last panel, each at the height where its line ends (``ends`` by instrument)."""
+    """The programs' names right of the last panel, each at the height where its line ends (``ends``
+    by instrument).
+    """
     named = [
         (position, series)
         for position, series in enumerate(table.series)
@@ -45,7 +51,9 @@ def beside(axis: Axes, table: Table, ends: Mapping[str, float], extent: float) -
 
 
 def _spread(axis: Axes, heights: Sequence[float], extent: float) -> list[float]:
-    """Heights in units of the data as shares of the panel, moved apart where two labels would overlap."""
+    """Heights in units of the data as shares of the panel, moved apart where two labels would
+    overlap.
+    """
     low, high = axis.get_ylim()
     logarithmic = axis.get_yscale() == "log"
     shares = [
@@ -57,7 +65,9 @@ def _spread(axis: Axes, heights: Sequence[float], extent: float) -> list[float]:
 
 
 def legend(figure: Figure, table: Table, rows: Sequence[Row], programs: bool) -> None:
-    """A legend of published values and of the programs, unless their lines are named; limits are named where drawn."""
+    """A legend of published values and of the programs, unless their lines are named; limits are
+    named where drawn.
+    """
     named = list(enumerate(table.series)) if programs else []
     handles = [
         style.entry(style.look(position), series.heading)

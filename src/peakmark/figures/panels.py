@@ -1,4 +1,6 @@
-"""One table as small multiples: a panel per workload, repetitions as points, summaries as lines, the limit dashed."""
+"""One table as small multiples: a panel per workload, repetitions as points, summaries as lines,
+the limit dashed.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,13 @@ class Panel:
 
 
 def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
-    """The figure of one table, None when none of its rows was measured; ``mark`` is the decimal mark.
+    """The figure of one table, None when none of its rows was measured; ``mark`` is the decimal
+    mark.
 
-    Horizontal is the block size or the concurrency, whichever has more values; the other distinguishes lines, named at
-    their right end. Vertical is logarithmic where the values, or they and the limit, span more than a factor of 20, else it
-    starts at zero; panels of one line share it, except those of the CPU, whose workloads differ by their operand size. Panels of a single
+    Horizontal is the block size or the concurrency, whichever has more values; the other
+    distinguishes lines, named at their right end. Vertical is logarithmic where the values, or they
+    and the limit, span more than a factor of 20, else it starts at zero; panels of one line share
+    it, except those of the CPU, whose workloads differ by their operand size. Panels of a single
     place are rows of dots below the others.
     """
     measured = [row for row in rows if row.series]
@@ -77,7 +81,9 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
 
 
 def _dot_rows(panels: Sequence[Panel], horizontal: Across) -> list[tuple[str, list[Row]]]:
-    """A row of dots for each panel of one place, and for each block or number of threads that it has lines of."""
+    """A row of dots for each panel of one place, and for each block or number of threads that it
+    has lines of.
+    """
     grouped: dict[str, list[Row]] = {}
     for panel in panels:
         several = len(horizontal.other.places(panel.rows)) > 1
@@ -100,7 +106,9 @@ def _draw(
     mark: str,
     named: bool,
 ) -> dict[str, float]:
-    """The panels in so many columns. Returns where each program is ``named`` at its line, see ``_ends``."""
+    """The panels in so many columns. Returns where each program is ``named`` at its line, see
+    ``_ends``.
+    """
     shared = table.subsystem != "cpu"
     axes = style.panels(
         figure, len(panels), columns, sharex=True, sharey="row" if shared else False
@@ -121,8 +129,8 @@ def _draw(
 
 
 def _ends(panels: Sequence[Panel], horizontal: Across, table: Table) -> dict[str, float]:
-    """Where each program's line ends in the last panel, in the table's unit; empty where that cannot name the lines: one has
-    none there, or they are named by threads or blocks.
+    """Where each program's line ends in the last panel, in the table's unit; empty where that
+    cannot name the lines: one has none there, or they are named by threads or blocks.
     """
     if any(len(horizontal.other.places(panel.rows)) > 1 for panel in panels):
         return {}
@@ -140,7 +148,9 @@ def _extent(axis: Axes) -> float:
 
 
 def _columns(panels: Sequence[Panel], horizontal: Across) -> int:
-    """Panels side by side: workloads of one variant fill whole lines of at most ``MAX_COLUMNS``; slim ones stand in one."""
+    """Panels side by side: workloads of one variant fill whole lines of at most ``MAX_COLUMNS``;
+    slim ones stand in one.
+    """
     rows = [row for panel in panels for row in panel.rows]
     slim = max(len(horizontal.places(panel.rows)) for panel in panels) <= 2
     if slim and len(panels) <= SLIM and len(horizontal.other.places(rows)) == 1:
@@ -168,7 +178,9 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
 
 
 def _panels(table: Table, rows: Sequence[Row], horizontal: Across) -> list[Panel]:
-    """A panel per workload; of a single workload one per block or concurrency, so that few lines meet in each."""
+    """A panel per workload; of a single workload one per block or concurrency, so that few lines
+    meet in each.
+    """
     other = horizontal.other
     alone = len({(row.key.node, row.key.variant, row.key.workload) for row in rows}) == 1
     split = alone and 1 < len(other.places(rows)) <= MAX_COLUMNS
@@ -244,7 +256,9 @@ def _line(
     entries: Sequence[Series],
     step: float,
 ) -> None:
-    """One instrument at one concurrency or block: a line through the summarised values, every repetition beside it."""
+    """One instrument at one concurrency or block: a line through the summarised values, every
+    repetition beside it.
+    """
     appearance = style.look(position)
     sns.lineplot(
         x=places, y=[entry.centre * table.factor for entry in entries], ax=axis, estimator=None, legend=False, zorder=3,
@@ -282,7 +296,9 @@ def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across
 
 
 def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across, mark: str) -> None:
-    """The theoretical value as a thin dark line: through the panel where it is one number, else along its rows."""
+    """The theoretical value as a thin dark line: through the panel where it is one number, else
+    along its rows.
+    """
     known = [(row, row.limit.value * table.factor) for row in rows if row.limit.value is not None]
     if not known:
         return
@@ -308,7 +324,8 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across, m
     rising = (
         last[1] > first[1]
     )  # the word stands at the higher end, where the line does not run through it
-    # Where lower is better the points lie above the limit: the word goes below it, unless there is no room above zero.
+    # Where lower is better the points lie above the limit: the word goes below it, unless there is
+    # no room above zero.
     below = table.lower_is_better and axis.get_yscale() == "log"
     axis.annotate(
         f"limit {significant((last if rising else first)[1], 3, mark)}", last if rising else first,

@@ -1,4 +1,6 @@
-"""Points that no line joins: where a panel would have one place on its horizontal axis, its values stand in a row of dots."""
+"""Points that no line joins: where a panel would have one place on its horizontal axis, its values
+stand in a row of dots.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ APART = 0.16  # of a row: between two programs
 
 
 def draw(axis: Axes, lines: Sequence[tuple[str, Sequence[Row]]]) -> None:
-    """One row of dots per name: every repetition of each program, its summary as a tick, the limit dashed."""
+    """One row of dots per name: every repetition of each program, its summary as a tick, the limit
+    dashed.
+    """
     everything = [row for _, rows in lines for row in rows]
     factor = everything[0].table.factor
     values, limits = across.heights(everything)

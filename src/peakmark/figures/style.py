@@ -1,4 +1,6 @@
-"""How figures look: colours and markers that survive colour blindness and grey printing, fonts of matplotlib's own."""
+"""How figures look: colours and markers that survive colour blindness and grey printing, fonts of
+matplotlib's own.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,9 @@ DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2),
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (Okabe and Ito 2008), marker and its face for one instrument; own kernels are filled, references are
-    open. ``ink`` is the colour of its name: dark enough for text on white (4.5 : 1 or more).
+    """Colour (Okabe and Ito 2008), marker and its face for one instrument; own kernels are filled,
+    references are open. ``ink`` is the colour of its name: dark enough for text on white (4.5 :
+    1 or more).
     """
 
     colour: str
@@ -115,7 +118,9 @@ class Ticks(ScalarFormatter):
 
 
 def begin() -> None:
-    """Set the style for all figures that follow; texts become outlines and identifiers are stable: SVGs do not change."""
+    """Set the style for all figures that follow; texts become outlines and identifiers are stable:
+    SVGs do not change.
+    """
     sns.set_theme(
         context="paper",
         style="ticks",
@@ -124,7 +129,9 @@ def begin() -> None:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write ``name.svg`` and ``name.png`` (200 dpi), without date and versions: equal input gives equal files."""
+    """Write ``name.svg`` and ``name.png`` (200 dpi), without date and versions: equal input gives
+    equal files.
+    """
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     figure.savefig(svg, metadata={"Date": None, "Creator": None})
     figure.savefig(png, dpi=200, metadata={"Software": None})
@@ -132,8 +139,8 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def spread(positions: Sequence[float], gap: float) -> list[float]:
-    """Positions moved apart so that neighbours are at least ``gap`` from each other, each as near to its own as
-    possible.
+    """Positions moved apart so that neighbours are at least ``gap`` from each other, each as near
+    to its own as possible.
 
     Order is kept. Groups that collide are centred on their mean.
     """

@@ -1,4 +1,6 @@
-"""All instruments by name, each loaded when it is first asked for: a cell's process needs one of them."""
+"""All instruments by name, each loaded when it is first asked for: a cell's process needs one of
+them.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ def references() -> dict[str, Instrument]:
 
 
 def present(kernels: Path) -> dict[str, Tool]:
-    """The programs that are here by name, with version as each tells it; what is not here or does not answer is left out.
+    """The programs that are here by name, with version as each tells it; what is not here or does
+    not answer is left out.
 
     kernels  folder of the compiled kernels
     """

@@ -1,7 +1,9 @@
-"""What every instrument answers: is it here, what is run, what do its words mean, what does it cost.
+"""What every instrument answers: is it here, what is run, what do its words mean, what does it
+cost.
 
-An instrument knows argv and output of one program. It knows nothing of Snakemake, Slurm, records or other instruments.
-``peakmark.measuring.measure`` runs what ``prepare`` returns and hands the outcome to ``parse``.
+An instrument knows argv and output of one program. It knows nothing of Snakemake, Slurm, records or
+other instruments. ``peakmark.measuring.measure`` runs what ``prepare`` returns and hands the
+outcome to ``parse``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ class Coverage:
     subsystem        the subsystem of the rows
     workloads        their workloads
     variants         their variants; empty: any
-    cell             None: one cell per workload. Otherwise the workload name of a cell that fills all of them at once
+    cell             None: one cell per workload. Otherwise the workload name of a cell that fills
+                     all of them at once
     per_block        False: one execution serves every block size
     per_concurrency  False: one execution, at concurrency 1, serves every concurrency
     """
@@ -49,7 +52,8 @@ class Workspace:
 
     directory       private, empty, 0700; removed afterwards. Disk cells put their files below it:
                     it lies on the scratch filesystem that is measured.
-    cpus            CPUs the job was given (affinity and cgroup), one per physical core first; len >= 1
+    cpus            CPUs the job was given (affinity and cgroup), one per physical core first; len
+                    >= 1
     memory_bytes    memory the job may use
     facts           machine facts (``peakmark.machine``), may be empty
     """
@@ -64,14 +68,17 @@ class Workspace:
 class Command:
     """One program execution. cwd is ``Workspace.directory``.
 
-    argv       no shell. With two nodes, argv and env values may hold ``{address}`` (the server's or, where there is
-               none, the second node's), ``{port}`` and ``{key}`` (a secret of this run); measure fills them in.
+    argv       no shell. With two nodes, argv and env values may hold ``{address}`` (the server's
+               or, where there is none, the second node's), ``{port}`` and ``{key}`` (a secret of
+               this run); measure fills them in.
     env        added to the environment
     files      name -> text, written into cwd before the start
     outputs    files the program leaves in cwd that belong to its output
     timeout_s  the process group is ended after this time: the cell has failed
-    cpus       CPUs that it may run on; empty: all of the job. For programs that cannot be told, or another's choice
-    ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is handled by measure
+    cpus       CPUs that it may run on; empty: all of the job. For programs that cannot be told, or
+               another's choice
+    ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is
+               handled by measure
     """
 
     argv: tuple[str, ...]
@@ -87,8 +94,9 @@ class Command:
 class Invocation:
     """What a cell executes: its command, beside a server that is up while it runs.
 
-    server  argv with the placeholders of Command; ready when it listens on that TCP port; ended by measure.
-            A cell with a server takes two nodes in Slurm (server on the second) and loopback on one machine.
+    server  argv with the placeholders of Command; ready when it listens on that TCP port; ended by
+            measure. A cell with a server takes two nodes in Slurm (server on the second) and
+            loopback on one machine.
     """
 
     command: Command
@@ -97,7 +105,9 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Completed:
-    """What a command left: exit code, both streams whole, its output files by name, wall time in seconds."""
+    """What a command left: exit code, both streams whole, its output files by name, wall time in
+    seconds.
+    """
 
     argv: tuple[str, ...]
     returncode: int
@@ -111,14 +121,16 @@ class Completed:
 class Measurement:
     """One value in SI base units.
 
-    metric   cpu ``rate`` (op/s); memory ``throughput`` (B/s) ``latency`` (s); disk ``throughput`` (B/s) ``iops`` (1/s)
-             ``latency`` (s, mean per operation); network ``throughput`` (bit/s at the receiver) ``latency`` (s, round
-             trip; details say ``half: true`` where a tool only gives one way, already doubled here)
+    metric   cpu ``rate`` (op/s); memory ``throughput`` (B/s) ``latency`` (s); disk ``throughput``
+             (B/s) ``iops`` (1/s) ``latency`` (s, mean per operation); network ``throughput`` (bit/s
+             at the receiver) ``latency`` (s, round trip; details say ``half: true`` where a tool
+             only gives one way, already doubled here)
     unit     ``op/s`` ``B/s`` ``s`` ``1/s`` ``bit/s``
-    workload, variant, block, concurrency   the table row it belongs to; for a tool that fills several rows they differ
+    workload, variant, block, concurrency   the table row it belongs to; for a tool that fills
+                                            several rows they differ
              from the cell's own
-    details  JSON scalars worth keeping: percentiles in s (p50 p90 p99 p999 max), loss, isa, instruction, routine,
-             ``estimate: true`` where the value is derived, not measured
+    details  JSON scalars worth keeping: percentiles in s (p50 p90 p99 p999 max), loss, isa,
+             instruction, routine, ``estimate: true`` where the value is derived, not measured
     """
 
     workload: str
@@ -147,7 +159,9 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Parsed:
-    """Everything read from an execution: values, the tool's version, library (HPL's BLAS and core type), warnings."""
+    """Everything read from an execution: values, the tool's version, library (HPL's BLAS and core
+    type), warnings.
+    """
 
     measurements: tuple[Measurement, ...]
     version: str | None = None
@@ -163,10 +177,13 @@ SLOWEST_LINK = 1e8
 class Cost:
     """What a cell is expected to need: wall seconds, bytes on scratch, bytes of memory.
 
-    seconds    on a slow machine with the slowest network there is: what a command may take goes by it
-    fixed_s    of them, those that no machine shortens: start, warm-up, an asked time, a tool's own sleeps
+    seconds    on a slow machine with the slowest network there is: what a command may take goes by
+               it
+    fixed_s    of them, those that no machine shortens: start, warm-up, an asked time, a tool's own
+               sleeps
     wire_bits  what must cross the network; it is in ``seconds`` at ``SLOWEST_LINK``
-    waits_s    of the seconds, those in which each write waits for the disk, one after the other: most disks take several at once
+    waits_s    of the seconds, those in which each write waits for the disk, one after the other:
+               most disks take several at once
     """
 
     seconds: float

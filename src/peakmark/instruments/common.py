@@ -1,4 +1,6 @@
-"""What all instruments share: asking a tool its version, reading options of a cell, reading numbers strictly."""
+"""What all instruments share: asking a tool its version, reading options of a cell, reading numbers
+strictly.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _VERSION_TIMEOUT_S = 10.0
 MEMORY_SHARE = 0.9
-"""Of the memory that a job may use, for what a program allocates on purpose; the rest is for the programs themselves."""
+"""Of the memory that a job may use, for what a program allocates on purpose; the rest is for the
+programs themselves.
+"""
 
 
 def fits_memory(size: int, available: int) -> bool:
@@ -40,8 +44,9 @@ def fits_memory(size: int, available: int) -> bool:
 
 
 def need_memory(name: str, size: int, workspace: Workspace) -> None:
-    """Errors: Unavailable when the node has too little memory for ``size`` bytes; MeasurementError when it has enough
-    but the Slurm job was granted too little, which the next run can mend."""
+    """Errors: Unavailable when the node has too little memory for ``size`` bytes; MeasurementError
+    when it has enough but the Slurm job was granted too little, which the next run can mend.
+    """
     if fits_memory(size, workspace.memory_bytes):
         return
     limits, total = (
@@ -56,7 +61,9 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
 
 
 def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
-    """Why direct I/O on ``what`` cannot move a record of so many bytes, and the next that it can; None where it can."""
+    """Why direct I/O on ``what`` cannot move a record of so many bytes, and the next that it can;
+    None where it can.
+    """
     if not isinstance(sector, int) or sector < 1 or record % sector == 0:
         return None
     return Unavailable("sector", disk=what, sector=sector, larger=-(-record // sector) * sector)
@@ -73,14 +80,18 @@ def need_sectors(record: int, workspace: Workspace) -> None:
 
 
 def need_share(cell: Cell, key: str, least: int) -> None:
-    """Errors: Unavailable when a fixed amount of work leaves a thread less than ``least``, its smallest piece."""
+    """Errors: Unavailable when a fixed amount of work leaves a thread less than ``least``, its
+    smallest piece.
+    """
     amount = work(cell, key)
     if amount is not None and amount < least * cell.concurrency:
         raise Unavailable("share", total=plain(amount), least=least, threads=cell.concurrency)
 
 
 def need_variant(cell: Cell, has_one: bool) -> None:
-    """Errors: Unavailable for a memory cell of a block or pool without one, or another cell with such a variant."""
+    """Errors: Unavailable for a memory cell of a block or pool without one, or another cell with
+    such a variant.
+    """
     if has_one == (cell.variant == ""):
         wanted = "the variant block or pool" if has_one else "no variant"
         asked = {
@@ -100,7 +111,9 @@ def need_one_stream(cell: Cell) -> None:
 def need_between(
     cell: Cell, what: str, value: int, least: int, most: int, *, size: bool = False
 ) -> None:
-    """Errors: Unavailable when the program takes no such ``value`` of ``what``; ``size``: they are bytes."""
+    """Errors: Unavailable when the program takes no such ``value`` of ``what``; ``size``: they are
+    bytes.
+    """
     if not least <= value <= most:
         values = {"what": what, "value": value, "least": least, "most": most}
         raise Unavailable("size-range" if size else "range", program=cell.instrument, **values)
@@ -135,7 +148,9 @@ def option_number(
 
 
 def option_size(cell: Cell, key: str, default: int | None) -> int | None:
-    """A size in bytes among the cell's options: a number, or text such as 1GiB. Errors: ConfigError."""
+    """A size in bytes among the cell's options: a number, or text such as 1GiB. Errors:
+    ConfigError.
+    """
     value = cell.options.get(key)
     if value is None:
         return default
@@ -203,9 +218,11 @@ def isa_flags(workspace: Workspace) -> frozenset[str]:
 
 
 def ask(path: str, *arguments: str) -> str:
-    """Standard output and error of a short question to a tool, e.g. its version; its exit code does not matter.
+    """Standard output and error of a short question to a tool, e.g. its version; its exit code does
+    not matter.
 
-    Errors: Unavailable when it cannot be executed, does not answer in 10 s, or a shared library is missing.
+    Errors: Unavailable when it cannot be executed, does not answer in 10 s, or a shared library is
+    missing.
     """
     import subprocess  # not at the top: planning asks no tool anything, and this takes longer to load than all else
 
@@ -267,9 +284,11 @@ def excerpt(*texts: str) -> str:
 
 
 def number(text: str, what: str, *, zero: bool = False) -> float:
-    """A positive, finite decimal number in ASCII digits. Errors: ParseError naming ``what`` for anything else.
+    """A positive, finite decimal number in ASCII digits. Errors: ParseError naming ``what`` for
+    anything else.
 
-    float() takes ``1_000``, ``nan`` and digits of other scripts: none of them is what a tool prints in the C locale.
+    float() takes ``1_000``, ``nan`` and digits of other scripts: none of them is what a tool prints
+    in the C locale.
     """
     stripped = text.strip()
     value = float(stripped) if re.fullmatch(_NUMBER, stripped) else math.nan
@@ -287,7 +306,9 @@ def whole(text: str, what: str) -> int:
 
 
 def agree(value: float, other: float, tolerance: float, what: str) -> None:
-    """Errors: ParseError when two readings of the same thing differ by more than ``tolerance``, relatively."""
+    """Errors: ParseError when two readings of the same thing differ by more than ``tolerance``,
+    relatively.
+    """
     if abs(value - other) > tolerance * abs(other):
         raise ParseError(
             f"{what}: the output contradicts itself, {value:.6g} and {other:.6g} should be equal"
@@ -299,7 +320,8 @@ class Instrument:
 
     name         key in the registry and value of ``Cell.instrument``
     workloads    subsystem -> workloads that a cell of it may have, e.g. ``{"disk": ("ALL",)}``
-    executables  names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the preferred one first
+    executables  names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the
+                 preferred one first
     reference    False for an own kernel, True for a tool of the field
     two_nodes    whether a cell takes two nodes in Slurm and loopback on one machine
     package      Debian package that carries it, for the command that would fill an empty column
@@ -309,7 +331,8 @@ class Instrument:
 
     heading      what its columns are called
     rows         those it can stand beside; like for like only
-    options      keys of a configuration that it heeds beside those of every reference; another one would be passed over
+    options      keys of a configuration that it heeds beside those of every reference; another one
+                 would be passed over
     unused       options of every cell that it has no use for
     instead      the tool that fills rows whose block is larger than its build takes
     columns      tables in which it has a column, and its place among the references there
@@ -339,7 +362,9 @@ class Instrument:
         return variant in self.variants
 
     def on_path(self, choice: str | None = None) -> str | None:
-        """Path of the program: as ``choice`` (a path or a name) says, else the first of its names on PATH; None without any."""
+        """Path of the program: as ``choice`` (a path or a name) says, else the first of its names
+        on PATH; None without any.
+        """
         import shutil  # late: the cells of own kernels look for nothing
 
         return next(
@@ -350,7 +375,8 @@ class Instrument:
     def locate(self, kernels: Path, choice: str | None = None) -> str:
         """Path of the program on this machine; own kernels are in the folder ``kernels``.
 
-        Errors: Unavailable where it is not here; MeasurementError for a kernel that was not compiled, or not for here.
+        Errors: Unavailable where it is not here; MeasurementError for a kernel that was not
+        compiled, or not for here.
         """
         path = self.on_path(choice)
         if path is None:
@@ -375,9 +401,11 @@ class Instrument:
         return Tool(name=self.name, path=path, version=match.group(1))
 
     def check(self, cell: Cell) -> None:
-        """All that is known of a cell before a machine is: asked for each when a campaign is planned.
+        """All that is known of a cell before a machine is: asked for each when a campaign is
+        planned.
 
-        Errors: Unavailable when the program cannot do this cell anywhere; ConfigError for an option that it cannot have.
+        Errors: Unavailable when the program cannot do this cell anywhere; ConfigError for an option
+        that it cannot have.
         """
         if cell.instrument != self.name:
             raise ConfigError(
@@ -401,11 +429,15 @@ class Instrument:
             )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with the reason."""
+        """What to execute for ``cell``. Errors: Unavailable when the tool cannot do this cell, with
+        the reason.
+        """
         raise NotImplementedError
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        """The values in the output. Errors: ParseError when the output is not whole or says that the run failed."""
+        """The values in the output. Errors: ParseError when the output is not whole or says that
+        the run failed.
+        """
         raise NotImplementedError
 
     def estimate(self, cell: Cell) -> Cost:
@@ -415,7 +447,9 @@ class Instrument:
     def command(
         self, cell: Cell, argv: Iterable[str], seconds: float = 0.0, **more: Any
     ) -> Command:
-        """What runs ``argv`` for a cell that takes ``seconds``, by default those of its estimate; ``more`` as of Command."""
+        """What runs ``argv`` for a cell that takes ``seconds``, by default those of its estimate;
+        ``more`` as of Command.
+        """
         limit = timeout(seconds or self.estimate(cell).seconds)
         return Command(tuple(argv), limit, env={**C_LOCALE, **more.pop("env", {})}, **more)
 

@@ -1,4 +1,6 @@
-"""Reading JSON that a tool printed: strict about what must be there, silent about what else there is."""
+"""Reading JSON that a tool printed: strict about what must be there, silent about what else there
+is.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,18 @@ def is_number(value: Any) -> bool:
 
 
 class Document:
-    """A JSON object that ``tool`` printed. Its values are named by dotted paths such as ``end.sum_received``."""
+    """A JSON object that ``tool`` printed. Its values are named by dotted paths such as
+    ``end.sum_received``.
+    """
 
     def __init__(self, values: Mapping[str, Any], tool: str) -> None:
         self.values, self.tool = values, tool
 
     @classmethod
     def read(cls, text: str, tool: str) -> Document:
-        """The JSON object in ``text``. Errors: ParseError when it is not exactly one whole object, or holds NaN."""
+        """The JSON object in ``text``. Errors: ParseError when it is not exactly one whole object,
+        or holds NaN.
+        """
 
         def refuse(constant: str) -> Any:
             raise ParseError(f"{tool} printed {constant}, which is no number")

@@ -1,4 +1,6 @@
-"""The unit of a table on a page: one in which its values read well. Files keep the unit of their headings."""
+"""The unit of a table on a page: one in which its values read well. Files keep the unit of their
+headings.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _TIMES = (1e3, 1e6, 1e9)
 
 
 def fitted(table: Table, values: Iterable[float]) -> Table:
-    """The table with the unit in which ``values`` (SI) are printed: times in the largest that leaves none below 1."""
+    """The table with the unit in which ``values`` (SI) are printed: times in the largest that
+    leaves none below 1.
+    """
     least = min(values, default=0.0)
     factor = table.factor
     if table.unit == "s" and least > 0:

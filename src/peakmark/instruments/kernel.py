@@ -1,4 +1,6 @@
-"""What the four own kernels share: finding them, common options, and reading the JSON object they print."""
+"""What the four own kernels share: finding them, common options, and reading the JSON object they
+print.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,11 @@ _SHARED = {
 
 
 def program(folder: Path, name: str, machine: str | None = None) -> Path:
-    """A kernel that this machine can run: ``<folder>/<machine>/<name>`` if it exists, else ``<folder>/<name>``.
+    """A kernel that this machine can run: ``<folder>/<machine>/<name>`` if it exists, else
+    ``<folder>/<name>``.
 
-    Errors: MeasurementError when it was compiled for another architecture, with the command that compiles one.
+    Errors: MeasurementError when it was compiled for another architecture, with the command that
+    compiles one.
     """
     machine = machine or os.uname().machine
     special = folder / machine / name
@@ -78,8 +82,8 @@ class Kernel(common.Instrument):
         return str(program(kernels, self.executables[0]))
 
     def find(self, path: str) -> Tool:
-        """Errors: MeasurementError when it does not start: a broken kernel is mended and then measures, unlike a program
-        that a machine has not.
+        """Errors: MeasurementError when it does not start: a broken kernel is mended and then
+        measures, unlike a program that a machine has not.
         """
         try:
             return super().find(path)
@@ -121,7 +125,9 @@ class Kernel(common.Instrument):
     def common_options(
         self, cell: Cell, workspace: Workspace, cpus: int | None = None
     ) -> tuple[str, ...]:
-        """--threads --cpus --warmup --seed; ``cpus`` is the number of CPUs named, default one for each thread."""
+        """--threads --cpus --warmup --seed; ``cpus`` is the number of CPUs named, default one for
+        each thread.
+        """
         named = common.cpu_list(workspace, cell.concurrency if cpus is None else cpus)
         seed = common.option_number(cell, "seed", None, zero=True)
         seeded = () if seed is None else ("--seed", str(int(seed)))
@@ -140,7 +146,9 @@ class Kernel(common.Instrument):
         return () if warmup is None else ("--warmup", common.plain(warmup))
 
     def amount(self, cell: Cell, key: str) -> tuple[str, ...]:
-        """How much is done: the option ``key`` as the flag of its name if given, else --seconds. The kernels take only one."""
+        """How much is done: the option ``key`` as the flag of its name if given, else --seconds.
+        The kernels take only one.
+        """
         work = common.work(cell, key)
         if work is not None:
             return (f"--{key.replace('_', '-')}", str(int(work)))
@@ -166,7 +174,9 @@ def asked_s(cell: Cell, key: str, warmup: float) -> float:
 
 
 def details(document: Document) -> dict[str, Any]:
-    """What is worth keeping beside the value: every plain value that is not shared by all measurements."""
+    """What is worth keeping beside the value: every plain value that is not shared by all
+    measurements.
+    """
     plain = {
         key: value
         for key, value in document.values.items()

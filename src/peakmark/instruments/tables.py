@@ -1,7 +1,7 @@
 """The eight tables as data: which values they hold, in which unit, under which headings.
 
-The headings are those of the reports that students and administrators write by hand; the columns that such reports lack
-(interval, notes) stand to the right of theirs.
+The headings are those of the reports that students and administrators write by hand; the columns
+that such reports lack (interval, notes) stand to the right of theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.instruments import references
 
-# A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput row: never both.
+# A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput
+# row: never both.
 SMALL_RECORD = 16 * 1024
 
 
@@ -111,7 +112,9 @@ class Table:
     def order(
         self, workload: str, variant: str, concurrency: int, block: int | None
     ) -> tuple[int | str, ...]:
-        """Sort key of a row: workload, variant, concurrency, block; in memory tables the working set comes first."""
+        """Sort key of a row: workload, variant, concurrency, block; in memory tables the working
+        set comes first.
+        """
         names = SUBSYSTEMS[self.subsystem].workloads
         variants = SUBSYSTEMS[self.subsystem].variants
         variant_rank = variants.index(variant) if variant in variants else len(variants)
@@ -198,7 +201,9 @@ TABLES = (
 
 
 def count(concurrency: int, word: str) -> int | str:
-    """A number of threads as tables show it: the number, and what was asked for where that was a word."""
+    """A number of threads as tables show it: the number, and what was asked for where that was a
+    word.
+    """
     if word:
         return f"{concurrency} ({word})" if concurrency else word
     return concurrency

@@ -1,4 +1,6 @@
-"""Where the own program and a reference differ, and which of them varies: by workload and by block size."""
+"""Where the own program and a reference differ, and which of them varies: by workload and by block
+size.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ from peakmark.judging.row import Row
 
 
 def sentences(labels: LabelFormatter, program: str, pairs: Sequence[Pair]) -> Iterator[str]:
-    """Medians of the ratios where workloads or sizes differ in them, and the factor between the highest and the lowest figure
-    of either program where one varies more; nothing where they are alike, by the factor that makes two programs disagree.
+    """Medians of the ratios where workloads or sizes differ in them, and the factor between the
+    highest and the lowest figure of either program where one varies more; nothing where they are
+    alike, by the factor that makes two programs disagree.
     """
     parts = []
     for called, of in (("by workload", labels.workload), ("by size", labels.block)):
@@ -35,7 +38,9 @@ def sentences(labels: LabelFormatter, program: str, pairs: Sequence[Pair]) -> It
 
 
 def medians(values: Iterable[tuple[str, float]], factor: float) -> dict[str, float]:
-    """The median of the positive values of each name; empty where no two of them are more than ``factor`` apart."""
+    """The median of the positive values of each name; empty where no two of them are more than
+    ``factor`` apart.
+    """
     named: dict[str, list[float]] = {}
     for name, value in values:
         named.setdefault(name, []).append(value)

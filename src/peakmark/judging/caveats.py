@@ -1,4 +1,6 @@
-"""What a reader must know before using the numbers: what holds for the whole campaign, each said once."""
+"""What a reader must know before using the numbers: what holds for the whole campaign, each said
+once.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def _why_not_more(rows: Rows, chosen: Row) -> str:
 
 
 def _asked_for_more(row: Row, chosen: Row) -> bool:
-    """Whether a hole is one of more threads; of a word nobody knows how many it means before it was measured."""
+    """Whether a hole is one of more threads; of a word nobody knows how many it means before it was
+    measured.
+    """
     unknown = row.key.word != "" and not row.key.concurrency
     return row.own is None and (unknown or row.key.concurrency > chosen.key.concurrency)
 
@@ -120,7 +124,9 @@ def _doubtful(measured: list[Row]) -> Iterator[str]:
 
 
 def _whole(measured: list[Row]) -> Iterator[str]:
-    """What most rows share, once, with the range of its numbers: the most frequent fact, then others of its kind."""
+    """What most rows share, once, with the range of its numbers: the most frequent fact, then
+    others of its kind.
+    """
     kinds: dict[str, list[Message]] = {}
     for row in measured:
         for code, note in {

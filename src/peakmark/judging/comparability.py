@@ -30,8 +30,8 @@ _IN_BYTES = ("pool", "size")
 
 
 def settings(series: Series, workload: str) -> dict[str, str]:
-    """What was asked of a row, how it is written and over which link, in words; of its first repetition, as all are asked
-    the same.
+    """What was asked of a row, how it is written and over which link, in words; of its first
+    repetition, as all are asked the same.
     """
     point = series.points[0]
     asked = {name: point.options.get(name) for name in _OPTIONS}
@@ -50,7 +50,9 @@ def settings(series: Series, workload: str) -> dict[str, str]:
 
 
 def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
-    """How a row reads and writes: by what was asked for and what the program told of it, else as programs here do."""
+    """How a row reads and writes: by what was asked for and what the program told of it, else as
+    programs here do.
+    """
     ways: dict[str, str] = {}
     writes = "W" in workload
     if subsystem == "memory" and writes and details.get("store"):

@@ -1,4 +1,6 @@
-"""Two campaigns, or a campaign and published results, row by row: what became better or worse, and how sure that is."""
+"""Two campaigns, or a campaign and published results, row by row: what became better or worse, and
+how sure that is.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,21 @@ VERDICTS: tuple[Verdict, ...] = (
 )
 CLAIMS: tuple[Verdict, ...] = ("better", "worse")
 TOLERANCE = 0.03
-"""By so much a row may differ without a verdict: campaigns of one machine at two times seldom differ by less."""
+"""By so much a row may differ without a verdict: campaigns of one machine at two times seldom
+differ by less.
+"""
 IN_TURN = 0.01
 """The same for campaigns that were measured in turn, which share their time."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The ratio after / before with its interval, above 1 is more, which may be worse; and what follows from it.
+    """The ratio after / before with its interval, above 1 is more, which may be worse; and what
+    follows from it.
 
-    better, worse         the whole interval of the ratio lies beyond 1 by more than a tolerance, and the ranks are as
-                          uneven as like and like would rarely be: intervals of so few values alone are too bold
+    better, worse         the whole interval of the ratio lies beyond 1 by more than a tolerance,
+                          and the ranks are as uneven as like and like would rarely be: intervals of
+                          so few values alone are too bold
     no difference shown   not both; a difference that is smaller than the interval may be there
     cannot tell           too few values: even wholly apart they would not be rarer than chance
     not alike             something else was asked
@@ -53,7 +59,8 @@ class Comparison:
 
     doubts     how the figure of A and that of B are in doubt: ``wrong``, ``unsure`` or nothing
     tolerance  the share by which the row may differ without a verdict
-    pairs      before and after of each round, where both were measured in turn; empty where they were not
+    pairs      before and after of each round, where both were measured in turn; empty where they
+               were not
     left_out   how many repetitions are not among them
     differ     what was asked otherwise
     """
@@ -101,7 +108,9 @@ def judge_pairs(
     confidence: float = 0.95,
     tolerance: float = 0.0,
 ) -> Judgement:
-    """Of what was measured in turn: the interval is of the median of the pairs' own ratios, by order statistics."""
+    """Of what was measured in turn: the interval is of the median of the pairs' own ratios, by
+    order statistics.
+    """
     if len(pairs) < 2:
         return Judgement(math.nan, math.nan, math.nan, "cannot tell")
     ratio, low, high, enough = paired.ratio(pairs, confidence)
@@ -125,11 +134,12 @@ def in_turn(before: Dataset, after: Dataset) -> bool:
 
 
 def drifts(before: Dataset, after: Dataset, level: float) -> float:
-    """The share by which a table may have moved between two campaigns, by how tables moved within each.
+    """The share by which a table may have moved between two campaigns, by how tables moved within
+    each.
 
-    Each table of each side is one look at how far the machine moves in half a campaign. Between the campaigns it moves as
-    in a walk by steps of chance, sqrt(2) times as far; Student's t of so few looks, divided among the tables, allows for how
-    little they tell.
+    Each table of each side is one look at how far the machine moves in half a campaign. Between the
+    campaigns it moves as in a walk by steps of chance, sqrt(2) times as far; Student's t of so few
+    looks, divided among the tables, allows for how little they tell.
     """
     looks = [*before.drift.values(), *after.drift.values()]
     if not looks:
@@ -146,12 +156,14 @@ def compare(
     tolerance: float | None = None,
     repeat: Dataset | None = None,
 ) -> tuple[list[Comparison], int, int]:
-    """(rows that both have in the order of the tables, rows that only ``before`` has, rows that only ``after`` has).
+    """(rows that both have in the order of the tables, rows that only ``before`` has, rows that
+    only ``after`` has).
 
-    A claim must hold by itself, see ``judge``, and stand among all rows that are judged: the false discovery rate over
-    them is at most 1 - ``confidence``. ``repeat`` is a second campaign of what ``before`` measured: how far the two differ is the
-    drift that a row may have without a verdict. Campaigns that were measured in turn are judged by pair: they have no drift
-    between them, and what differs in what was asked is what is compared.
+    A claim must hold by itself, see ``judge``, and stand among all rows that are judged: the false
+    discovery rate over them is at most 1 - ``confidence``. ``repeat`` is a second campaign of what
+    ``before`` measured: how far the two differ is the drift that a row may have without a verdict.
+    Campaigns that were measured in turn are judged by pair: they have no drift between them, and
+    what differs in what was asked is what is compared.
     """
     bare = before.bare or after.bare
     one_node = not bare and len(before.nodes) == len(after.nodes) == 1
@@ -185,7 +197,9 @@ def _compared(
     confidence: float,
     allowed: float,
 ) -> Comparison:
-    """A row of two campaigns: measured at different times, or in turn, when of a round that has one half only nothing is judged."""
+    """A row of two campaigns: measured at different times, or in turn, when of a round that has one
+    half only nothing is judged.
+    """
     lower, left_out = BY_NAME[point.table].lower_is_better, 0
     pairs: tuple[tuple[float, float], ...] = ()
     values, others = old.values, new.values
@@ -213,7 +227,9 @@ def _compared(
 
 
 def _named(side: Dataset, bare: bool, one_node: bool) -> dict[ComparedPoint, DatasetRow]:
-    """What a side has by the names of points in the comparison: nodes do not matter where each side has one."""
+    """What a side has by the names of points in the comparison: nodes do not matter where each side
+    has one.
+    """
     if one_node:
         return {replace(point, node=""): entry for point, entry in side.entries.items()}
     if bare and not side.bare:

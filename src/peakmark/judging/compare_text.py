@@ -1,4 +1,6 @@
-"""A comparison as text: first what the two sides did not have alike, then a line for each row, then what chance does."""
+"""A comparison as text: first what the two sides did not have alike, then a line for each row, then
+what chance does.
+"""
 
 from __future__ import annotations
 
@@ -93,8 +95,8 @@ def _first(before: Dataset, after: Dataset, comparisons: Sequence[Comparison]) -
 def _remarked(
     before: Dataset, after: Dataset, comparisons: Sequence[Comparison]
 ) -> dict[tuple[str, str], list[int]]:
-    """(A or B, what published results note on values) -> the places of the rows that have it: footnotes, in the order of the
-    rows; notes that differ in their numbers alone are one.
+    """(A or B, what published results note on values) -> the places of the rows that have it:
+    footnotes, in the order of the rows; notes that differ in their numbers alone are one.
     """
     remarks = [
         (row, name, message("remark", remark=text))

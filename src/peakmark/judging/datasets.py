@@ -23,10 +23,11 @@ LEAST_ROWS = 3
 
 @dataclass(frozen=True, order=True)
 class ComparedPoint:
-    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a side does not tell it.
+    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a
+    side does not tell it.
 
-    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then 0: two threads and
-          all cores of a node with two are not the same question
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
+          then 0: two threads and all cores of a node with two are not the same question
     """
 
     table: str
@@ -71,10 +72,12 @@ class DatasetRow:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One side: its name, and what it has by point. ``bare`` says that its points have no variant and node.
+    """One side: its name, and what it has by point. ``bare`` says that its points have no variant
+    and node.
 
     machine  what the machines are, in words
-    drift    by table, how its rows moved together from the first half of the campaign to the second, as a logarithm
+    drift    by table, how its rows moved together from the first half of the campaign to the
+             second, as a logarithm
     beside   the campaign with which it was measured in turn, empty without one
     """
 
@@ -153,8 +156,8 @@ def _settings(key: Key, series: Series) -> Mapping[str, str]:
 
 
 def halves(in_time: Sequence[float]) -> list[float]:
-    """By how much the later half of a row's positive values differs from the earlier one, as the logarithm of their ratio:
-    one value, none of fewer than four repetitions.
+    """By how much the later half of a row's positive values differs from the earlier one, as the
+    logarithm of their ratio: one value, none of fewer than four repetitions.
     """
     half = len(in_time) // 2
     if half < 2 or min(in_time) <= 0:
@@ -163,7 +166,9 @@ def halves(in_time: Sequence[float]) -> list[float]:
 
 
 def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """By table, what its rows have in common of what ``halves`` says of each: how the machine moved meanwhile."""
+    """By table, what its rows have in common of what ``halves`` says of each: how the machine moved
+    meanwhile.
+    """
     return {
         table: statistics.median(factors)
         for table, factors in changes.items()
@@ -172,8 +177,8 @@ def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
-    """The name of a point in published results, None for caches and for ordinary stores beside streaming ones, which nobody
-    published.
+    """The name of a point in published results, None for caches and for ordinary stores beside
+    streaming ones, which nobody published.
     """
     if point.variant in ("block", *POOLS[1:]):
         return None
@@ -186,8 +191,8 @@ def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
 
 
 def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
-    """A campaign's points by the names that published results give them: without variant, node and word, DRAM only,
-    blocks in powers of 1024.
+    """A campaign's points by the names that published results give them: without variant, node and
+    word, DRAM only, blocks in powers of 1024.
     """
     without_word: dict[ComparedPoint, ComparedPoint] = {}
     # Two threads as a number come before a word that meant two: the first is what was published.
@@ -202,11 +207,13 @@ def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
             and (twin.node, twin.variant) == (point.node, point.variant)
         ):
             continue
-        # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has both.
+        # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has
+        # both.
         if twin is not None and replace(twin, block=point.block) == point:
             without_word[bare] = twin if published.rounded(twin.block) == twin.block else point
             continue
-        # Two nodes or two variants for one published row: which of them is meant is not for us to say.
+        # Two nodes or two variants for one published row: which of them is meant is not for us to
+        # say.
         if twin is not None:
             raise ConfigError(
                 f"{side.name} has several nodes or variants of {describe(bare)}: published results name none; compare a "

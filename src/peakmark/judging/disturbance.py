@@ -9,7 +9,9 @@ from peakmark.judging.measured import DEFAULT
 from peakmark.messages import Message, Severity, Value, message
 
 MATTERS = 0.05
-"""Share of the CPUs' time that, taken from the measurement, changes a figure by more than a quiet machine's spread."""
+"""Share of the CPUs' time that, taken from the measurement, changes a figure by more than a quiet
+machine's spread.
+"""
 
 
 def find(
@@ -18,10 +20,11 @@ def find(
     """Remarks on the noise of a row's repetitions, as records hold it.
 
     server  the host of the server, where it is that one's noise
-    spare   CPUs that the measurement leaves to others: what runs there takes nothing from pinned threads
+    spare   CPUs that the measurement leaves to others: what runs there takes nothing from pinned
+            threads
 
-    A median stands while fewer than half of the repetitions are disturbed by more than a twentieth of a CPU or of all
-    CPUs' time: then the remark casts no doubt.
+    A median stands while fewer than half of the repetitions are disturbed by more than a twentieth
+    of a CPU or of all CPUs' time: then the remark casts no doubt.
     """
     during = [noise["during"] for noise in noises if noise.get("during")]
     where = message("server", host=server) if server else ""
@@ -37,7 +40,9 @@ def weight(disturbed: int, n: int) -> Severity:
 
 
 def often(count: int, n: int, where: Value = "") -> Value:
-    """In how many of ``n`` repetitions; nothing of a single one, of which there is nothing to count."""
+    """In how many of ``n`` repetitions; nothing of a single one, of which there is nothing to
+    count.
+    """
     return message("often", where=where, count=count, n=n) if n > 1 else ""
 
 
@@ -89,7 +94,9 @@ def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Ite
 
 
 def _limit(noises: Sequence[Mapping[str, Any]], where: Value) -> Iterator[Message]:
-    """The clock that is allowed, not the one just now: CPUs that wait are slow, and that means nothing."""
+    """The clock that is allowed, not the one just now: CPUs that wait are slow, and that means
+    nothing.
+    """
     limits = [
         float(noise[when]["clock_limit_hz"])
         for noise in noises
@@ -107,7 +114,9 @@ def _limit(noises: Sequence[Mapping[str, Any]], where: Value) -> Iterator[Messag
 
 
 def heat(noises: Sequence[Mapping[str, Any]]) -> Value:
-    """How warm it was before the first and after the last where sensors could be read, else nothing."""
+    """How warm it was before the first and after the last where sensors could be read, else
+    nothing.
+    """
     if not noises:
         return ""
     first, last = noises[0].get("before") or {}, noises[-1].get("after") or {}

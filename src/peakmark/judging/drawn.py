@@ -1,4 +1,6 @@
-"""Which figures a table has and which rows each shows: the usual ones, or those that the layout asks for."""
+"""Which figures a table has and which rows each shows: the usual ones, or those that the layout
+asks for.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from peakmark.judging.row import Row, Series
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure's name and the measured rows it shows; ``drawing`` is what the layout says of it, None for a usual one."""
+    """A figure's name and the measured rows it shows; ``drawing`` is what the layout says of it,
+    None for a usual one.
+    """
 
     name: str
     rows: tuple[Row, ...]
@@ -21,8 +25,9 @@ class Drawn:
 
 
 def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) -> list[Drawn]:
-    """The table's figures. DRAM and caches are figures of their own, and so are workloads that a layout prints in tables of
-    their own; a layout that names figures of the table has those and no others. One without rows is there and empty.
+    """The table's figures. DRAM and caches are figures of their own, and so are workloads that a
+    layout prints in tables of their own; a layout that names figures of the table has those and
+    no others. One without rows is there and empty.
     """
     measured = [row for row in rows if row.series]
     asked = (
@@ -66,7 +71,9 @@ def _fits(drawing: Drawing, row: Row) -> bool:
 
 
 def value_of(drawing: Drawing, row: Row, series: Series) -> float | None:
-    """What the figure shows of one instrument: in the row's unit or in percent, None where it is not known."""
+    """What the figure shows of one instrument: in the row's unit or in percent, None where it is
+    not known.
+    """
     if drawing.value == "efficiency":
         return None if series.efficiency is None else 100 * series.efficiency
     if drawing.value == "deviation":

@@ -1,7 +1,9 @@
-"""What the rows of a table say, in sentences: best and worst, threads, block size, reference, limit, doubtful rows.
+"""What the rows of a table say, in sentences: best and worst, threads, block size, reference,
+limit, doubtful rows.
 
-A sentence claims a difference only between rows that are ``apart``: both with six repetitions or more, their 95 % intervals
-of the median disjoint (Hoefler and Belli 2015, rule 7). Otherwise it repeats numbers, or says that nothing is shown.
+A sentence claims a difference only between rows that are ``apart``: both with six repetitions or
+more, their 95 % intervals of the median disjoint (Hoefler and Belli 2015, rule 7). Otherwise it
+repeats numbers, or says that nothing is shown.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class Conclusion:
 def of(
     rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
 ) -> list[Conclusion]:
-    """The findings of rows of one table, in a fixed order of topics; none where nothing was measured.
+    """The findings of rows of one table, in a fixed order of topics; none where nothing was
+    measured.
 
     They use the headings of the table, or those of ``sheet`` where a layout prints the rows in it.
     """
@@ -81,7 +84,9 @@ def _few(measured: Sequence[Row]) -> Iterator[str]:
 def together(
     rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
 ) -> list[str]:
-    """What rows say that are printed in several tables: each workload's own says nothing of another workload."""
+    """What rows say that are printed in several tables: each workload's own says nothing of another
+    workload.
+    """
     right = _claimable([row for row in rows if row.own is not None])
     if not right:
         return []
@@ -96,7 +101,9 @@ def _claimable(measured: Sequence[Row]) -> list[Row]:
 
 
 def _extremes(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    """Best and worst of each workload whose rows have enough repetitions to tell; the table has the others' values."""
+    """Best and worst of each workload whose rows have enough repetitions to tell; the table has the
+    others' values.
+    """
 
     def value(row: Row) -> str:
         return (
@@ -130,7 +137,9 @@ def _names(labels: LabelFormatter, rows: Sequence[Row], group: Sequence[Row]) ->
 
 
 def _reason(labels: LabelFormatter, best: Row, worst: Row, group: Sequence[Row]) -> str:
-    """Which of block size and concurrency makes the difference, each alone from the best row: what the numbers support."""
+    """Which of block size and concurrency makes the difference, each alone from the best row: what
+    the numbers support.
+    """
     if best.key.block == worst.key.block:
         return ""  # one of the two differs: nothing is to be told apart
     if best.key.concurrency == worst.key.concurrency:
@@ -155,8 +164,8 @@ def _reason(labels: LabelFormatter, best: Row, worst: Row, group: Sequence[Row])
 def _references(
     labels: LabelFormatter, rows: Sequence[Row], over_all: Mapping[str, str]
 ) -> Iterator[str]:
-    """The own kernel against each reference, row by row; derived figures are no measurement and are left out. ``over_all``:
-    what their rows say together.
+    """The own kernel against each reference, row by row; derived figures are no measurement and are
+    left out. ``over_all``: what their rows say together.
     """
     for entry in ratios.references(labels.table):
         pairs = ratios.pairs(rows, entry.instrument)
@@ -218,7 +227,9 @@ def _sign_conflicts(labels: LabelFormatter, pairs: Sequence[ratios.Pair]) -> Ite
 
 
 def _disagreements(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    """Programs that say different things about one quantity: that says something about the measurement."""
+    """Programs that say different things about one quantity: that says something about the
+    measurement.
+    """
     for entry in ratios.references(labels.table):
         pairs = ratios.pairs(rows, entry.instrument)
         factors = [(ratios.factor(row.measured, theirs), row) for row, theirs, _ in pairs]

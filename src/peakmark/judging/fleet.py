@@ -1,7 +1,7 @@
 """Many nodes at one point: their median, how far they spread, and which of them lie apart.
 
-A node lies apart where the whole interval of its median is beyond the median of all nodes by ``BEYOND``. One row may be chance;
-what a node does in most rows of a resource is not.
+A node lies apart where the whole interval of its median is beyond the median of all nodes by
+``BEYOND``. One row may be chance; what a node does in most rows of a resource is not.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ MANY = 4
 """Of more nodes than this, tables on paper have a row for each point, not for each node."""
 MOSTLY = 0.5
 FAR = ((8, 10.0), (16, 6.0))
-"""From so many nodes on, the modified z score beyond which one lies apart from all others: of equal normal nodes one passes it
-in at most 0.4 % of 20,000 simulated resources. Of fewer nodes their own spread is too uncertain."""
+"""From so many nodes on, the modified z score beyond which one lies apart from all others: of equal
+normal nodes one passes it in at most 0.4 % of 20,000 simulated resources. Of fewer nodes their
+own spread is too uncertain.
+"""
 
 Rows = Mapping[str, Sequence[Row]]
 PointOf = tuple[str, str, int | None, int, str]
@@ -30,7 +32,8 @@ PointOf = tuple[str, str, int | None, int, str]
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """The rows of one point of a table, of which each is another node; none is wrong, in the order of the nodes' names.
+    """The rows of one point of a table, of which each is another node; none is wrong, in the order
+    of the nodes' names.
 
     every  the rows of all nodes that were to measure it
     """
@@ -55,7 +58,9 @@ class NodeGroup:
 
     @cached_property
     def middle(self) -> Row:
-        """The node whose value is nearest to the median: it stands for all where one is to be shown."""
+        """The node whose value is nearest to the median: it stands for all where one is to be
+        shown.
+        """
         return min(self.rows, key=lambda row: abs(row.measured.centre - self.median))
 
     @cached_property
@@ -86,8 +91,8 @@ class NodeGroup:
         return share if self.table.lower_is_better else -share
 
     def apart(self, row: Row) -> str:
-        """``slow`` where a node's whole interval is worse than the median of all by more than ``BEYOND``, ``fast`` where it is
-        better by that, else nothing.
+        """``slow`` where a node's whole interval is worse than the median of all by more than
+        ``BEYOND``, ``fast`` where it is better by that, else nothing.
         """
         summary = row.measured.summary
         if self.median * (1 - BEYOND) <= summary.high and summary.low <= self.median * (1 + BEYOND):
@@ -108,10 +113,12 @@ class NodeGroup:
 
 @dataclass(frozen=True)
 class Slow:
-    """A node that is slower than most: in so many ``rows`` of all that were measured on it, of one resource.
+    """A node that is slower than most: in so many ``rows`` of all that were measured on it, of one
+    resource.
 
     behind  by what share of the median of all, in the median of all rows of the resource
-    apart   that is beyond ``BEYOND`` and far from what the other nodes show, whatever single rows tell
+    apart   that is beyond ``BEYOND`` and far from what the other nodes show, whatever single rows
+            tell
     """
 
     node: str
@@ -123,7 +130,9 @@ class Slow:
 
     @property
     def mostly(self) -> bool:
-        """Whether it is so in most of its rows, or beyond all other nodes over its rows together: that is not chance."""
+        """Whether it is so in most of its rows, or beyond all other nodes over its rows together:
+        that is not chance.
+        """
         return self.apart or self.rows >= max(1, MOSTLY * self.of)
 
 
@@ -138,7 +147,9 @@ def is_many(rows: Rows) -> bool:
 
 
 def groups(rows: Iterable[Row]) -> list[NodeGroup]:
-    """The points of one table, in the order in which its rows have them; points that nobody measured are left out."""
+    """The points of one table, in the order in which its rows have them; points that nobody
+    measured are left out.
+    """
     grouped: dict[PointOf, list[Row]] = {}
     for row in rows:
         grouped.setdefault(place(row), []).append(row)
@@ -160,7 +171,9 @@ def _usable(row: Row) -> bool:
 
 
 def typical(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one table on the node that comes nearest to the medians of all: it stands for them where one is to."""
+    """The rows of one table on the node that comes nearest to the medians of all: it stands for
+    them where one is to.
+    """
     off: dict[str, list[float]] = {}
     for group in groups(rows):
         for row in group.rows:
@@ -176,7 +189,9 @@ def typical(rows: Sequence[Row]) -> list[Row]:
 
 
 def slow_nodes(rows: Rows) -> list[Slow]:
-    """Every node that is slow in any row of a resource, those that are so in most rows first, then by how far."""
+    """Every node that is slow in any row of a resource, those that are so in most rows first, then
+    by how far.
+    """
     shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for table in rows.values():
         for group in groups(table):
@@ -202,8 +217,8 @@ def slow_nodes(rows: Rows) -> list[Slow]:
 
 
 def _apart(behind: Mapping[str, float]) -> set[str]:
-    """The nodes that are behind by more than ``BEYOND`` and whose modified z score among all nodes is beyond ``FAR``: how far
-    nodes of one kind lie from each other, the nodes themselves tell.
+    """The nodes that are behind by more than ``BEYOND`` and whose modified z score among all nodes
+    is beyond ``FAR``: how far nodes of one kind lie from each other, the nodes themselves tell.
     """
     limits = [limit for least, limit in FAR if len(behind) >= least]
     if not limits:

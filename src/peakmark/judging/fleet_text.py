@@ -19,7 +19,9 @@ BEYOND = f"{100 * fleet.BEYOND:g}\u00a0%"
 
 
 def slow(rows: Rows, mark: str = ".") -> list[str]:
-    """Sentences on the nodes that are slow in a resource, and on single rows of others; what the words mean stands last."""
+    """Sentences on the nodes that are slow in a resource, and on single rows of others; what the
+    words mean stands last.
+    """
     every = fleet.nodes(rows)
     if len(every) < 2:
         return []
@@ -67,7 +69,9 @@ def _sentence(entry: Slow, mark: str) -> str:
 
 
 def of(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
-    """The findings of one table of many nodes: on the nodes, then what the rows of the typical node say."""
+    """The findings of one table of many nodes: on the nodes, then what the rows of the typical node
+    say.
+    """
     typical = [replace(row, key=row.key._replace(node="any")) for row in fleet.typical(rows)]
     sentences = [
         replace(finding, heading=f"{finding.heading}, typical node")

@@ -1,4 +1,6 @@
-"""How sentences call what a table is about: as its headings do, those of a layout where it is printed in one."""
+"""How sentences call what a table is about: as its headings do, those of a layout where it is
+printed in one.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Topic(Enum):
 
 @dataclass(frozen=True)
 class LabelFormatter:
-    """Names for the rows of ``table``; those of ``layout_table`` where a layout prints it. ``mark`` is the decimal mark."""
+    """Names for the rows of ``table``; those of ``layout_table`` where a layout prints it. ``mark``
+    is the decimal mark.
+    """
 
     table: Table
     mark: str = "."
@@ -50,7 +54,9 @@ class LabelFormatter:
         return cls(row.table, mark, row.layout_table)
 
     def workload(self, row: Row) -> str:
-        """``RWS``, or what the layout writes instead: a word of its own, or the heading of the workload's columns."""
+        """``RWS``, or what the layout writes instead: a word of its own, or the heading of the
+        workload's columns.
+        """
         if self.layout_table is None:
             return self.table.workload_label(row.key.workload)
         own = [
@@ -73,7 +79,8 @@ class LabelFormatter:
         if self.layout_table is None:
             return size(row.key.block)
         if self.layout_table.sizes.startswith("in "):
-            # A column of plain numbers has its unit in the heading; sentences and axes need it, and fewer digits.
+            # A column of plain numbers has its unit in the heading; sentences and axes need it, and
+            # fewer digits.
             called = self.layout_table.labels.get((row.key.workload, row.key.block), (None, None))[
                 1
             ]
@@ -95,7 +102,9 @@ class LabelFormatter:
         return self.many(row.key.concurrency) + (f" ({row.key.word})" if row.key.word else "")
 
     def program(self, series: Program) -> str:
-        """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput (MB/sec)``."""
+        """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput
+        (MB/sec)``.
+        """
         return (
             name_in(self.layout_table, series.instrument) if self.layout_table else ""
         ) or series.heading
@@ -113,7 +122,9 @@ class LabelFormatter:
         return self._scale[1]
 
     def number(self, value: float, step: float = 0.0) -> str:
-        """A value in SI units in ``unit``, without it; ``step`` is the smallest difference that the instrument tells."""
+        """A value in SI units in ``unit``, without it; ``step`` is the smallest difference that the
+        instrument tells.
+        """
         factor, _ = self._scale
         return significant(value * factor, mark=self.mark, step=step * factor)
 
@@ -126,7 +137,9 @@ class LabelFormatter:
         return significant(factor, digits, self.mark)
 
     def row(self, row: Row, on_all: bool = False) -> str:
-        """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something; ``on_all``: of all nodes."""
+        """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something;
+        ``on_all``: of all nodes.
+        """
         variant = (
             f" {row.key.variant}"
             if self.table.variant and row.key.variant not in ("", "psync")
@@ -145,7 +158,9 @@ class LabelFormatter:
         return f"{self.workload(row)}{variant}{block}, {self.threads(row)}"
 
     def place(self, row: Row, group: Sequence[Row]) -> str:
-        """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not said."""
+        """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not
+        said.
+        """
         parts = []
         if len({member.key.block for member in group}) > 1:
             parts.append(self.block(row))

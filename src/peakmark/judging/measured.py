@@ -15,16 +15,22 @@ from peakmark.statistics import Summary
 class Thresholds:
     """Shares and factors beyond which a row is marked.
 
-    limit    share of the physical limit                     clock  change of the clock during or between repetitions
-    loss     share of UDP messages that did not arrive: above it a rate is not a throughput in the sense of RFC 2544, which has
-             no loss at all; ``heavy``: so much that the sender's rate decides what arrives; ``most``: more than did arrive
-    device   least share of the bytes that the disk moved    pool   least multiple of the last cache that a pool must be
-    band     factor between two instruments for the same quantity; ``explained``: where it is known in what they differ
+    limit    share of the physical limit                     clock  change of the clock during or
+             between repetitions
+    loss     share of UDP messages that did not arrive: above it a rate is not a throughput in the
+             sense of RFC 2544, which has no loss at all; ``heavy``: so much that the sender's rate
+             decides what arrives; ``most``: more than did arrive
+    device   least share of the bytes that the disk moved    pool   least multiple of the last cache
+             that a pool must be
+    band     factor between two instruments for the same quantity; ``explained``: where it is known
+             in what they differ
     lowered  by how much less the clock is under the work than before and after it
-    others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by the hypervisor
+    others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by
+             the hypervisor
     shortest seconds that a run should last                  core   least share of a core's pipes
     cpu      least share of the run in which a thread that computes had its CPU
-    flush    seconds below which a flush moved nothing       flushed  bytes after which that is remarkable
+    flush    seconds below which a flush moved nothing       flushed  bytes after which that is
+             remarkable
     """
 
     limit: float = 1.05
@@ -51,7 +57,9 @@ DEFAULT = Thresholds()
 
 @dataclass(frozen=True)
 class RunValue:
-    """One repetition: its value in SI units, the measurement's details, the record's context and the cell's options."""
+    """One repetition: its value in SI units, the measurement's details, the record's context and
+    the cell's options.
+    """
 
     value: float
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -73,7 +81,8 @@ class RunValue:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one instrument measured in one row; ``runs`` in the order of the repetitions, at least one.
+    """What one instrument measured in one row; ``runs`` in the order of the repetitions, at least
+    one.
 
     centre  the summarised value that the table shows (median or mean)
     nominal_hz  the CPU's nominal clock by the site file; without it the facts say it
@@ -121,7 +130,9 @@ class Measured:
 
     @property
     def spare_cpus(self) -> float:
-        """CPUs of the node that the row's own threads leave to others; 0 where the threads are not pinned or all are used."""
+        """CPUs of the node that the row's own threads leave to others; 0 where the threads are not
+        pinned or all are used.
+        """
         total = self.fact("cpu", "threads")
         if not SUBSYSTEMS[self.subsystem].pinned or not isinstance(total, int):
             return 0.0

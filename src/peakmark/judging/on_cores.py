@@ -13,13 +13,18 @@ from peakmark.limits import efficiency
 from peakmark.messages import Message, Severity, Value, message
 
 WIDE = {"avx2", "avx512"}
-"""Instruction sets under whose multiplications a core may run below its nominal clock, as designed."""
+"""Instruction sets under whose multiplications a core may run below its nominal clock, as designed.
+"""
 LOWEST = 0.4
-"""Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are about half of those on the box."""
+"""Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are
+about half of those on the box.
+"""
 
 
 def slow_core(row: Measured) -> Iterator[Message]:
-    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in the record."""
+    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
+    the record.
+    """
     if row.instrument != KERNELS["cpu"] or row.limit.kind in ("site", "unknown"):
         return
     share = efficiency(row.centre, row.limit)
@@ -39,9 +44,11 @@ def slow_core(row: Measured) -> Iterator[Message]:
 
 
 def crowded(row: Measured) -> Iterator[Message]:
-    """The kernel's paced calls tell when a core's pipes are not its own: their chain of known length does not bind then.
+    """The kernel's paced calls tell when a core's pipes are not its own: their chain of known
+    length does not bind then.
 
-    Threads that share a core by request, or that waited for their CPUs, hold each other up: other notes say so.
+    Threads that share a core by request, or that waited for their CPUs, hold each other up: other
+    notes say so.
     """
     runs = [
         run
@@ -76,14 +83,18 @@ def waited(row: Measured) -> Iterator[Message]:
 
 
 def lost_time(row: Measured) -> bool:
-    """Whether the threads waited for their CPUs so long, and in so many repetitions, that it changes the figure."""
+    """Whether the threads waited for their CPUs so long, and in so many repetitions, that it
+    changes the figure.
+    """
     shares = row.details("cpu_share")
     lost = sum(1 - share > disturbance.MATTERS for share in shares)
     return lost > 0 and disturbance.weight(lost, len(shares)) is Severity.UNSURE
 
 
 def clock(row: Measured) -> Iterator[Message]:
-    """Clocks that differ from one repetition to the next explain why values do, which are judged themselves: no doubt more."""
+    """Clocks that differ from one repetition to the next explain why values do, which are judged
+    themselves: no doubt more.
+    """
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     known = [(float(before), float(after)) for before, after in pairs if before and after]
     changes = [after / before - 1 for before, after in known]
@@ -122,9 +133,11 @@ def clock_lowered(row: Measured) -> Iterator[Message]:
 
 
 def below_nominal(row: Measured) -> Iterator[Message]:
-    """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged too.
+    """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged
+    too.
 
-    Wide vectors have a nominal clock of their own, below the one on the box: under them the clock before and after tells.
+    Wide vectors have a nominal clock of their own, below the one on the box: under them the clock
+    before and after tells.
     """
     nominal, clock = nominal_of(row), seen_clock(row.runs)
     if not SUBSYSTEMS[row.subsystem].pinned or not nominal or clock is None:
@@ -147,7 +160,9 @@ def nominal_of(row: Measured) -> float | None:
 
 
 def seen_clock(runs: Sequence[RunValue]) -> float | None:
-    """Median of the clocks under the work of the runs that could tell it; if none could, of those before and after; Hz."""
+    """Median of the clocks under the work of the runs that could tell it; if none could, of those
+    before and after; Hz.
+    """
     loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
     return statistics.median(loaded) if loaded else idle_clock(runs)
 
@@ -160,7 +175,9 @@ def idle_clock(runs: Sequence[RunValue]) -> float | None:
 
 
 def narrower(row: Measured) -> Iterator[Message]:
-    """Plain arithmetic or narrow vectors, where they were asked for, beside a limit that only the widest ones reach."""
+    """Plain arithmetic or narrow vectors, where they were asked for, beside a limit that only the
+    widest ones reach.
+    """
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}
     if (
         row.instrument != KERNELS["cpu"]

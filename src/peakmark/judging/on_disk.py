@@ -34,7 +34,9 @@ def never_reached_device(row: Measured) -> Iterator[Message]:
 
 
 def unflushed(row: Measured) -> Iterator[Message]:
-    """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a host keeps the data."""
+    """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a
+    host keeps the data.
+    """
     if (
         row.subsystem != "disk"
         or row.instrument != KERNELS["disk"]

@@ -1,7 +1,9 @@
-"""Two campaigns that were measured in turn: each repetition of a row beside that of the other, judged by pair.
+"""Two campaigns that were measured in turn: each repetition of a row beside that of the other,
+judged by pair.
 
-What the machine does meanwhile is in both halves of a pair and goes out of their ratio, so that no drift between two times has
-to be allowed for. Which half comes first alternates from round to round: what the first does to the second goes out, too.
+What the machine does meanwhile is in both halves of a pair and goes out of their ratio, so that no
+drift between two times has to be allowed for. Which half comes first alternates from round to
+round: what the first does to the second goes out, too.
 """
 
 from __future__ import annotations
@@ -16,11 +18,15 @@ from peakmark.judging import significance
 from peakmark.judging.row import Repetition
 
 GAP_S = 60.0
-"""So long after its other half has ended a repetition may begin: halves of two runs of the command are no pair."""
+"""So long after its other half has ended a repetition may begin: halves of two runs of the command
+are no pair.
+"""
 
 
 class Turn(NamedTuple):
-    """One repetition of a row: its value in SI units, when it was begun and ended, in seconds of the clock, and where."""
+    """One repetition of a row: its value in SI units, when it was begun and ended, in seconds of
+    the clock, and where.
+    """
 
     value: float
     begun: float
@@ -61,8 +67,9 @@ def _gap(turn: Turn, other: Turn) -> float:
 def ratio(
     pairs: Sequence[tuple[float, float]], confidence: float = 0.95
 ) -> tuple[float, float, float, bool]:
-    """(ratio, low, high, enough) of positive values: the median of the pairs' own ratios, and its interval by order
-    statistics, for which no distribution is assumed; ``enough`` whether there are enough pairs for that confidence.
+    """(ratio, low, high, enough) of positive values: the median of the pairs' own ratios, and its
+    interval by order statistics, for which no distribution is assumed; ``enough`` whether there
+    are enough pairs for that confidence.
     """
     logs = [math.log(after / before) for before, after in pairs]
     interval = statistics.median_interval(logs, confidence)
@@ -73,7 +80,9 @@ def ratio(
 
 
 def p_value(pairs: Sequence[tuple[float, float]]) -> float:
-    """Two-sided p of Student's test on the logarithms of the ratios, at least two pairs: its place among many rows."""
+    """Two-sided p of Student's test on the logarithms of the ratios, at least two pairs: its place
+    among many rows.
+    """
     logs = [math.log(after / before) for before, after in pairs]
     error = statistics.stdev(logs) / math.sqrt(len(logs))
     distance = abs(statistics.mean(logs))

@@ -1,13 +1,16 @@
-"""What rows say together: two choices compared at every point that both were measured at, of few repetitions each.
+"""What rows say together: two choices compared at every point that both were measured at, of few
+repetitions each.
 
-Three repetitions of one row prove nothing against three of another, as chance sets them apart in one case of ten. Seven such
-pairs that all agree are another matter. The rank sums of all pairs (strata) are added, and their distribution without any
-difference is counted exactly: van Elteren, On the Combination of Independent Two-Sample Tests of Wilcoxon, Bulletin of the
-International Statistical Institute 37 (1960), pages 351-361, with equal weights.
+Three repetitions of one row prove nothing against three of another, as chance sets them apart in
+one case of ten. Seven such pairs that all agree are another matter. The rank sums of all pairs
+(strata) are added, and their distribution without any difference is counted exactly: van Elteren,
+On the Combination of Independent Two-Sample Tests of Wilcoxon, Bulletin of the International
+Statistical Institute 37 (1960), pages 351-361, with equal weights.
 
-All comparisons of a table share the 5 %, but for those of too few points to reach them whatever they show: Tarone, A Modified
-Bonferroni Method for Discrete Data, Biometrics 46 (1990), pages 515-522; Hommel and Krummenauer, Improvements and
-Modifications of Tarone's Multiple Test Procedure for Discrete Data, Biometrics 54 (1998), pages 673-681.
+All comparisons of a table share the 5 %, but for those of too few points to reach them whatever
+they show: Tarone, A Modified Bonferroni Method for Discrete Data, Biometrics 46 (1990), pages
+515-522; Hommel and Krummenauer, Improvements and Modifications of Tarone's Multiple Test Procedure
+for Discrete Data, Biometrics 54 (1998), pages 673-681.
 """
 
 from __future__ import annotations
@@ -42,17 +45,21 @@ PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Workloads that readers compare, by subsystem; a layout may have others."""
 
 Choice = tuple[str, str]
-"""What is chosen and what it does where it is ahead: ``1 thread``, ``is faster``; ``8 threads``, ``are faster``."""
+"""What is chosen and what it does where it is ahead: ``1 thread``, ``is faster``; ``8 threads``,
+``are faster``.
+"""
 
 
 @dataclass(frozen=True)
 class PairedComparison:
     """Two choices at all points that both have.
 
-    ahead, behind  rows in which the first is better or worse, by their medians, beside a reference by those of the rounds
+    ahead, behind  rows in which the first is better or worse, by their medians, beside a reference
+                   by those of the rounds
     p              two-sided probability of rank sums as uneven without any difference
     least          the smallest that it can be with so many values: all of them apart
-    instrument     the reference that is the second, empty where two choices of the own program are compared
+    instrument     the reference that is the second, empty where two choices of the own program are
+                   compared
     """
 
     first: Choice
@@ -66,8 +73,8 @@ class PairedComparison:
 
 
 def chance(strata: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
-    """Two-sided p of the summed rank sums of pairs of samples; ties share their mean rank. Counted exactly for up to
-    ``EXACT`` values in all, else by the normal approximation.
+    """Two-sided p of the summed rank sums of pairs of samples; ties share their mean rank. Counted
+    exactly for up to ``EXACT`` values in all, else by the normal approximation.
     """
     exact = sum(len(first) + len(second) for first, second in strata) <= EXACT
     distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
@@ -104,9 +111,10 @@ def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
 def sentences(
     labels: LabelFormatter, rows: Sequence[Row]
 ) -> tuple[list[tuple[Topic, str]], dict[str, str]]:
-    """(topic, sentence) of each pair of workloads, of neighbouring block sizes, of numbers of threads and of the own program
-    and a reference, as far as chance is ruled out: at 5 % for all comparisons of the table together, and of the own
-    program's where it is not. Beside them, for each reference that is told apart, a clause for the sentence about it.
+    """(topic, sentence) of each pair of workloads, of neighbouring block sizes, of numbers of
+    threads and of the own program and a reference, as far as chance is ruled out: at 5 % for all
+    comparisons of the table together, and of the own program's where it is not. Beside them, for
+    each reference that is told apart, a clause for the sentence about it.
     """
     right = [row for row in rows if row.own is not None and row.level is not Severity.WRONG]
     compared = [(Topic.WORKLOADS, together) for together in _workloads(labels, right)]
@@ -120,7 +128,8 @@ def sentences(
         for topic, together in compared
         if together in holding and not together.instrument
     ]
-    # What too few points could never tell is not worth a word, nor are points that are read one by one as fast.
+    # What too few points could never tell is not worth a word, nor are points that are read one by
+    # one as fast.
     undecided = [
         _undecided(labels, together)
         for topic, together in compared
@@ -144,7 +153,9 @@ def sentences(
 
 
 def _holding(compared: Sequence[PairedComparison]) -> list[PairedComparison]:
-    """Those that are no chance: step by step from the least likely one (Holm), among as many as can reach it (Tarone)."""
+    """Those that are no chance: step by step from the least likely one (Holm), among as many as can
+    reach it (Tarone).
+    """
     among = next(
         (
             count
@@ -225,7 +236,9 @@ def _pair(
     values: tuple[object, object],
     name: Callable[[Row], Choice],
 ) -> Iterator[PairedComparison]:
-    """The rows with the first and with the second value of one field of their keys that are alike in all others."""
+    """The rows with the first and with the second value of one field of their keys that are alike
+    in all others.
+    """
     firsts, seconds = (
         [row for row in rows if getattr(row.key, field) == value] for value in values
     )
@@ -252,8 +265,9 @@ def _together(
     pairs: Sequence[tuple[Row, Series, Series]],
     factors: Sequence[float] = (),
 ) -> Iterator[PairedComparison]:
-    """What ``pairs`` of series say together, each with the row that names it; nothing of fewer than two. ``factors``: the
-    first's figure over the second's at each point, of medians unless they are given.
+    """What ``pairs`` of series say together, each with the row that names it; nothing of fewer than
+    two. ``factors``: the first's figure over the second's at each point, of medians unless they
+    are given.
     """
     if len(pairs) < LEAST:
         return

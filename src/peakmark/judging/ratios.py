@@ -1,4 +1,6 @@
-"""The own kernel's figure against a reference's: within rounds, with the number of runs, and with what else differs."""
+"""The own kernel's figure against a reference's: within rounds, with the number of runs, and with
+what else differs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from peakmark.instruments.tables import Program, Table
 from peakmark.judging.row import Row, Series
 
 NOT_ALIKE = ("ping",)
-"""An echo is answered by the kernel, without waking a program: no reference for a round trip of programs."""
+"""An echo is answered by the kernel, without waking a program: no reference for a round trip of
+programs.
+"""
 HPL_SECONDS = 1.0
 """A matrix that HPL solves sooner is too small to show its rate."""
 
@@ -21,7 +25,8 @@ class Ratio:
     """Own figure / reference's, of medians.
 
     low, high   the lowest and the highest of those that it is the median of
-    rounds      in how many rounds of repetitions both measured on one node, or between the same two; 0 where they never did
+    rounds      in how many rounds of repetitions both measured on one node, or between the same
+                two; 0 where they never did
     """
 
     value: float
@@ -32,10 +37,12 @@ class Ratio:
 
 
 def of(own: Series, reference: Series) -> Ratio:
-    """The ratio of two series with positive values, taken within the nodes where both ran. ``runs`` are the reference's.
+    """The ratio of two series with positive values, taken within the nodes where both ran. ``runs``
+    are the reference's.
 
-    The machine may be another in each round, so the ratio is the median of the rounds' own; of a node on which no round has
-    both, the medians are divided, and where no node has both the medians of all.
+    The machine may be another in each round, so the ratio is the median of the rounds' own; of a
+    node on which no round has both, the medians are divided, and where no node has both the medians
+    of all.
     """
     ours, theirs = _by_node(own), _by_node(reference)
     each: list[float] = []
@@ -65,7 +72,9 @@ def _median(values: Mapping[int, float]) -> float:
 
 
 def is_measured(series: Series) -> bool:
-    """Whether a reference has measured the figure: an estimate from others is no reference, nor is a too small matrix."""
+    """Whether a reference has measured the figure: an estimate from others is no reference, nor is
+    a too small matrix.
+    """
     return not any(
         point.details.get("estimate")
         or point.details.get("derived")
@@ -102,7 +111,9 @@ def pairs(rows: Sequence[Row], instrument: str) -> list[Pair]:
 
 
 def best(row: Row) -> tuple[str, str, Series] | None:
-    """(instrument, heading, series) of the best reference that has measured the row's figure on equal nodes; None without one."""
+    """(instrument, heading, series) of the best reference that has measured the row's figure on
+    equal nodes; None without one.
+    """
     candidates = [
         (program.instrument, program.heading, series)
         for program in references(row.table)
@@ -128,7 +139,9 @@ def differences(row: Row, instrument: str) -> list[str]:
 
 
 def text_of_nodes(rows: Sequence[Row], mark: str = ".") -> str:
-    """``1.02 × likwid-bench (0.99 to 1.05 on 8 nodes)``: the median of the nodes' own ratios; empty without a reference."""
+    """``1.02 × likwid-bench (0.99 to 1.05 on 8 nodes)``: the median of the nodes' own ratios; empty
+    without a reference.
+    """
     reference = best(rows[0])
     if len(rows) == 1 or reference is None:
         return text(rows[0], mark)
@@ -163,15 +176,19 @@ def text(row: Row, mark: str = ".") -> str:
 
 
 def sign_conflicts(ratio: Ratio, figures: float) -> bool:
-    """Whether the two figures of the table, divided, say the other way round who is ahead, as they are printed."""
+    """Whether the two figures of the table, divided, say the other way round who is ahead, as they
+    are printed.
+    """
     return ratio.rounds > 0 and (_printed(ratio.value) - 1) * (_printed(figures) - 1) < 0
 
 
 def _by_figures(ratio: Ratio, figures: float, mark: str) -> list[str]:
-    """What dividing the two figures of the table gives, where it contradicts the rounds: nobody shall find that out alone.
+    """What dividing the two figures of the table gives, where it contradicts the rounds: nobody
+    shall find that out alone.
 
-    Of the same rounds both lie between the lowest and the highest round, whatever the machine did from one to another; on two
-    sides of 1 they tell nobody who is ahead. Beyond these, one of the figures is of rounds that the other has not.
+    Of the same rounds both lie between the lowest and the highest round, whatever the machine did
+    from one to another; on two sides of 1 they tell nobody who is ahead. Beyond these, one of the
+    figures is of rounds that the other has not.
     """
     text = f"{significant(figures, 3, mark)} by the figures of its table"
     if not _printed(ratio.low) <= _printed(figures) <= _printed(ratio.high):

@@ -1,4 +1,6 @@
-"""One row of a table: what was measured at one point by each instrument, its limit, and the remarks on it."""
+"""One row of a table: what was measured at one point by each instrument, its limit, and the remarks
+on it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from peakmark.storage.results import StoredRecord
 class Key(NamedTuple):
     """What makes a row: block in bytes, None where there is none.
 
-    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is then what it meant, 0
-          where nothing has been measured yet that tells
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
+          then what it meant, 0 where nothing has been measured yet that tells
     """
 
     node: str
@@ -41,7 +43,9 @@ class Repetition(RunValue):
 
 @dataclass(frozen=True)
 class Series:
-    """What one instrument measured in one row; ``centre`` is the summarised value that the table shows, in SI units."""
+    """What one instrument measured in one row; ``centre`` is the summarised value that the table
+    shows, in SI units.
+    """
 
     points: tuple[Repetition, ...]
     summary: Summary
@@ -65,20 +69,27 @@ class Series:
 
     @property
     def step(self) -> float:
-        """The smallest difference that the instrument tells, in SI units; 0 where it gives all digits it has."""
+        """The smallest difference that the instrument tells, in SI units; 0 where it gives all
+        digits it has.
+        """
         return max(float(point.details.get("resolution", 0.0)) for point in self.points)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of one table. ``series`` has an entry for each instrument that measured it; values in SI units.
+    """One row of one table. ``series`` has an entry for each instrument that measured it; values in
+    SI units.
 
     marks    what a reader must know about the row, the heaviest first
     missing  planned repetitions of the own kernel without a measurement
-    published  what others measured in this row with a program of their own: name of the set -> value in SI units
-    sheet      the first table of the configured layout that prints the row, which says what things are called
-    shares     share of the limit that holds at the nominal and at the maximum clock, where the limit takes a clock
-    unlike     instrument -> in what the nodes of its repetitions and of the own kernel's are not equal
+    published  what others measured in this row with a program of their own: name of the set ->
+               value in SI units
+    sheet      the first table of the configured layout that prints the row, which says what things
+               are called
+    shares     share of the limit that holds at the nominal and at the maximum clock, where the
+               limit takes a clock
+    unlike     instrument -> in what the nodes of its repetitions and of the own kernel's are not
+               equal
     """
 
     table: Table
@@ -98,7 +109,9 @@ class Row:
         return tuple(note for note in self.warnings if not note.is_shared)
 
     def of_program(self, note: Message, sentence: Sentence) -> Sentence:
-        """The words of a note behind the name of the program that it is about, as the row's table calls it."""
+        """The words of a note behind the name of the program that it is about, as the row's table
+        calls it.
+        """
         name = next(
             (program.heading for program in self.table.series if program.instrument == note.about),
             "",
@@ -138,7 +151,9 @@ class Row:
 
     @property
     def endpoints(self) -> tuple[tuple[str, str], ...]:
-        """Host of the client and host of the server, of every pair of two that measured the row; empty for one machine."""
+        """Host of the client and host of the server, of every pair of two that measured the row;
+        empty for one machine.
+        """
         contexts = (point.context for series in self.series.values() for point in series.points)
         pairs = {
             (str(context["host"]), str(context.get("server_host") or context["host"]))
@@ -155,7 +170,9 @@ class Row:
         )
 
     def column_of(self, instrument: str) -> Series | None:
-        """What stands in an instrument's column: its own figures, or those of the one that filled the row for it."""
+        """What stands in an instrument's column: its own figures, or those of the one that filled
+        the row for it.
+        """
         filling = (series for series in self.series.values() if series.instead_of == instrument)
         return self.series.get(instrument) or next(filling, None)
 

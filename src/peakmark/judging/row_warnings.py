@@ -1,4 +1,6 @@
-"""The remarks on a row, each with its weight: what checks find, why something is missing, what programs said."""
+"""The remarks on a row, each with its weight: what checks find, why something is missing, what
+programs said.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def checked(
 
 
 def disagreements(row: Row) -> Iterator[Message]:
-    """References that differ from the own kernel by more than the band: a doubt, unless it is known in what they differ."""
+    """References that differ from the own kernel by more than the band: a doubt, unless it is known
+    in what they differ.
+    """
     unequal_nodes = {mark.about for mark in setting_deviations(row)}
     compare = SUBSYSTEMS[row.table.subsystem].differs
     if (
@@ -91,7 +95,8 @@ def shown_by(row: Row) -> frozenset[str]:
         codes -= {"clock-moved", "clock-differs"}
     if not any(run.known("held_up") is not None for run in runs):
         codes -= {"crowded-core"}
-    # Threads that leave cores to others give way to nobody; those that take all of them meet whatever else there is.
+    # Threads that leave cores to others give way to nobody; those that take all of them meet
+    # whatever else there is.
     cores = max(
         (run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs
     )
@@ -137,7 +142,9 @@ def filled(row: Row) -> Iterator[Message]:
 
 
 def setting_deviations(row: Row) -> Iterator[Message]:
-    """References that compute or write in another way than the own kernel was asked to in the same row."""
+    """References that compute or write in another way than the own kernel was asked to in the same
+    row.
+    """
     own = comparability.settings(row.own, row.key.workload) if row.own else {}
     for name, series in row.series.items():
         differ = comparability.otherwise(
@@ -148,8 +155,9 @@ def setting_deviations(row: Row) -> Iterator[Message]:
 
 
 def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
-    """The rows, of which those of a disk say so where its host keeps data in memory, as the flush of its large writes tells:
-    that memory may answer its reads as well, and no figure of such a disk is without doubt. It is said once.
+    """The rows, of which those of a disk say so where its host keeps data in memory, as the flush
+    of its large writes tells: that memory may answer its reads as well, and no figure of such a
+    disk is without doubt. It is said once.
     """
     nodes = {row.key.node for table in tables.values() for row in table if _flush_doubted(row)}
     return {
@@ -172,7 +180,9 @@ def _kept(row: Row) -> Row:
 
 
 def other_streams(row: Row) -> Iterator[Message]:
-    """Echoes of another number of streams than the row's own: the fewest there are stand beside every row without."""
+    """Echoes of another number of streams than the row's own: the fewest there are stand beside
+    every row without.
+    """
     ping = row.series.get("ping")
     streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
     if streams and streams != {row.key.concurrency}:
@@ -209,7 +219,8 @@ def of_programs_and_limit(row: Row) -> Iterator[Message]:
 
 
 def hosts(row: Row, limits: str | None) -> Iterator[Message]:
-    """Nodes that are not equal: the figure is of none of them, and a reference's is not to be compared with the own one.
+    """Nodes that are not equal: the figure is of none of them, and a reference's is not to be
+    compared with the own one.
 
     ``limits``: why equal nodes have no limit in common.
     """
@@ -221,7 +232,9 @@ def hosts(row: Row, limits: str | None) -> Iterator[Message]:
 
 
 def hosts_without_facts(results: Results, row: Row) -> Iterator[Message]:
-    """Nodes that count as equal although nothing is known of some; said where nothing else speaks against the row."""
+    """Nodes that count as equal although nothing is known of some; said where nothing else speaks
+    against the row.
+    """
     hosts = row.own.hosts if row.own else []
     unknown = [host for host in hosts if host not in results.facts]
     if len(hosts) > 1 and unknown and row.level is None:

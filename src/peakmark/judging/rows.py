@@ -1,7 +1,8 @@
-"""Rows of the tables: what was planned and measured, joined with its summary, its theoretical value and its checks.
+"""Rows of the tables: what was planned and measured, joined with its summary, its theoretical value
+and its checks.
 
-Everything that is computed comes from ``statistics``, ``limits`` and ``checks``; this module only finds what belongs
-together.
+Everything that is computed comes from ``statistics``, ``limits`` and ``checks``; this module only
+finds what belongs together.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from peakmark.storage.node_class import differences, node_class
 from peakmark.storage.results import Results
 
 KeyOf = Callable[[Cell, str, str, int | None, int], Key]
-"""Of a cell, and of the workload, variant, block and concurrency that one of its measurements has."""
+"""Of a cell, and of the workload, variant, block and concurrency that one of its measurements has.
+"""
 
 
 @dataclass
@@ -38,10 +40,11 @@ class _Draft:
 
 
 def build(results: Results) -> dict[str, list[Row]]:
-    """Rows of every table by the table's name, in the order of the tables; a table without rows is there and empty.
+    """Rows of every table by the table's name, in the order of the tables; a table without rows is
+    there and empty.
 
-    A row exists for every planned point of an own kernel, measured or not, and for every point that a reference
-    measured. With a layout, rows are in its order, and their tables carry its names.
+    A row exists for every planned point of an own kernel, measured or not, and for every point that
+    a reference measured. With a layout, rows are in its order, and their tables carry its names.
     """
     centre = centre_of(results)
     layout = layout_of(results)
@@ -75,7 +78,9 @@ def published_names(rows: Sequence[Row]) -> list[str]:
 
 
 def _beside(row: Row, sets: Sequence[Published]) -> Row:
-    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was published."""
+    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was
+    published.
+    """
     if not sets or row.key.variant == "block":
         return row
     own = row.table.own.instrument
@@ -181,7 +186,9 @@ def _key_of(results: Results) -> KeyOf:
 
 
 def _meant(results: Results) -> dict[tuple[str, str], int]:
-    """(node, word) -> the number of threads that the word meant there, by the records; the largest where hosts differ."""
+    """(node, word) -> the number of threads that the word meant there, by the records; the largest
+    where hosts differ.
+    """
     threads: dict[tuple[str, str], int] = {}
     for record in results.records:
         place, placed = (record.cell.node, record.cell.word), record.data["context"].get("placed")
@@ -191,7 +198,9 @@ def _meant(results: Results) -> dict[tuple[str, str], int]:
 
 
 def _areas(results: Results) -> dict[tuple[str, int | str], int]:
-    """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where hosts differ."""
+    """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where
+    hosts differ.
+    """
     areas: dict[tuple[str, int | str], int] = {}
     for record in results.records:
         place = (record.cell.node, record.cell.asked)
@@ -203,7 +212,9 @@ def _areas(results: Results) -> dict[tuple[str, int | str], int]:
 def _with_echoes(
     drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Repetition]]
 ) -> None:
-    """Put ping's echoes beside every protocol: those of the same concurrency, else those of the lowest there is."""
+    """Put ping's echoes beside every protocol: those of the same concurrency, else those of the
+    lowest there is.
+    """
     for key, draft in drafts.items():
         available = sorted(concurrency for node, concurrency in echoes if node == key.node)
         if available:
@@ -271,14 +282,18 @@ def _series(results: Results, points: tuple[Repetition, ...], limit: Limit, cent
 
 
 def _as_measured(facts: Mapping[str, Any], points: Sequence[Repetition]) -> Mapping[str, Any]:
-    """The facts with the interface that was measured, which need not be the one of the host's default route."""
+    """The facts with the interface that was measured, which need not be the one of the host's
+    default route.
+    """
     networks = (point.context.get("network") or {} for point in points)
     link = next((network["link"] for network in networks if network.get("link")), None)
     return {**facts, "network": link} if link else facts
 
 
 def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
-    """The hosts that measured, or those of the servers (``server_host``), in the order of their names."""
+    """The hosts that measured, or those of the servers (``server_host``), in the order of their
+    names.
+    """
     return sorted(
         {str(point.context[end]) for point in points if point.context.get(end)}, key=natural
     )
@@ -287,7 +302,8 @@ def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
 def _unequal_nodes(
     results: Results, points: Mapping[str, Sequence[Repetition]], own: Sequence[Repetition]
 ) -> dict[str, str]:
-    """Instrument -> in what the nodes of its repetitions and of the own kernel's are not equal, by the nodes' facts.
+    """Instrument -> in what the nodes of its repetitions and of the own kernel's are not equal, by
+    the nodes' facts.
 
     A client and its server may be unequal, as long as they are alike in all repetitions.
     """
@@ -307,7 +323,9 @@ def _unequal_nodes(
 def _no_one_limit(
     results: Results, table: Table, key: Key, points: Sequence[Repetition]
 ) -> str | None:
-    """Why repetitions on several hosts have no limit in common, None where each host's own is the same at one clock."""
+    """Why repetitions on several hosts have no limit in common, None where each host's own is the
+    same at one clock.
+    """
     hosts = [host for host in _hosts(points) if host in results.facts]
     if len(hosts) < 2:
         return None
@@ -331,7 +349,9 @@ def _shares(
     facts: Mapping[str, Any],
     value: float,
 ) -> dict[str, float]:
-    """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the limit."""
+    """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the
+    limit.
+    """
     shares = {}
     clocks = limits.clocks(facts, results.config.get("site_facts") or {})
     for name in ("nominal", "maximum"):
@@ -343,7 +363,9 @@ def _shares(
 
 
 def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """What the row's threads could reach; where repetitions differ, the most: their limit is none too low."""
+    """What the row's threads could reach; where repetitions differ, the most: their limit is none
+    too low.
+    """
     known = [context["placed"] for context in contexts if context.get("placed")]
     return max(
         known,
@@ -360,7 +382,9 @@ def _limit(
     facts: Mapping[str, Any],
     clock_hz: float | None = None,
 ) -> Limit:
-    """The row's limit at the clock that was seen while its points were measured, if it was; or at ``clock_hz``."""
+    """The row's limit at the clock that was seen while its points were measured, if it was; or at
+    ``clock_hz``.
+    """
     if key.word and not key.concurrency:
         reason = f"how many threads {key.word} means is known when the node has measured"
         return Limit(None, table.unit, "", "", "unknown", reason)

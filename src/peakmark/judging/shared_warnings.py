@@ -9,7 +9,9 @@ from dataclasses import replace
 from peakmark.messages import Message, Scope
 
 MOSTLY = 0.5
-"""What this share of the rows show that can show it is a property of the machine or the time: said once."""
+"""What this share of the rows show that can show it is a property of the machine or the time: said
+once.
+"""
 AT_LEAST = 4
 """So many rows at least; of fewer, each is marked by itself."""
 SHARED = (
@@ -28,8 +30,9 @@ _FAMILY = {"clock-differs": "clock-moved"}
 
 
 def widespread(rows: Sequence[tuple[Sequence[Message], frozenset[str]]]) -> frozenset[str]:
-    """The codes that most rows of a campaign have in common. ``rows``: of each measured row its notes, and the codes that its
-    records can show at all: half of the rows with a clock are many, however many rows have none.
+    """The codes that most rows of a campaign have in common. ``rows``: of each measured row its
+    notes, and the codes that its records can show at all: half of the rows with a clock are
+    many, however many rows have none.
     """
     seen = Counter(
         code

@@ -1,14 +1,16 @@
 """What chance does to many comparisons at once. Pure functions; sources:
 
-[W]   Welch, The Generalization of 'Student's' Problem when Several Different Population Variances are Involved,
-      Biometrika 34 (1947), pages 28-35
-[BH]  Benjamini and Hochberg, Controlling the False Discovery Rate, Journal of the Royal Statistical Society B 57 (1995),
-      pages 289-300: where nothing differs at all, a claim among all rows is as rare as ``level``
-[KW]  Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, Journal of the American Statistical Association
-      47 (1952), pages 583-621
-[WH]  Wilson and Hilferty, The Distribution of Chi-Square, Proceedings of the National Academy of Sciences 17 (1931),
-      pages 684-688
-[AS]  Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, 26.5.8 (continued fraction) and 26.7.1
+[W]   Welch, The Generalization of 'Student's' Problem when Several Different Population Variances
+      are Involved, Biometrika 34 (1947), pages 28-35
+[BH]  Benjamini and Hochberg, Controlling the False Discovery Rate, Journal of the Royal Statistical
+      Society B 57 (1995), pages 289-300: where nothing differs at all, a claim among all rows is as
+      rare as ``level``
+[KW]  Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, Journal of the American
+      Statistical Association 47 (1952), pages 583-621
+[WH]  Wilson and Hilferty, The Distribution of Chi-Square, Proceedings of the National Academy of
+      Sciences 17 (1931), pages 684-688
+[AS]  Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, 26.5.8 (continued fraction)
+      and 26.7.1
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from peakmark import statistics
 
 
 def welch(before: Sequence[float], after: Sequence[float]) -> float:
-    """Two-sided p of Welch's test on the logarithms of two samples of positive values, at least two each [W].
+    """Two-sided p of Welch's test on the logarithms of two samples of positive values, at least two
+    each [W].
 
-    A factor is a difference of logarithms. Unlike a rank test of few values its p has no least value above the level
-    that many rows ask for; a claim takes both tests.
+    A factor is a difference of logarithms. Unlike a rank test of few values its p has no least
+    value above the level that many rows ask for; a claim takes both tests.
     """
     logs = [[math.log(value) for value in values] for values in (before, after)]
     errors = [statistics.stdev(values) ** 2 / len(values) for values in logs]
@@ -54,7 +57,9 @@ def quantile(p: float, freedom: float) -> float:
 
 
 def kruskal_wallis(groups: Sequence[Sequence[float]]) -> float:
-    """The p of samples, at least two, with ranks so uneven if all were of one kind; by the chi-square approximation [KW]."""
+    """The p of samples, at least two, with ranks so uneven if all were of one kind; by the
+    chi-square approximation [KW].
+    """
     _, place, tied = np.unique(np.concatenate(groups), return_inverse=True, return_counts=True)
     ranks = (np.cumsum(tied) - (tied - 1) / 2)[place]
     n = ranks.size
@@ -76,7 +81,9 @@ def _chi_square_tail(value: float, freedom: int) -> float:
 
 
 def discoveries(chances: Sequence[float], level: float) -> list[bool]:
-    """Which of many claims stand at a false discovery rate of ``level`` [BH]. ``chances``: the p of each."""
+    """Which of many claims stand at a false discovery rate of ``level`` [BH]. ``chances``: the p of
+    each.
+    """
     ordered = sorted(chances)
     limits = [p for rank, p in enumerate(ordered, 1) if p <= level * rank / len(ordered)]
     return [bool(limits) and p <= max(limits) for p in chances]

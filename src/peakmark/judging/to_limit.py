@@ -1,7 +1,9 @@
-"""What share of the limit the programs of a table reach over all its rows: lowest, highest and median, and where one reaches it.
+"""What share of the limit the programs of a table reach over all its rows: lowest, highest and
+median, and where one reaches it.
 
-Whether a program stays short of the limit is a sign test over the points: each is short of it or not, and without any
-difference both would be as likely (Conover, Practical Nonparametric Statistics, 3rd edition, section 3.4).
+Whether a program stays short of the limit is a sign test over the points: each is short of it or
+not, and without any difference both would be as likely (Conover, Practical Nonparametric
+Statistics, 3rd edition, section 3.4).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ ALIKE = 1.2
 
 
 def sentences(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    """One for the own program and one for each reference that measured the same; and how many rows are beyond the limit."""
+    """One for the own program and one for each reference that measured the same; and how many rows
+    are beyond the limit.
+    """
     programs = [entry for entry in labels.table.series if entry.instrument not in ratios.NOT_ALIKE]
     for entry in programs:
         shares = _shares(rows, entry)
@@ -50,7 +54,9 @@ def _shares(rows: Sequence[Row], entry: Program) -> list[Share]:
 
 
 def _sentence(labels: LabelFormatter, entry: Program, shares: Sequence[Share], whole: bool) -> str:
-    """``whole``: these are all rows; where others are above the limit, it is not known well enough to stay short of."""
+    """``whole``: these are all rows; where others are above the limit, it is not known well enough
+    to stay short of.
+    """
     (low, lowest), (high, highest) = (
         choose(shares, key=lambda pair: pair[0]) for choose in (min, max)
     )
@@ -71,7 +77,9 @@ def _by_workload(labels: LabelFormatter, shares: Sequence[Share]) -> str:
 
 
 def _short(labels: LabelFormatter, shares: Sequence[Share]) -> str:
-    """At how many points it stays short of the limit, and where it does not; nothing of too few points to tell."""
+    """At how many points it stays short of the limit, and where it does not; nothing of too few
+    points to tell.
+    """
     total = len(shares)
     if p_value(total, total) > LEVEL:
         return ""
@@ -87,6 +95,8 @@ def _short(labels: LabelFormatter, shares: Sequence[Share]) -> str:
 
 
 def p_value(short: int, total: int) -> float:
-    """Two-sided probability of so uneven a number of points on one side, where both sides are as likely."""
+    """Two-sided probability of so uneven a number of points on one side, where both sides are as
+    likely.
+    """
     fewer = min(short, total - short)
     return min(1.0, sequential_testing.uncovered(total, fewer + 1))

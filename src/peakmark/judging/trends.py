@@ -1,4 +1,6 @@
-"""Where more threads stop to pay, and from which block size on: what the rows show, and that nothing is shown."""
+"""Where more threads stop to pay, and from which block size on: what the rows show, and that
+nothing is shown.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def _range(labels: LabelFormatter, values: Sequence[float]) -> str:
 
 
 def _gains(labels: LabelFormatter, line: Sequence[Row]) -> tuple[str, float | None]:
-    """Where scaling stops, by steps that are shown to be gains, whether it falls afterwards, and the factor gained."""
+    """Where scaling stops, by steps that are shown to be gains, whether it falls afterwards, and
+    the factor gained.
+    """
     first, stop = line[0], line[0]
     for row in line[1:]:
         if better(row, stop):

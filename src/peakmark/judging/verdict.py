@@ -1,7 +1,7 @@
 """The row that speaks for a subsystem and what it says: for the first page and for the terminal.
 
-A row with a wrong figure speaks for nothing, and one that is unsure only where no other can be had. A sentence repeats
-numbers of a row; nothing is judged that the row does not hold.
+A row with a wrong figure speaks for nothing, and one that is unsure only where no other can be had.
+A sentence repeats numbers of a row; nothing is judged that the row does not hold.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ NO_ROW = "no row that can be trusted"
 
 @dataclass(frozen=True)
 class Headline:
-    """A telling number: what it is, the number with its unit, how it stands to limit and reference, how sure it is
-    and what speaks against it.
+    """A telling number: what it is, the number with its unit, how it stands to limit and reference,
+    how sure it is and what speaks against it.
     """
 
     label: str
@@ -38,14 +38,18 @@ class Headline:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said of one subsystem, as texts for a table's line; the row that speaks for it, None without one.
+    """What can be said of one subsystem, as texts for a table's line; the row that speaks for it,
+    None without one.
 
-    clocks      the shares of the limit at the clocks on the box, in brackets; empty where there are none
+    clocks      the shares of the limit at the clocks on the box, in brackets; empty where there are
+                none
     spread      lowest and highest repetition, in the unit of ``measured``
     reference   ratio to the best reference with its number of runs, empty without one
-    slowest     the slowest of several nodes, ``behind`` its value and by how much it is behind their median; then ``measured``
-                is that median, ``spread`` the lowest and highest node, and ``row`` that of the node nearest to it
-    confidence  no doubt seen, unsure, one run, or empty without a row; ``why`` gives the reason, or why there is no row
+    slowest     the slowest of several nodes, ``behind`` its value and by how much it is behind
+                their median; then ``measured`` is that median, ``spread`` the lowest and highest
+                node, and ``row`` that of the node nearest to it
+    confidence  no doubt seen, unsure, one run, or empty without a row; ``why`` gives the reason, or
+                why there is no row
     """
 
     subsystem: str
@@ -71,9 +75,10 @@ class Verdict:
 def headline(rows: Rows, subsystem: str) -> Row | None:
     """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput.
 
-    Of rows without doubt the best, or the best on as many threads that can be compared with a limit or a reference; where
-    all are in doubt the same of those that are merely unsure. None when nothing was measured, or all of it is wrong. Of
-    several nodes it is the one whose value is nearest to the median of all: the best node does not speak for the others.
+    Of rows without doubt the best, or the best on as many threads that can be compared with a limit
+    or a reference; where all are in doubt the same of those that are merely unsure. None when
+    nothing was measured, or all of it is wrong. Of several nodes it is the one whose value is
+    nearest to the median of all: the best node does not speak for the others.
     """
     group = headline_group(rows, subsystem)
     return group.middle if group else None
@@ -85,7 +90,9 @@ def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
 
 
 def candidates(rows: Rows, subsystem: str) -> list[Row]:
-    """The measured rows that could speak for a subsystem. Where DRAM was measured, a cache does not stand for it."""
+    """The measured rows that could speak for a subsystem. Where DRAM was measured, a cache does not
+    stand for it.
+    """
     preferred: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
         "cpu": ("cpu", lambda row: row.key.workload == "DP"),
         "memory": ("memory_throughput", lambda row: row.key.variant == "pool"),
@@ -98,7 +105,9 @@ def candidates(rows: Rows, subsystem: str) -> list[Row]:
 
 
 def telling_numbers(rows: Rows, mark: str = ".") -> list[Headline]:
-    """The five most telling numbers, as far as there are any: four throughputs and the fastest small disk access."""
+    """The five most telling numbers, as far as there are any: four throughputs and the fastest
+    small disk access.
+    """
     small = _best([row for row in rows["disk_iops"] if row.own is not None])
     latency = _best([row for row in rows["memory_latency"] if row.own is not None])
     chosen = [
@@ -138,7 +147,9 @@ def _number(group: NodeGroup, mark: str) -> Headline:
 
 
 def planned(rows: Rows) -> list[str]:
-    """The subsystems that the plan measures, in the order of the report; all where it measures nothing."""
+    """The subsystems that the plan measures, in the order of the report; all where it measures
+    nothing.
+    """
     subsystems = {row.table.subsystem for table in rows.values() for row in table}
     return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
 
@@ -149,7 +160,9 @@ def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
 
 
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
-    """Title and headline row of each resource whose limit is known: what can be drawn as a share of it."""
+    """Title and headline row of each resource whose limit is known: what can be drawn as a share of
+    it.
+    """
     headlines = [
         (SUBSYSTEMS[subsystem].title, headline(rows, subsystem)) for subsystem in planned(rows)
     ]
@@ -254,8 +267,9 @@ def _over(row: Row) -> str:
 
 
 def confidence(row: Row) -> str:
-    """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure but nothing for it either;
-    ``no doubt of its own`` where it is one that is said once, of most rows of a campaign or of all of a disk.
+    """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure
+    but nothing for it either; ``no doubt of its own`` where it is one that is said once, of most
+    rows of a campaign or of all of a disk.
     """
     if row.level is not None:
         return str(row.level)
@@ -281,14 +295,17 @@ def _comparison(row: Row, mark: str) -> str:
 
 
 def _at_clocks(row: Row, mark: str) -> str:
-    """The shares of the limit at the clocks on the box, in brackets after the one at the clock that was seen."""
+    """The shares of the limit at the clocks on the box, in brackets after the one at the clock that
+    was seen.
+    """
     shares = [f"{percent(share, mark)} % at the {name} clock" for name, share in row.shares.items()]
     return f" ({', '.join(shares)})" if shares else ""
 
 
 def _best(rows: Sequence[Row]) -> NodeGroup | None:
-    """The best of the points that are not wrong: first those without doubt on most nodes; of as many threads as the best one has those that can be compared, as one thread with a
-    reference beside it says little of a memory that four threads fill.
+    """The best of the points that are not wrong: first those without doubt on most nodes; of as
+    many threads as the best one has those that can be compared, as one thread with a reference
+    beside it says little of a memory that four threads fill.
     """
     every = fleet.groups(rows)
     sure = [

@@ -1,4 +1,5 @@
-"""The physical limit of every table row: from measured, read, stated or tabled numbers, or ``unknown`` with the reason.
+"""The physical limit of every table row: from measured, read, stated or tabled numbers, or
+``unknown`` with the reason.
 
 No limit is invented: an unknown one leaves the efficiency empty and says how to supply it.
 """
@@ -39,10 +40,13 @@ def for_row(
     site                 what ``site.load`` returned; its entries for this host lie over the rest
     clock_hz             median of the clocks measured beside the row, if there are any
     clock_loaded         these were observed under the row's own work, not before and after it
-    loopback             the row's client and server were one machine, whatever interface the facts name
-    placed               cores, sockets, NUMA nodes and caches that the row's threads could reach, by its records; without
-                         it (records of earlier versions) the facts say what the first job on the host was given
-    store                how a memory row writes (temporal, streaming, libc), by its records; None where nothing tells
+    loopback             the row's client and server were one machine, whatever interface the facts
+                         name
+    placed               cores, sockets, NUMA nodes and caches that the row's threads could reach,
+                         by its records; without it (records of earlier versions) the facts say what
+                         the first job on the host was given
+    store                how a memory row writes (temporal, streaming, libc), by its records; None
+                         where nothing tells
     """
     merged = for_host(site or {}, facts.get("host"))
     about = (subsystem, workload, variant, block, concurrency, metric, facts, merged)
@@ -57,7 +61,8 @@ def for_row(
 
 
 def efficiency(value: float, limit: Limit) -> float | None:
-    """Share of the limit that was reached (1.0 is all of it), from the summarised value; for a time limit / measured.
+    """Share of the limit that was reached (1.0 is all of it), from the summarised value; for a time
+    limit / measured.
 
     Never a mean of ratios (Hoefler and Belli 2015, rule 4). None when the limit is unknown.
     """

@@ -1,4 +1,6 @@
-"""The answer every part gives: a limit with its formula in words and its source, or the reason why there is none."""
+"""The answer every part gives: a limit with its formula in words and its source, or the reason why
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
 
 
 class Missing(NamedTuple):
-    """Why a limit is unknown (``fact``), the key of the site file that would supply it, such as ``disk.throughput.RS``, and
-    where its value is found, as the end of the sentence.
+    """Why a limit is unknown (``fact``), the key of the site file that would supply it, such as
+    ``disk.throughput.RS``, and where its value is found, as the end of the sentence.
     """
 
     fact: str
@@ -30,18 +32,24 @@ class Missing(NamedTuple):
 class Limit:
     """The physical limit of one table row, in SI base units.
 
-    value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency stays empty
-    formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations per cycle = ...``
-    detail    what stands in brackets behind it, and several formulas may share: how a core does so many operations
+    value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency
+              stays empty
+    formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations
+              per cycle = ...``
+    detail    what stands in brackets behind it, and several formulas may share: how a core does so
+              many operations
     source    where the numbers are from
     cores     where the number of cores is from; "" where no such number is in the formula
-    kind      measured (holds a clock measured beside the row), read (from this machine), site (site file), datasheet
-              (table by CPU model: the most such a CPU can have), unknown
+    kind      measured (holds a clock measured beside the row), read (from this machine), site (site
+              file), datasheet (table by CPU model: the most such a CPU can have), unknown
     reason    why it is unknown and how to supply it; None otherwise
-    remarks   what a reader must know about this limit, for example which unit a published formula mixed up
-    finding   what about the machine keeps the limit below what the CPU could have, such as empty memory channels
+    remarks   what a reader must know about this limit, for example which unit a published formula
+              mixed up
+    finding   what about the machine keeps the limit below what the CPU could have, such as empty
+              memory channels
     clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
-    missing   of an unknown limit that the site file could supply: what ``reason`` is made of, see ``Missing``
+    missing   of an unknown limit that the site file could supply: what ``reason`` is made of, see
+              ``Missing``
     """
 
     value: float | None
@@ -70,7 +78,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Question:
-    """One row and what is known about its machine; ``placed`` as the records tell it, {} where they do not."""
+    """One row and what is known about its machine; ``placed`` as the records tell it, {} where they
+    do not.
+    """
 
     subsystem: str
     workload: str

@@ -1,4 +1,6 @@
-"""Limit of computing: cores x clock x operations per cycle, and the clock in cycles that caches are counted in."""
+"""Limit of computing: cores x clock x operations per cycle, and the clock in cycles that caches are
+counted in.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def microarchitecture(question: Question) -> str | None:
 
 
 def core_count(question: Question) -> tuple[int | None, str]:
-    """(cores a row keeps busy, where their number is from): no more than threads, no more than the job was given."""
+    """(cores a row keeps busy, where their number is from): no more than threads, no more than the
+    job was given.
+    """
     guest = "cores as a virtual machine shows them: what is behind one, its host knows"
     virtual = question.fact("cpu", "virtualised")
     for count, source in (
@@ -75,7 +79,9 @@ def core_count(question: Question) -> tuple[int | None, str]:
 
 
 def clock_of(question: Question) -> tuple[float | None, str, Kind]:
-    """(clock in Hz, its name, kind): the one the site asks for (default observed), else the next that is known."""
+    """(clock in Hz, its name, kind): the one the site asks for (default observed), else the next
+    that is known.
+    """
     clocks = clocks_of(question)
     wanted = question.given("cpu", "clock") or "observed"
     for name in (

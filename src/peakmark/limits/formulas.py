@@ -1,4 +1,6 @@
-"""Formulas of a site file: how a published report computed its theoretical values, evaluated and put into words."""
+"""Formulas of a site file: how a published report computed its theoretical values, evaluated and
+put into words.
+"""
 
 from __future__ import annotations
 

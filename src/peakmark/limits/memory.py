@@ -14,9 +14,12 @@ from peakmark.units import format_size, quantity
 
 LINE, PAGE = 64, 4096
 COPY_OFFSET = 33 * LINE
-"""rambench begins the target of a copy that far into the page after its source (src/kernels/memory/bench.c)."""
+"""rambench begins the target of a copy that far into the page after its source
+(src/kernels/memory/bench.c).
+"""
 
-# A working set this many times the last cache is DRAM's; between that and the cache neither limit holds.
+# A working set this many times the last cache is DRAM's; between that and the cache neither limit
+# holds.
 DRAM_FACTOR = 4
 
 
@@ -35,14 +38,18 @@ def limit(question: Question) -> Limit:
     return _moved(question, dram(question))
 
 
-# What is counted of what the channels move where each line that is written is read before: 1 of 2, 2 of 3.
+# What is counted of what the channels move where each line that is written is read before: 1 of 2,
+# 2 of 3.
 _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
-# Designs that turn stores of whole lines into writes without that read, when the memory is busy or always.
+# Designs that turn stores of whole lines into writes without that read, when the memory is busy or
+# always.
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
 
 
 def _moved(question: Question, limit: Limit) -> Limit:
-    """The limit of a row that writes through the caches: the read of each line takes its part of the channels."""
+    """The limit of a row that writes through the caches: the read of each line takes its part of
+    the channels.
+    """
     if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
         return limit
     design = cpu.microarchitecture(question) or ""
@@ -70,8 +77,9 @@ def dram(question: Question) -> Limit:
 
 
 def _reached(question: Question) -> tuple[int, int] | None:
-    """(NUMA nodes with the row's threads, all that have CPUs and memory), None where they reach all memory or nothing is
-    known. Each thread touches its own memory first, which lies in its own node.
+    """(NUMA nodes with the row's threads, all that have CPUs and memory), None where they reach all
+    memory or nothing is known. Each thread touches its own memory first, which lies in its own
+    node.
     """
     nodes = [node for node in question.fact("cpu", "numa") or () if node["cpus"] and node["memory"]]
     used = set(question.placed.get("numa_nodes") or ()) & {node["node"] for node in nodes}
@@ -134,7 +142,9 @@ def _node(question: Question) -> Limit:
 
 
 def _empty_channels(question: Question, channels: int) -> Message | None:
-    """A finding where fewer channels hold modules than the CPU has: a lower limit must not stand there in silence."""
+    """A finding where fewer channels hold modules than the CPU has: a lower limit must not stand
+    there in silence.
+    """
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if line is None or channels >= sockets * int(line["channels"]):
         return None
@@ -165,7 +175,9 @@ def _channels(
 
 
 def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
-    """(level, bytes one thread can keep there, line of caches.csv) of this machine's data caches, L1 first."""
+    """(level, bytes one thread can keep there, line of caches.csv) of this machine's data caches,
+    L1 first.
+    """
     design = cpu.microarchitecture(question)
     lines = {
         int(line["level"]): line
@@ -190,10 +202,12 @@ def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
 
 
 def _cache(question: Question, working_set: int, taken: int) -> Limit:
-    """Limit of the cache level that a thread's working set fits in: it is the path that the rest must take.
+    """Limit of the cache level that a thread's working set fits in: it is the path that the rest
+    must take.
 
-    ``working_set`` bytes are moved, the buffers take ``taken`` bytes: a copy of 1 MiB does not fit 2 MiB.
-    What the levels above can keep need not come from this one, so only the remainder is charged to it: a true bound.
+    ``working_set`` bytes are moved, the buffers take ``taken`` bytes: a copy of 1 MiB does not fit
+    2 MiB. What the levels above can keep need not come from this one, so only the remainder is
+    charged to it: a true bound.
     """
     size = format_size(working_set)
     levels = _levels(question)
@@ -249,7 +263,9 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
 
 
 def _latency(question: Question) -> Limit:
-    """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits above it."""
+    """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits
+    above it.
+    """
     area = question.block or 0
     levels = _levels(question)
     clock, clock_name, kind = cpu.clock_of(question)

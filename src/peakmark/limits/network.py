@@ -6,8 +6,8 @@ from peakmark.limits.base import Kind, Limit, Question
 from peakmark.messages import Message, message
 from peakmark.units import quantity
 
-# Bytes a frame costs on the wire beside its IP packet (IEEE 802.3: preamble 8, header 14, check 4, gap 12; IBTA:
-# local route 8, base transport 12, datagram 8, IPoIB 4, checks 6).
+# Bytes a frame costs on the wire beside its IP packet (IEEE 802.3: preamble 8, header 14, check 4,
+# gap 12; IBTA: local route 8, base transport 12, datagram 8, IPoIB 4, checks 6).
 FRAME = {"ethernet": 38, "infiniband": 38}
 MINIMUM_PACKET = 46  # an Ethernet frame carries at least this much
 IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
@@ -49,7 +49,9 @@ def limit(question: Question) -> Limit:
 
 
 def tcp_share(mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
-    """Payload share of a full TCP segment; the message size does not matter, TCP fills its segments from the stream."""
+    """Payload share of a full TCP segment; the message size does not matter, TCP fills its segments
+    from the stream.
+    """
     payload = mtu - IP - TCP - TIMESTAMPS
     wire = mtu + frame
     return (
@@ -59,7 +61,9 @@ def tcp_share(mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
 
 
 def udp_share(message: int, mtu: int, frame: int = FRAME["ethernet"]) -> tuple[float, str]:
-    """Payload share of a UDP message: one datagram, in fragments when it is larger than the MTU allows (RFC 791)."""
+    """Payload share of a UDP message: one datagram, in fragments when it is larger than the MTU
+    allows (RFC 791).
+    """
     left, wire, fragments = message + UDP, 0, 0
     room = (mtu - IP) // 8 * 8
     while left > 0:

@@ -1,7 +1,8 @@
-"""Facts of a node as any user can read them: what the limits are computed from and what a report must state.
+"""Facts of a node as any user can read them: what the limits are computed from and what a report
+must state.
 
-``collect`` takes well under a second, needs no root, and never fails because a tool is missing: what cannot be read is
-null, and ``unknown`` says how a person can supply it.
+``collect`` takes well under a second, needs no root, and never fails because a tool is missing:
+what cannot be read is null, and ``unknown`` says how a person can supply it.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ def collect(
 
     scratch            directory whose disk is described; default $TMPDIR, else /tmp
     tools              name -> program with ``path`` and ``version``, kept beside the facts
-    cpubench           kernel that tells the clock the cores really have (50 ms); without it the observed clock is null
+    cpubench           kernel that tells the clock the cores really have (50 ms); without it the
+                       observed clock is null
     host               another root directory or other tools, for tests
 
-    Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the schema (a defect of ours).
+    Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the schema (a
+    defect of ours).
     """
     # Late: only the first cell on a node collects.
     import datetime
@@ -78,7 +81,9 @@ def collect(
 
 
 def _observe_clock(host: Host, facts: dict[str, Any], cpubench: Path | None) -> None:
-    """Fill the observed clock from a very short run of our own kernel, which times a dependent chain."""
+    """Fill the observed clock from a very short run of our own kernel, which times a dependent
+    chain.
+    """
     how = "build the kernels (make kernels): cpubench measures the clock"
     if cpubench is not None:
         how = f"{cpubench} did not tell a clock"
@@ -117,7 +122,9 @@ def _run_cpubench(program: Path) -> float | None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Facts written earlier. Errors: RecordError when the file is missing, damaged, edited or not valid under the schema."""
+    """Facts written earlier. Errors: RecordError when the file is missing, damaged, edited or not
+    valid under the schema.
+    """
     facts = stored.read(path)
     validate_fast(facts, "machine", f"machine facts {path}")
     return facts
@@ -129,14 +136,15 @@ def cached(
     kernels: Path | None = None,
     cpu_locations: Topology | None = None,
 ) -> dict[str, Any]:
-    """Facts of this machine from ``folder/<host>.json``, collected and written there by the first who asks; collected
-    again, and the file set aside, when it is damaged or was edited.
+    """Facts of this machine from ``folder/<host>.json``, collected and written there by the first
+    who asks; collected again, and the file set aside, when it is damaged or was edited.
 
-    kernels  folder of the compiled kernels, asked with all other programs when facts are collected; None: none is asked
+    kernels  folder of the compiled kernels, asked with all other programs when facts are collected;
+             None: none is asked
     seats    where this process's CPUs sit, when it is known
 
-    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if ``scratch`` is another. No
-    program is started for it, unless for another disk.
+    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if
+    ``scratch`` is another. No program is started for it, unless for another disk.
     """
     path = folder / f"{os.uname().nodename}.json"
     host = Host()

@@ -1,4 +1,6 @@
-"""What this process may use: CPUs, memory, CPU time. Affinity and cgroups, so that it is right inside a Slurm job."""
+"""What this process may use: CPUs, memory, CPU time. Affinity and cgroups, so that it is right
+inside a Slurm job.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from peakmark.machine.topology import Topology
 def collect(
     host: Host, affinity: set[int] | None = None, cpu_locations: Topology | None = None
 ) -> dict[str, Any]:
-    """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for another host); ``seats``:
-    of these CPUs, where they are known.
+    """The ``limits`` part of the facts. ``affinity``: CPUs instead of those of this process (for
+    another host); ``seats``: of these CPUs, where they are known.
     """
     allowed = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
     cpu_locations = topology.read(host, allowed) if cpu_locations is None else cpu_locations
@@ -43,7 +45,9 @@ def collect(
 
 
 def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int | None:
-    """The smallest limit on the way from this process's cgroup to the root, or None where nothing limits."""
+    """The smallest limit on the way from this process's cgroup to the root, or None where nothing
+    limits.
+    """
     files = {1: file_v1, 2: file_v2}
     readings = [
         host.read_int(f"{folder}/{files[version]}") for version, folder in folders(host, controller)
@@ -53,7 +57,9 @@ def cgroup_limit(host: Host, controller: str, file_v2: str, file_v1: str) -> int
 
 
 def folders(host: Host, controller: str) -> tuple[tuple[int, str], ...]:
-    """(cgroup version, folder) of this process's group and all above it, by the mount points the kernel names."""
+    """(cgroup version, folder) of this process's group and all above it, by the mount points the
+    kernel names.
+    """
     return _folders(
         host.read("/proc/self/mountinfo") or "", host.read("/proc/self/cgroup") or "", controller
     )
@@ -92,7 +98,9 @@ def _folders(mountinfo: str, cgroup: str, controller: str) -> tuple[tuple[int, s
 
 
 def oom_kills(host: Host) -> int | None:
-    """How many processes of this one's cgroup the kernel has ended because memory ran out; None where it does not tell."""
+    """How many processes of this one's cgroup the kernel has ended because memory ran out; None
+    where it does not tell.
+    """
     for version, folder in folders(host, "memory"):
         count = host.pairs(
             f"{folder}/{'memory.events' if version == 2 else 'memory.oom_control'}", " "

@@ -1,4 +1,6 @@
-"""Processor: identity, clocks, instruction sets, caches, topology. lscpu and hwloc first, else sysfs."""
+"""Processor: identity, clocks, instruction sets, caches, topology. lscpu and hwloc first, else
+sysfs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from peakmark import data
 from peakmark.machine import topology
 from peakmark.machine.host import Host, parse_cpu_list
 
-# Instruction sets that a kernel or a limit depends on, as the kernel's flags name them, and Arm's in our words.
+# Instruction sets that a kernel or a limit depends on, as the kernel's flags name them, and Arm's
+# in our words.
 _ISA = (
     *(
         "sse2",
@@ -101,7 +104,9 @@ def _lscpu(host: Host) -> dict[str, str]:
 def _identity(
     lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]
 ) -> tuple[str | None, int | None, int | None]:
-    """(vendor, family, model). On Arm: ("ARM", implementer code, part number), as in the kernel's MIDR."""
+    """(vendor, family, model). On Arm: ("ARM", implementer code, part number), as in the kernel's
+    MIDR.
+    """
     if "CPU implementer" in cpuinfo:
         return "ARM", _int(cpuinfo["CPU implementer"]), _int(cpuinfo.get("CPU part"))
     vendor = lscpu.get("Vendor ID") or cpuinfo.get("vendor_id")
@@ -124,7 +129,9 @@ def _counts(host: Host, lscpu: Mapping[str, str]) -> tuple[int, int, int]:
 def _clocks(
     host: Host, lscpu: Mapping[str, str], cpuinfo: Mapping[str, str]
 ) -> tuple[dict[str, float | None], dict[str, str | None]]:
-    """Nominal and maximum clock with where each was read. The observed one is measured, not read: see ``collect``."""
+    """Nominal and maximum clock with where each was read. The observed one is measured, not read:
+    see ``collect``.
+    """
     in_name = re.search(r"@\s*([\d.]+)\s*GHz", lscpu.get("Model name", ""))
     constant = "constant_tsc" in (lscpu.get("Flags") or cpuinfo.get("flags") or "")
     readings: dict[str, tuple[tuple[str | float | None, float, str], ...]] = {
@@ -140,7 +147,8 @@ def _clocks(
                 "acpi_cppc nominal_freq",
             ),
             (in_name[1] if in_name else None, 1e9, "CPU model name"),
-            # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base clock.
+            # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at
+            # the base clock.
             (
                 cpuinfo.get("bogomips") if constant else None,
                 5e5,
@@ -182,7 +190,9 @@ def _best(isa: list[str]) -> str:
 
 
 def _caches(host: Host) -> list[dict[str, Any]]:
-    """Each kind of cache once, smallest level first: level, type, size in bytes, threads that share one, how many."""
+    """Each kind of cache once, smallest level first: level, type, size in bytes, threads that share
+    one, how many.
+    """
     # hwloc shows what the asking job may use, sysfs the whole node.
     return _caches_sysfs(host) or _caches_hwloc(host)
 
@@ -246,7 +256,9 @@ def _turbo(host: Host) -> bool | None:
 
 
 def _idle_states(host: Host) -> list[str] | None:
-    """Names of the states that an idle core may enter, without those that are disabled; None where there is no cpuidle."""
+    """Names of the states that an idle core may enter, without those that are disabled; None where
+    there is no cpuidle.
+    """
     states = host.glob(f"{_SYSTEM}/cpu0/cpuidle/state[0-9]*")
     places = sorted(states, key=lambda state: int(state.rpartition("state")[2]))
     enabled = [place for place in places if host.read(f"{place}/disable") != "1"]

@@ -1,6 +1,8 @@
-"""How facts are read: small files below a root directory, and tools that may be missing. Nothing here raises.
+"""How facts are read: small files below a root directory, and tools that may be missing. Nothing
+here raises.
 
-A ``Host`` with another root reads a copied /sys and /proc: that is how a machine which is not here can be looked at.
+A ``Host`` with another root reads a copied /sys and /proc: that is how a machine which is not here
+can be looked at.
 """
 
 from __future__ import annotations
@@ -62,8 +64,11 @@ class Host:
         return self.root / name.lstrip("/")
 
     def read(self, name: str) -> str | None:
-        """Text of a small file without surrounding blanks; None when it is missing, unreadable or empty."""
-        # By hand: a cell reads some hundred such files, and this takes a fifth of what pathlib does.
+        """Text of a small file without surrounding blanks; None when it is missing, unreadable or
+        empty.
+        """
+        # By hand: a cell reads some hundred such files, and this takes a fifth of what pathlib
+        # does.
         parts = []
         try:
             descriptor = os.open(f"{self._below}/{name.lstrip('/')}", os.O_RDONLY | os.O_CLOEXEC)
@@ -85,7 +90,9 @@ class Host:
             return None
 
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
-        """Lines such as ``key: value`` of a file, blanks around both removed; of a key that comes again the first."""
+        """Lines such as ``key: value`` of a file, blanks around both removed; of a key that comes
+        again the first.
+        """
         pairs: dict[str, str] = {}
         for line in (self.read(name) or "").splitlines():
             key, seen, value = line.partition(sign)
@@ -125,7 +132,9 @@ class Host:
             return []
 
     def resolve(self, name: str) -> Path | None:
-        """What a link in /sys points at, or None. Links of sysfs are relative: they stay below the root."""
+        """What a link in /sys points at, or None. Links of sysfs are relative: they stay below the
+        root.
+        """
         try:
             return self.path(name).resolve(strict=True)
         except (OSError, RuntimeError):
@@ -147,7 +156,9 @@ class Host:
 
 
 def parse_cpu_list(text: str | None) -> list[int]:
-    """CPU numbers of the kernel's list format: ``0-3,8`` -> [0, 1, 2, 3, 8]. Empty for None or damaged text."""
+    """CPU numbers of the kernel's list format: ``0-3,8`` -> [0, 1, 2, 3, 8]. Empty for None or
+    damaged text.
+    """
     numbers: list[int] = []
     for part in (text or "").split(","):
         first, _, last = part.strip().partition("-")

@@ -1,4 +1,6 @@
-"""What the measuring programs are made of: how the own kernels were compiled, shared libraries, the BLAS of HPL."""
+"""What the measuring programs are made of: how the own kernels were compiled, shared libraries, the
+BLAS of HPL.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _TELLING = re.compile(
 )
 _BLAS = re.compile(r"^lib(openblas|mkl_rt|blis|flexiblas|armpl|essl|blas)")
 
-# Run in a process of its own: a BLAS starts threads when it is loaded. Each question is asked of who can answer it.
+# Run in a process of its own: a BLAS starts threads when it is loaded. Each question is asked of
+# who can answer it.
 _ASK = """
 import ctypes, json, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -70,7 +73,8 @@ def collect_build(host: Host, kernels: Path | None) -> dict[str, Any]:
 def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
     """Name -> file of the shared libraries that the programs load and results can depend on.
 
-    The file's own name, behind all links, holds the version: ``libopenblas.so.0 -> .../libopenblasp-r0.3.21.so``.
+    The file's own name, behind all links, holds the version: ``libopenblas.so.0 ->
+    .../libopenblasp-r0.3.21.so``.
     """
     libraries: dict[str, str] = {}
     for name, path in _linked(
@@ -82,7 +86,9 @@ def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
 
 
 def linked(host: Host, program: str) -> dict[str, str]:
-    """Shared libraries of a program as the loader finds them: name -> path. Empty for scripts and static programs."""
+    """Shared libraries of a program as the loader finds them: name -> path. Empty for scripts and
+    static programs.
+    """
     return dict(_linked(host, [program]))
 
 
@@ -104,7 +110,9 @@ def _may_be_linked(host: Host, program: str) -> bool:
 
 
 def collect_blas(host: Host, hpl: str | None) -> dict[str, Any]:
-    """The BLAS that HPL was linked with, else the one a program would get: name, version, core type it has chosen."""
+    """The BLAS that HPL was linked with, else the one a program would get: name, version, core type
+    it has chosen.
+    """
     facts: dict[str, Any] = {"library": None, "name": None, "core_type": None, "config": None}
     names = (
         [path for name, path in sorted(linked(host, hpl).items()) if _BLAS.match(name)]

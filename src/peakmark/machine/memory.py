@@ -1,4 +1,6 @@
-"""Main memory: size always; kind, speed and channels where udev or EDAC let an ordinary user read them."""
+"""Main memory: size always; kind, speed and channels where udev or EDAC let an ordinary user read
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _CHANNEL = re.compile(r"channel[ _]?([a-z0-9]+?)(?=[-_ ]|$)", re.I)
 
 
 def collect(host: Host) -> dict[str, Any]:
-    """The ``memory`` part of the facts: bytes, MT/s, and the channels of the whole node that hold a module."""
+    """The ``memory`` part of the facts: bytes, MT/s, and the channels of the whole node that hold a
+    module.
+    """
     meminfo = host.meminfo()
     modules = _udev_modules(host)
     kind = _common([module.get("TYPE") for module in modules])
@@ -46,7 +50,9 @@ def collect(host: Host) -> dict[str, Any]:
 
 
 def _udev_modules(host: Host) -> list[dict[str, str]]:
-    """Populated memory modules as udev stored them from SMBIOS (systemd 248 and later); readable by all users."""
+    """Populated memory modules as udev stored them from SMBIOS (systemd 248 and later); readable by
+    all users.
+    """
     text = (
         host.run(["udevadm", "info", "--query=property", "--path=/sys/devices/virtual/dmi/id"])
         or ""
@@ -71,7 +77,9 @@ def _slowest(modules: list[dict[str, str]]) -> int | None:
 
 
 def _channels_udev(modules: list[dict[str, str]]) -> int | None:
-    """Distinct channels named by the modules' locators; None where the firmware names none ("DIMM 3" says nothing)."""
+    """Distinct channels named by the modules' locators; None where the firmware names none ("DIMM
+    3" says nothing).
+    """
     places = set()
     for module in modules:
         bank, slot = module.get("BANK_LOCATOR", ""), module.get("LOCATOR", "")
@@ -86,7 +94,9 @@ def _channels_udev(modules: list[dict[str, str]]) -> int | None:
 
 
 def _edac(host: Host) -> tuple[int | None, str | None]:
-    """(channels that hold a module, memory type) from the kernel's error detection drivers, where they are loaded."""
+    """(channels that hold a module, memory type) from the kernel's error detection drivers, where
+    they are loaded.
+    """
     places, kinds = set(), []
     for dimm in host.glob("/sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
         location = re.search(r"channel (\d+)", host.read(f"{dimm}/dimm_location") or "")

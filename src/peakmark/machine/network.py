@@ -1,4 +1,6 @@
-"""The network interface that is measured: driver, speed, MTU. ethtool first, sysfs where it does not answer."""
+"""The network interface that is measured: driver, speed, MTU. ethtool first, sysfs where it does
+not answer.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,12 @@ from typing import Any
 
 from peakmark.machine.host import Host, first_int
 
-# InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b, then 64b/66b).
-# The kernel gives FDR10 as what it carries, 10 Gbit/s a lane.
+# InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b,
+# then 64b/66b). The kernel gives FDR10 as what it carries, 10 Gbit/s a lane.
 _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 
-# Modes of a bond (kernel, Documentation/networking/bonding.rst) in which one member carries all that is received.
+# Modes of a bond (kernel, Documentation/networking/bonding.rst) in which one member carries all
+# that is received.
 _ONE_MEMBER = {
     "active-backup": "the active one",
     "broadcast": "each carries the same",
@@ -21,7 +24,9 @@ _ONE_MEMBER = {
 
 
 def collect(host: Host, interface: str | None = None) -> dict[str, Any]:
-    """The ``network`` part of the facts; speed in bit/s. ``interface``: default is the one of the default route."""
+    """The ``network`` part of the facts; speed in bit/s. ``interface``: default is the one of the
+    default route.
+    """
     name = interface or _default_interface(host)
     facts: dict[str, Any] = dict.fromkeys(
         ("interface", "kind", "driver", "speed_bps", "speed_note", "mtu", "members")
@@ -109,7 +114,9 @@ def _members(host: Host, name: str) -> list[str] | None:
 def _speed(
     host: Host, name: str, kind: str, members: list[str] | None
 ) -> tuple[float | None, str | None]:
-    """(bit/s, remark). Virtual interfaces claim speeds that mean nothing, so only what is backed by a device counts."""
+    """(bit/s, remark). Virtual interfaces claim speeds that mean nothing, so only what is backed by
+    a device counts.
+    """
     if kind == "infiniband":
         return _infiniband(host, name)
     if kind == "virtual":

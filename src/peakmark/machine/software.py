@@ -31,8 +31,8 @@ def collect_os(host: Host) -> dict[str, Any]:
     }
 
 
-# Parameters of the kernel (Documentation/admin-guide/kernel-parameters.txt) that change what is measured. The others name
-# disks and servers, which are nobody's business.
+# Parameters of the kernel (Documentation/admin-guide/kernel-parameters.txt) that change what is
+# measured. The others name disks and servers, which are nobody's business.
 _TELLING = re.compile(
     r"(isolcpus|nohz|nohz_full|rcu_nocbs|idle|(intel_idle|processor)\.max_cstate|(intel|amd)_pstate\S*|cpufreq\.\S+|nosmt|smt|"
     r"maxcpus|nr_cpus|mem|memmap|numa|numa_balancing|default_hugepagesz|hugepagesz|hugepages|transparent_hugepage|iommu\S*|"

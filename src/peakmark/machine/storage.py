@@ -1,4 +1,6 @@
-"""The disk behind the scratch directory, from the filesystem down to the device and the link it hangs on."""
+"""The disk behind the scratch directory, from the filesystem down to the device and the link it
+hangs on.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ _PLACES = {
 
 
 def collect(host: Host, scratch: Path | None) -> dict[str, Any]:
-    """The ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp); sizes in bytes, limit in B/s."""
+    """The ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp); sizes in
+    bytes, limit in B/s.
+    """
     directory = files.scratch(scratch)
     facts: dict[str, Any] = dict.fromkeys(_FACTS)
     facts["scratch"] = str(directory)
@@ -138,7 +142,9 @@ def _disks(host: Host, source: str) -> list[dict[str, Any]]:
 
 
 def _device(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Facts of the disk; with several behind one filesystem only what all of them share, and no limit."""
+    """Facts of the disk; with several behind one filesystem only what all of them share, and no
+    limit.
+    """
     facts = [_disk(host, disk) for disk in disks]
     merged = {
         key: facts[0][key] if all(fact[key] == facts[0][key] for fact in facts) else None
@@ -217,7 +223,9 @@ def _limit(
 
 
 def pcie_limit(speed: str | None, width: str | None) -> tuple[float | None, str | None]:
-    """Limit of a PCI Express link, from sysfs texts such as ``16.0 GT/s PCIe`` and ``4``, less its line coding."""
+    """Limit of a PCI Express link, from sysfs texts such as ``16.0 GT/s PCIe`` and ``4``, less its
+    line coding.
+    """
     match = re.match(r"([\d.]+) GT/s", speed or "")
     lanes = first_int(width)
     if not match or not lanes or float(match.group(1)) not in _PCIE_CODING:

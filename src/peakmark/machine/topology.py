@@ -1,6 +1,8 @@
-"""Where CPUs sit: core, socket, NUMA node, last-level cache. From sysfs, for the whole node, whatever a job may use.
+"""Where CPUs sit: core, socket, NUMA node, last-level cache. From sysfs, for the whole node,
+whatever a job may use.
 
-``order`` says which CPUs a number of threads takes, ``resolve`` how many threads a word for the node's own parts means.
+``order`` says which CPUs a number of threads takes, ``resolve`` how many threads a word for the
+node's own parts means.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from typing import Any
 from peakmark.machine.host import Host, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
-"""Instead of a number of threads: the cores of one NUMA node, of one socket, of the node; all hardware threads."""
+"""Instead of a number of threads: the cores of one NUMA node, of one socket, of the node; all
+hardware threads.
+"""
 
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"
@@ -21,8 +25,8 @@ _NODE = "/sys/devices/system/node"
 
 @dataclass(frozen=True)
 class CpuLocation:
-    """Where one CPU sits. ``core`` is the first hardware thread of its core, ``cache`` the CPUs that share its last-level
-    cache of ``cache_bytes`` (0 where none is told).
+    """Where one CPU sits. ``core`` is the first hardware thread of its core, ``cache`` the CPUs
+    that share its last-level cache of ``cache_bytes`` (0 where none is told).
     """
 
     cpu: int
@@ -37,7 +41,9 @@ Topology = dict[int, CpuLocation]
 
 
 def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
-    """The seats of all CPUs that are online, and of ``cpus``; one that sysfs does not describe is a core of its own."""
+    """The seats of all CPUs that are online, and of ``cpus``; one that sysfs does not describe is a
+    core of its own.
+    """
     online = parse_cpu_list(host.read(f"{_CPU}/online"))
     numbers = sorted({*online, *cpus})
     nodes = {cpu: node for node, members in node_cpus(host).items() for cpu in members}
@@ -110,7 +116,9 @@ def node_cpus(host: Host) -> dict[int, list[int]]:
 
 
 def numa(host: Host) -> list[dict[str, Any]]:
-    """Every NUMA node: number, CPUs in the kernel's list format, bytes of memory, distances to all nodes in order."""
+    """Every NUMA node: number, CPUs in the kernel's list format, bytes of memory, distances to all
+    nodes in order.
+    """
     nodes = []
     for number in sorted(node_cpus(host)):
         place = f"{_NODE}/node{number}"
@@ -128,10 +136,12 @@ def numa(host: Host) -> list[dict[str, Any]]:
 
 
 def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -> list[int]:
-    """``cpus`` as threads take them: one CPU of each core first, then the second of each, and so on.
+    """``cpus`` as threads take them: one CPU of each core first, then the second of each, and so
+    on.
 
-    Within such a round ``compact`` fills one last-level cache, one NUMA node, one socket after the other, those of which
-    most may be used first; ``spread`` takes sockets, their NUMA nodes and caches in turn.
+    Within such a round ``compact`` fills one last-level cache, one NUMA node, one socket after the
+    other, those of which most may be used first; ``spread`` takes sockets, their NUMA nodes and
+    caches in turn.
     """
     cpu_locations = [topology[cpu] for cpu in sorted(set(cpus))]
     rounds: dict[int, list[CpuLocation]] = {}
@@ -181,7 +191,9 @@ def _in_turn(
 
 
 def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
-    """Number of threads that a word of ``WORDS`` means where only ``cpus`` may be used; the fullest node or socket counts."""
+    """Number of threads that a word of ``WORDS`` means where only ``cpus`` may be used; the fullest
+    node or socket counts.
+    """
     cpu_locations = [topology[cpu] for cpu in set(cpus)]
     if word == "cpus":
         return len(cpu_locations)
@@ -195,7 +207,9 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
 
 
 def reach(topology: Topology, cpus: Iterable[int]) -> dict[str, Any]:
-    """What threads on these CPUs can reach: cores, sockets and last-level caches (bytes of all) counted, NUMA nodes named."""
+    """What threads on these CPUs can reach: cores, sockets and last-level caches (bytes of all)
+    counted, NUMA nodes named.
+    """
     cpu_locations = [topology[cpu] for cpu in cpus]
     return {
         "cores": len({seat.core for seat in cpu_locations}),

@@ -1,1 +1,3 @@
-"""One cell measured: the program run, watched and guarded, alone or with a far end, and what else went on meanwhile."""
+"""One cell measured: the program run, watched and guarded, alone or with a far end, and what else
+went on meanwhile.
+"""

@@ -1,4 +1,6 @@
-"""What is compiled before the first cell: whether the kernels are those of the sources, and the Python of a cell's process."""
+"""What is compiled before the first cell: whether the kernels are those of the sources, and the
+Python of a cell's process.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,9 @@ def up_to_date(folder: Path = SOURCES, build: Path = BUILD) -> bool:
 def python(package: Path = Path(checkers.__file__).parent, folder: Path = checkers.FOLDER) -> None:
     """Python's own compiled files of what a cell's process loads, and the checks of what it writes.
 
-    A node would compile them anew for each cell where Python does not keep them: with PYTHONDONTWRITEBYTECODE, which
-    sbatch hands on, or where a job may not write into the checkout. Where nobody may, it stays so.
+    A node would compile them anew for each cell where Python does not keep them: with
+    PYTHONDONTWRITEBYTECODE, which sbatch hands on, or where a job may not write into the checkout.
+    Where nobody may, it stays so.
     """
     for name in ("machine", "record"):
         checkers.checker(name, folder)

@@ -1,7 +1,9 @@
-"""Which state of the code measures, for every record: git is asked once for a campaign, and again where the code has changed.
+"""Which state of the code measures, for every record: git is asked once for a campaign, and again
+where the code has changed.
 
-Git looks at every file of the checkout, which takes longer than a small cell. Who asks keeps with the answer when each
-file was changed that Python or the kernels are made of; whoever measures compares those that matter to it.
+Git looks at every file of the checkout, which takes longer than a small cell. Who asks keeps with
+the answer when each file was changed that Python or the kernels are made of; whoever measures
+compares those that matter to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Run one program: no shell, own process group, limits in time, memory and disk, output kept whole, nothing left behind."""
+"""Run one program: no shell, own process group, limits in time, memory and disk, output kept whole,
+nothing left behind.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from peakmark.reasons import MeasurementError
 
 SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
-"""More than any known tool prints; a tool that goes on for ever must not fill the disk of records."""
+"""More than any known tool prints; a tool that goes on for ever must not fill the disk of records.
+"""
 
 RESERVED_BYTES = 64 << 10
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
@@ -34,14 +37,18 @@ LONGEST_S = 3600.0
 LOOK_S = 1.0
 """How often a running client's server is looked after: rarely enough not to be measured."""
 MOST_CROWDED = 10.0
-"""By how much at most a limit grows where many want each CPU: what hangs ends some time on a busy machine too."""
+"""By how much at most a limit grows where many want each CPU: what hangs ends some time on a busy
+machine too.
+"""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What every process of a command may have: bytes of memory of its own, and bytes of its largest file.
+    """What every process of a command may have: bytes of memory of its own, and bytes of its
+    largest file.
 
-    Slurm limits a job too; these hold where there is no Slurm, and end one cell instead of the whole job.
+    Slurm limits a job too; these hold where there is no Slurm, and end one cell instead of the
+    whole job.
 
     fills_disk  whether it writes so much that room for its words is taken first
     """
@@ -73,7 +80,9 @@ def _lower(what: int, value: int) -> None:
 
 
 def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in; other braces stay as they are."""
+    """argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in; other braces
+    stay as they are.
+    """
 
     def filled(text: str) -> str:
         for name, value in values.items():
@@ -94,10 +103,11 @@ def run(
 ) -> Completed:
     """Run ``command`` in ``directory`` to its end.
 
-    ``trouble`` is asked now and then why there is no sense in waiting on, as when the server of a client is gone.
+    ``trouble`` is asked now and then why there is no sense in waiting on, as when the server of a
+    client is gone.
 
-    Errors: MeasurementError when it cannot be started, passes its time limit (a longer one where many want each CPU, see
-    ``share``) or meets trouble; the exit code is for the caller.
+    Errors: MeasurementError when it cannot be started, passes its time limit (a longer one where
+    many want each CPU, see ``share``) or meets trouble; the exit code is for the caller.
     """
     started = time.monotonic()
     with start(command, directory, values, limits=limits) as process:
@@ -116,7 +126,9 @@ def run(
 
 
 def failed(argv: Sequence[str], how: str, directory: Path, met: Trouble) -> MeasurementError:
-    """What is raised for a program that ended in a way that does not count, with the last lines it printed."""
+    """What is raised for a program that ended in a way that does not count, with the last lines it
+    printed.
+    """
     code, values = met
     return MeasurementError(
         code, program=program(argv), how=how, said=last_lines(directory), **values
@@ -124,15 +136,16 @@ def failed(argv: Sequence[str], how: str, directory: Path, met: Trouble) -> Meas
 
 
 def share() -> float:
-    """How many times as long a program may take as on an idle machine: the number of tasks that want each CPU by the load
-    average, between 1 and ``MOST_CROWDED``. A limit is there to end what hangs, not what has to wait for its turn.
+    """How many times as long a program may take as on an idle machine: the number of tasks that
+    want each CPU by the load average, between 1 and ``MOST_CROWDED``. A limit is there to end
+    what hangs, not what has to wait for its turn.
     """
     return min(MOST_CROWDED, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 def _ends(process: Popen[bytes], within_s: float) -> bool:
-    """Whether a program ends in time. The kernel tells: to look every 50 ms would wake this process beside the measurement,
-    and be late by half of that.
+    """Whether a program ends in time. The kernel tells: to look every 50 ms would wake this process
+    beside the measurement, and be late by half of that.
     """
     try:
         descriptor = os.pidfd_open(process.pid)
@@ -174,8 +187,9 @@ def left_by(
 
 
 def inherited() -> dict[str, str]:
-    """The environment of this process without what tells of a Slurm job: HPL's MPI would take it for orders, and refuse
-    to start where Slurm was not built with its PMI."""
+    """The environment of this process without what tells of a Slurm job: HPL's MPI would take it
+    for orders, and refuse to start where Slurm was not built with its PMI.
+    """
     foreign = ("SLURM_", "SLURMD_", "SRUN_", "PMI_", "PMI2_", "PMIX_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 
@@ -187,7 +201,8 @@ def start(
     values: Mapping[str, str] | None = None,
     limits: Limits = USUAL,
 ) -> Iterator[Popen[bytes]]:
-    """A started program in its own process group; the group is ended when the block is left, however it is left.
+    """A started program in its own process group; the group is ended when the block is left,
+    however it is left.
 
     It prints into the files ``stdout`` and ``stderr`` of ``directory``.
     """
@@ -228,7 +243,9 @@ def start(
 
 
 def _reserve(descriptor: int) -> None:
-    """Room for a program's words, taken before the program can fill the disk: it must be able to say so."""
+    """Room for a program's words, taken before the program can fill the disk: it must be able to
+    say so.
+    """
     import ctypes  # late: it takes as long to load as a small program to run
 
     libc = ctypes.CDLL(None)
@@ -238,7 +255,9 @@ def _reserve(descriptor: int) -> None:
 
 
 def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
-    """End the whole process group: asked first, so that a kernel can remove its files, then made to."""
+    """End the whole process group: asked first, so that a kernel can remove its files, then made
+    to.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -283,8 +302,9 @@ _TELLING = (
 
 
 def last_lines(directory: Path) -> str:
-    """What a program said of its failure, for the message about it: the first lines that sound like a reason, which a
-    long farewell may follow (Open MPI's has 20 lines), and the last ones; at most ``SHOWN_LINES``.
+    """What a program said of its failure, for the message about it: the first lines that sound like
+    a reason, which a long farewell may follow (Open MPI's has 20 lines), and the last ones; at
+    most ``SHOWN_LINES``.
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip() for line in text.splitlines() if line.strip()]

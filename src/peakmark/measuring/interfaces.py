@@ -59,7 +59,9 @@ SHAPERS = ("tbf", "netem", "htb", "hfsc", "cbq", "cake")
 
 
 def shaping(interface: str) -> str | None:
-    """How an interface is slowed down on purpose, None where it is not or ``tc`` does not answer: ``tbf 100 Mbit/s``."""
+    """How an interface is slowed down on purpose, None where it is not or ``tc`` does not answer:
+    ``tbf 100 Mbit/s``.
+    """
     try:
         queues = json.loads(run_tool(["tc", "-j", "qdisc", "show", "dev", interface]) or "[]")
     except ValueError:

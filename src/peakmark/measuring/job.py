@@ -1,4 +1,6 @@
-"""What a job of the plan measures: one cell, or in ``fan_out: node`` and ``batch`` several, one after the other."""
+"""What a job of the plan measures: one cell, or in ``fan_out: node`` and ``batch`` several, one
+after the other.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def present_path(directory: Path, name: str) -> Path:
 
 
 def request(part: Part, cell: Cell, kernels: Path) -> Request:
-    """What to measure for a cell of a plan: the plan holds tools and modules, and whether there is a second node."""
+    """What to measure for a cell of a plan: the plan holds tools and modules, and whether there is
+    a second node.
+    """
     config: Mapping[str, Any] = part.plan["config"]
     tool = config.get("tools", {}).get(cell.instrument)
     return Request(
@@ -55,7 +59,8 @@ def _node_bytes(plan: Mapping[str, Any]) -> int | None:
 
 
 def run(part: Part, name: str, kernels: Path) -> None:
-    """Measure every cell of a job that is needed and has no valid record, in the plan's order; then say that all is there.
+    """Measure every cell of a job that is needed and has no valid record, in the plan's order; then
+    say that all is there.
 
     Which repetitions are needed is decided after each round, as between Snakemake's jobs.
     Errors: MeasurementError when cells failed; all others have been measured nevertheless.
@@ -132,5 +137,7 @@ def _say(now: Path, cell: Cell) -> None:
 
 
 def _measured(path: Path, cell: Cell) -> bool:
-    """Whether there is a record of exactly this cell; one that is damaged or has other options does not count."""
+    """Whether there is a record of exactly this cell; one that is damaged or has other options does
+    not count.
+    """
     return integrity.look(path, cell).state == integrity.GOOD

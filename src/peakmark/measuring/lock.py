@@ -17,18 +17,23 @@ DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR 
 
 
 WAIT_S = {"campaign": 0.0, "cell": 60.0}
-"""How long to wait for the holder: a campaign lasts for hours and a person should know at once; a cell of somebody else
-ends soon, and waiting for it costs less than a failed cell."""
+"""How long to wait for the holder: a campaign lasts for hours and a person should know at once; a
+cell of somebody else ends soon, and waiting for it costs less than a failed cell.
+"""
 
 
 def path_of(name: str) -> Path:
-    """Lock file of ``name``: ``campaign`` (a local campaign as a whole), ``cell`` or ``cell-<node>`` (one measurement)."""
+    """Lock file of ``name``: ``campaign`` (a local campaign as a whole), ``cell`` or
+    ``cell-<node>`` (one measurement).
+    """
     return DIRECTORY / f"peakmark-{name}.lock"
 
 
 @contextlib.contextmanager
 def held(name: str) -> Iterator[None]:
-    """Hold the machine's lock. Errors: PeakmarkError that names the holder when another process has it."""
+    """Hold the machine's lock. Errors: PeakmarkError that names the holder when another process has
+    it.
+    """
     descriptor = acquire(name)
     try:
         yield
@@ -37,7 +42,8 @@ def held(name: str) -> Iterator[None]:
 
 
 def acquire(name: str) -> int:
-    """Take the lock and return the descriptor that holds it; the lock ends with the descriptor, also on SIGKILL.
+    """Take the lock and return the descriptor that holds it; the lock ends with the descriptor,
+    also on SIGKILL.
 
     Errors: PeakmarkError that names the holder.
     """
@@ -59,7 +65,9 @@ def acquire(name: str) -> int:
 
 
 def _open(path: Path) -> int:
-    """Open for reading only: flock needs no more, so that a file of another user serves as well as one's own."""
+    """Open for reading only: flock needs no more, so that a file of another user serves as well as
+    one's own.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         try:
@@ -75,11 +83,14 @@ def _open(path: Path) -> int:
 
 
 def holder(path: Path) -> str:
-    """Who holds the lock, by /proc/locks: user, process id and command line as far as they may be seen."""
+    """Who holds the lock, by /proc/locks: user, process id and command line as far as they may be
+    seen.
+    """
     inode = path.stat().st_ino
     for line in Path("/proc/locks").read_text().splitlines():
         fields = line.split()
-        # "1: FLOCK ADVISORY WRITE 4242 08:01:131 0 EOF"; a waiting lock has "->" in the second field.
+        # "1: FLOCK ADVISORY WRITE 4242 08:01:131 0 EOF"; a waiting lock has "->" in the second
+        # field.
         if len(fields) < 6 or fields[1] != "FLOCK" or not fields[5].endswith(f":{inode}"):
             continue
         process = Path("/proc") / fields[4]

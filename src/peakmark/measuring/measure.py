@@ -1,4 +1,6 @@
-"""Measure one cell and write its record; a failed attempt leaves a record of its own below ``attempts/``."""
+"""Measure one cell and write its record; a failed attempt leaves a record of its own below
+``attempts/``.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +56,12 @@ class Request:
     campaign  folder of the campaign, for attempts and machine facts
     kernels   folder of the compiled kernels
     tool      configured path of a reference tool, None to look on PATH
-    pair      the far end runs on the second node of this Slurm job; otherwise everything stays on this machine
+    pair      the far end runs on the second node of this Slurm job; otherwise everything stays on
+              this machine
     modules   environment modules that bring the tool
     node_bytes  memory that Slurm has of this node, where the plan tells it
-    far_end   brings a server up elsewhere, given the command and a directory; None: on this machine, over loopback
+    far_end   brings a server up elsewhere, given the command and a directory; None: on this
+              machine, over loopback
     """
 
     cell: Cell
@@ -227,7 +231,8 @@ def _execute(
     context: record_writer.Context,
     completed: list[Completed],
 ) -> None:
-    """Run the command, beside the server if there is one; ``completed`` gets it when it has ended, however it did.
+    """Run the command, beside the server if there is one; ``completed`` gets it when it has ended,
+    however it did.
 
     Errors: MeasurementError, Unavailable (exit code 77).
     """
@@ -295,11 +300,15 @@ def _out_of_memory(before: int | None) -> execute.Trouble | None:
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:
-    """What each process of a cell may have: its estimate with ample room, as a stack of every thread counts too."""
+    """What each process of a cell may have: its estimate with ample room, as a stack of every
+    thread counts too.
+    """
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
     return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)
 
 
 def _lock_name() -> str:
-    """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each has its own."""
+    """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each
+    has its own.
+    """
     return f"cell-{gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"

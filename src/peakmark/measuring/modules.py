@@ -1,4 +1,6 @@
-"""Environment modules (Environment Modules or Lmod): what loading them changes, without changing this process for good."""
+"""Environment modules (Environment Modules or Lmod): what loading them changes, without changing
+this process for good.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ LIMIT_S = 60.0
 
 
 def environment(names: Sequence[str]) -> dict[str, str]:
-    """The environment with these modules loaded. Errors: Unavailable with the words of the module command."""
+    """The environment with these modules loaded. Errors: Unavailable with the words of the module
+    command.
+    """
     import subprocess  # late, both: most cells have none
 
     from peakmark import data

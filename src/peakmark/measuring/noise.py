@@ -1,6 +1,8 @@
-"""What else went on while a cell was measured: the node before and after, and what others took in between.
+"""What else went on while a cell was measured: the node before and after, and what others took in
+between.
 
-Read from /proc and /sys as any user can; what is not there is None. Nobody is named: others are counted.
+Read from /proc and /sys as any user can; what is not there is None. Nobody is named: others are
+counted.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from peakmark.machine.host import Host
 BUSY = 0.1
 """CPUs' worth of time from which on a process counts as busy."""
 SHORTEST_S = 0.1
-"""Time between two readings below which shares mean nothing: the kernel counts in steps of 10 ms."""
+"""Time between two readings below which shares mean nothing: the kernel counts in steps of 10 ms.
+"""
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
-# Columns of /proc/stat (proc(5)). Interrupts count for nobody: our own traffic causes them in whatever runs just then.
+# Columns of /proc/stat (proc(5)). Interrupts count for nobody: our own traffic causes them in
+# whatever runs just then.
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal")
@@ -33,8 +37,8 @@ _KERNEL_THREADS = 2  # process id of the parent of all of them
 
 
 class Process(namedtuple("_Process", "parent user running seconds started")):
-    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was started. A tuple, as
-    a node has thousands.
+    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was
+    started. A tuple, as a node has thousands.
     """
 
     __slots__ = ()
@@ -49,7 +53,8 @@ class Reading:
     clock_hz        the slowest of the CPUs, as cpufreq has it just now; idle CPUs are slow
     clock_limit_hz  what the governor and the firmware allow the slowest of them at most
     celsius         the hottest sensor of the processor
-    used, stolen    CPU seconds of all programs on the node; CPU seconds the hypervisor took from the CPUs given
+    used, stolen    CPU seconds of all programs on the node; CPU seconds the hypervisor took from
+                    the CPUs given
     ours            CPU seconds of this process and of its children that have ended
     throttled       seconds for which the cgroup's CPU quota held this job back
     hot             how often CPUs have slowed down because of heat
@@ -69,7 +74,9 @@ class Reading:
     processes: Mapping[int, Process] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """What a record keeps of it; ``running`` and ``users`` count others that run or are ready to."""
+        """What a record keeps of it; ``running`` and ``users`` count others that run or are ready
+        to.
+        """
         running = [process for process in self.others().values() if process.running]
         return {
             "load": self.load,
@@ -81,7 +88,9 @@ class Reading:
         }
 
     def others(self) -> dict[int, Process]:
-        """Programs that are neither this one, nor started it, nor were started by it; no kernel threads."""
+        """Programs that are neither this one, nor started it, nor were started by it; no kernel
+        threads.
+        """
         return self._others
 
     @cached_property
@@ -139,16 +148,20 @@ def read(cpus: Sequence[int] = (), host: Host | None = None) -> Reading:
 def between(before: Reading, after: Reading) -> dict[str, Any] | None:
     """What others took between two readings; None when they lie too close together.
 
-    seconds     time between them                       steal   share of the given CPUs' time the hypervisor took
-    others      CPUs' worth of time other programs used  busy    how many of them used more than a tenth of a CPU
-    users       how many other users these belong to     throttled_s, hot  as in Reading, between the two
+    seconds     time between them                       steal   share of the given CPUs' time the
+                hypervisor took
+    others      CPUs' worth of time other programs used  busy    how many of them used more than a
+                tenth of a CPU
+    users       how many other users these belong to     throttled_s, hot  as in Reading, between
+                the two
     """
     seconds = after.at - before.at
     if seconds < SHORTEST_S:
         return None
     took = _took(before.processes, after.processes)
     others = after.others()
-    # Ours: this process and its ended children; then those that started it, kernel threads, and children that live on.
+    # Ours: this process and its ended children; then those that started it, kernel threads, and
+    # children that live on.
     known = sum(
         amount for number, amount in took.items() if number not in others and number != os.getpid()
     )
@@ -180,7 +193,9 @@ def _other_users(processes: Sequence[Process]) -> int:
 
 
 def _took(before: Mapping[int, Process], after: Mapping[int, Process]) -> dict[int, float]:
-    """CPU seconds of each process that is there afterwards; all of it for one that was started meanwhile."""
+    """CPU seconds of each process that is there afterwards; all of it for one that was started
+    meanwhile.
+    """
     seconds = {}
     for number, process in after.items():
         earlier = before.get(number)
@@ -208,7 +223,9 @@ def _family(processes: Mapping[int, Process], own: int) -> set[int]:
 
 
 def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
-    """CPU seconds used by programs on all CPUs, seconds stolen from those given, and how many these are."""
+    """CPU seconds used by programs on all CPUs, seconds stolen from those given, and how many these
+    are.
+    """
     used, stolen, count = 0.0, 0.0, 0
     wanted = {f"cpu{number}" for number in cpus}
     for line in (host.read("/proc/stat") or "").splitlines():
@@ -306,7 +323,9 @@ def _processes(host: Host) -> dict[int, Process]:
 
 
 def _process(name: str, place: int) -> Process:
-    """One process below ``place``. Errors: OSError, ValueError, IndexError when it is gone or tells nothing."""
+    """One process below ``place``. Errors: OSError, ValueError, IndexError when it is gone or tells
+    nothing.
+    """
     descriptor = os.open(f"{name}/stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place)
     try:
         line = os.read(descriptor, 4096)

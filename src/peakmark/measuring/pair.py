@@ -1,8 +1,10 @@
-"""Cells with two ends: bring up the far one, know that it listens, run the client, leave nothing behind.
+"""Cells with two ends: bring up the far one, know that it listens, run the client, leave nothing
+behind.
 
-On one machine both ends run here and talk over loopback. Inside a Slurm allocation of two nodes a helper
-(``peakmark serve``) runs on the second one through srun; it starts the server, tells where it listens once it does, and
-ends with the pipe that connects it to this process, whatever becomes of this process.
+On one machine both ends run here and talk over loopback. Inside a Slurm allocation of two nodes a
+helper (``peakmark serve``) runs on the second one through srun; it starts the server, tells where
+it listens once it does, and ends with the pipe that connects it to this process, whatever becomes
+of this process.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class Peer:
     """Where the client finds the far end. ``values`` fill the placeholders of argv and environment.
 
     ended   asked while the client runs: why the server has failed, None while it has not
-    noise   what else went on on the server's node meanwhile (``peakmark.measuring.noise``), when that is another node and the far
-            end is gone; empty before
+    noise   what else went on on the server's node meanwhile (``peakmark.measuring.noise``), when
+            that is another node and the far end is gone; empty before
     """
 
     host: str
@@ -90,7 +92,8 @@ def serving(
 
                 yield Peer(socket.gethostname(), address, interface, values, ended=ended)
                 return
-            # Between finding the port free and the server's bind, somebody else may have taken it: try another.
+            # Between finding the port free and the server's bind, somebody else may have taken it:
+            # try another.
             if "ddress already in use" not in execute.last_lines(folder) or attempt == TRIES - 1:
                 name = Path(server.argv[0]).name
                 raise MeasurementError(
@@ -102,7 +105,8 @@ def serving(
 def across(
     server: Command | None, directory: Path, interface: str | None, cpus: int
 ) -> Iterator[Peer]:
-    """The far end on the second node of this allocation, up when the block starts and gone when it is left.
+    """The far end on the second node of this allocation, up when the block starts and gone when it
+    is left.
 
     server     None where the cell needs only the peer's address
     interface  of both nodes; None: the one on the route between them
@@ -175,7 +179,9 @@ def second_node() -> tuple[str, str]:
 
 
 def step(node: str, cpus: int) -> list[str]:
-    """The srun that runs something on one node of the own allocation beside what runs there already."""
+    """The srun that runs something on one node of the own allocation beside what runs there
+    already.
+    """
     return [
         *("srun", f"--jobid={os.environ['SLURM_JOB_ID']}", "--overlap", "--nodes=1", "--ntasks=1"),
         *(
@@ -220,8 +226,9 @@ def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | 
 
 @contextmanager
 def _helper(process: subprocess.Popen[bytes], noise: dict[str, Any]) -> Iterator[IO[bytes]]:
-    """The pipe to the helper. On leaving it is closed, which ends the helper and its server, and the noise that it then
-    tells is kept; srun is made to end them if they do not."""
+    """The pipe to the helper. On leaving it is closed, which ends the helper and its server, and
+    the noise that it then tells is kept; srun is made to end them if they do not.
+    """
     pipe = process.stdin
     assert pipe is not None  # noqa: S101 - it was asked for
     with process:
@@ -253,7 +260,9 @@ def _free_port(address: str) -> int:
 
 
 def listens(process: Popen[bytes], port: int) -> bool:
-    """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken for the client."""
+    """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken
+    for the client.
+    """
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         if port in listening_ports(process.pid):

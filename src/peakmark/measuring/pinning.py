@@ -1,4 +1,6 @@
-"""What a cell's job may use, and what of it the cell takes: words become numbers on the node that measures."""
+"""What a cell's job may use, and what of it the cell takes: words become numbers on the node that
+measures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 
 LEAST_POOL = 256 << 20
-"""A pool chosen here is never smaller: the pages of a smaller one would all be in the translation buffers."""
+"""A pool chosen here is never smaller: the pages of a smaller one would all be in the translation
+buffers.
+"""
 POOL_FACTOR = 4
 POOL_SHARE = 0.5
 """Of the memory that a job may have, for a pool chosen here."""
@@ -23,8 +27,9 @@ ROUND = 64 << 20
 
 
 def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> dict[str, Any]:
-    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes that may give memory (in
-    the kernel's list format); and how many cores there are in the whole node.
+    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes
+    that may give memory (in the kernel's list format); and how many cores there are in the whole
+    node.
     """
     return {
         "cpus": sorted(limits["cpus_allowed"]),
@@ -38,10 +43,11 @@ def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> d
 
 
 def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, Any]:
-    """The limits with no more memory than Slurm has granted the job, where nothing holds it to that: the rest is the system's,
-    or another job's.
+    """The limits with no more memory than Slurm has granted the job, where nothing holds it to
+    that: the rest is the system's, or another job's.
 
-    node_bytes  what Slurm has of this node, for a job that asked for all of it; None where that is not known
+    node_bytes  what Slurm has of this node, for a job that asked for all of it; None where that is
+                not known
     """
     slurm, most = limits["slurm"], limits["memory_bytes"]
     if slurm is None or most is None:
@@ -56,7 +62,9 @@ def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, A
 
 
 def placement_of(cell: Cell) -> str:
-    """How its threads are placed. A word that names a part of the node is that part: its threads are never spread."""
+    """How its threads are placed. A word that names a part of the node is that part: its threads
+    are never spread.
+    """
     return (
         "compact"
         if cell.word in ("numa", "socket")
@@ -65,7 +73,8 @@ def placement_of(cell: Cell) -> str:
 
 
 def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: int) -> Cell:
-    """The cell with numbers where it has words, for this node and these CPUs; its id stays the same.
+    """The cell with numbers where it has words, for this node and these CPUs; its id stays the
+    same.
 
     cpus    what the job may use, as ``topology.order`` gave it
     memory  bytes the job may have
@@ -85,14 +94,16 @@ def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: i
             for cpu in cpus[: cell.concurrency]
         )
         chosen = area(cell.concurrency, held, memory)
-        # One pointer a line: so large an area has no line twice among its neighbours, and is laid out eight times sooner.
+        # One pointer a line: so large an area has no line twice among its neighbours, and is laid
+        # out eight times sooner.
         cell = replace(cell, options={**cell.options, "area": chosen, "stride": LINE})
     return cell
 
 
 def area(threads: int, held: int, memory: int) -> int:
-    """Bytes of LAT's area in each thread, beyond a cache of ``held`` bytes as a pool is; the same for any number of threads
-    that the memory allows, and a power of two, as pmbw measures no other.
+    """Bytes of LAT's area in each thread, beyond a cache of ``held`` bytes as a pool is; the same
+    for any number of threads that the memory allows, and a power of two, as pmbw measures no
+    other.
     """
     wanted = 1 << (max(LEAST_POOL, POOL_FACTOR * held) - 1).bit_length()
     room = int(memory * POOL_SHARE) // threads
@@ -100,8 +111,8 @@ def area(threads: int, held: int, memory: int) -> int:
 
 
 def pool(cell: Cell, held: int, memory: int) -> int:
-    """Bytes of a pool that lies ``POOL_FACTOR`` times beyond caches of ``held`` bytes, as far as the memory allows; a power of
-    two where a program beside it takes no others.
+    """Bytes of a pool that lies ``POOL_FACTOR`` times beyond caches of ``held`` bytes, as far as
+    the memory allows; a power of two where a program beside it takes no others.
 
     A kernel takes whole blocks: what each thread cannot fill is added.
     """
@@ -113,10 +124,11 @@ def pool(cell: Cell, held: int, memory: int) -> int:
 
 
 def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
-    """A network tool on as many CPUs as it has streams, as netbench pins itself: one that moves wakes sleeping CPUs.
+    """A network tool on as many CPUs as it has streams, as netbench pins itself: one that moves
+    wakes sleeping CPUs.
 
-    Tools of CPU and memory begin with taskset. Those of the disk, and diskbench, may use all CPUs of the job: a thread
-    that waits for the disk is woken best where the interrupt arrives.
+    Tools of CPU and memory begin with taskset. Those of the disk, and diskbench, may use all CPUs
+    of the job: a thread that waits for the disk is woken best where the interrupt arrives.
     """
     if cell.subsystem != "network" or not REGISTRY[cell.instrument].reference:
         return command
@@ -129,7 +141,9 @@ def other_end(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
 
 
 def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> dict[str, Any]:
-    """What the threads of a settled cell can reach, for the record's context; ``cpus`` in their order."""
+    """What the threads of a settled cell can reach, for the record's context; ``cpus`` in their
+    order.
+    """
     taken = cpus if cell.subsystem == "disk" else cpus[: cell.concurrency]
     return {
         "word": cell.word or None,

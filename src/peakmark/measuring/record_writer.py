@@ -1,4 +1,6 @@
-"""What is kept of a measurement: the record's content, what programs printed, and every failed attempt."""
+"""What is kept of a measurement: the record's content, what programs printed, and every failed
+attempt.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def record(
 
 
 def _why(failure: PeakmarkError | None) -> dict[str, Any]:
-    """What happened for programs that read it: the code of a reason and its values, where the failure has them."""
+    """What happened for programs that read it: the code of a reason and its values, where the
+    failure has them.
+    """
     if not isinstance(failure, Reason) or failure.code is None:
         return {}
     values = {
@@ -81,7 +85,9 @@ def _why(failure: PeakmarkError | None) -> dict[str, Any]:
 
 
 def raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, str]:
-    """What a reference tool printed, stored beside the record. Errors: MeasurementError when it cannot be."""
+    """What a reference tool printed, stored beside the record. Errors: MeasurementError when it
+    cannot be.
+    """
     folder = output.with_suffix(".raw")
     try:
         return _store_raw(folder, completed)
@@ -103,7 +109,9 @@ def attempt(
 
 
 def _store_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
-    """Keep what a tool printed beside the record: file name (relative to the record's folder) -> SHA-256."""
+    """Keep what a tool printed beside the record: file name (relative to the record's folder) ->
+    SHA-256.
+    """
     checksums = {}
     shutil.rmtree(folder, ignore_errors=True)
     for number, done in enumerate(completed):

@@ -1,6 +1,8 @@
-"""Private directories on scratch disks, and finding those that dead runs left: nothing else is ever removed.
+"""Private directories on scratch disks, and finding those that dead runs left: nothing else is ever
+removed.
 
-A directory of a live run is locked (flock) by the process that made it; the lock ends with that process however it dies.
+A directory of a live run is locked (flock) by the process that made it; the lock ends with that
+process however it dies.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from peakmark.reasons import MeasurementError
 
 PREFIX = "peakmark-"
 MARK = ".peakmark-scratch"
-"""A file in each directory that Python made; diskbench's own directories hold nothing but its numbered files."""
+"""A file in each directory that Python made; diskbench's own directories hold nothing but its
+numbered files.
+"""
 YOUNG_S = 60.0
 """A directory may be a moment old before it is locked."""
 _NAME = r"peakmark-(serve-)?[A-Za-z0-9_]{6,8}"
@@ -34,7 +38,8 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def private(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
-    """A new directory below ``place`` that only this user can enter (0700), marked, locked, and removed afterwards.
+    """A new directory below ``place`` that only this user can enter (0700), marked, locked, and
+    removed afterwards.
 
     Errors: MeasurementError when ``place`` cannot be used.
     """
@@ -107,7 +112,9 @@ def leftovers(place: Path, now: float | None = None) -> list[Leftover]:
 
 
 def remove(leftover: Leftover) -> bool:
-    """Remove one, if it still is what it was. Links in it are removed, never followed. Returns whether it is gone."""
+    """Remove one, if it still is what it was. Links in it are removed, never followed. Returns
+    whether it is gone.
+    """
     again = _examine(leftover.path, time.time())
     if leftover.keep or again.keep:
         return False

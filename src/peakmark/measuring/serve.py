@@ -1,7 +1,8 @@
-"""The far end of a two-node cell: started through srun on the second node, see ``peakmark.measuring.pair.across``.
+"""The far end of a two-node cell: started through srun on the second node, see
+``peakmark.measuring.pair.across``.
 
-One JSON line comes in on standard input, one goes out when the server listens. The end of standard input ends all; then
-a last line tells what else went on on this node.
+One JSON line comes in on standard input, one goes out when the server listens. The end of standard
+input ends all; then a last line tells what else went on on this node.
 """
 
 from __future__ import annotations

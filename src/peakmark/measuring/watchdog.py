@@ -1,10 +1,11 @@
 """A second process that puts away what a measuring process leaves behind when it is killed.
 
-It sleeps on a pipe from the moment a cell begins; what is started and made is told it through the pipe. When the pipe
-closes and something is still there, the measuring process is dead: the guard ends the process groups and removes the
-private directories. It also watches the process that ordered the measurement (a local Snakemake, named by the
-environment) and tells the measuring process to end when that one is gone. What kills both at once, a node that loses
-power, leaves directories for `peakmark clean`.
+It sleeps on a pipe from the moment a cell begins; what is started and made is told it through the
+pipe. When the pipe closes and something is still there, the measuring process is dead: the guard
+ends the process groups and removes the private directories. It also watches the process that
+ordered the measurement (a local Snakemake, named by the environment) and tells the measuring
+process to end when that one is gone. What kills both at once, a node that loses power, leaves
+directories for `peakmark clean`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import NoReturn
 from peakmark import interrupts
 
 OWNER = "PEAKMARK_OWNER"
-"""Process id and start time of who ordered the measurement; only set where it is on the same machine."""
+"""Process id and start time of who ordered the measurement; only set where it is on the same
+machine.
+"""
 GRACE_S = 20.0
 END_S = 5.0
 
@@ -83,7 +86,9 @@ def tell(word: str, what: object) -> None:
 
 
 def start_time(process: int) -> str:
-    """When a process began, in clock ticks since boot: with its id it names one process for good. Errors: OSError."""
+    """When a process began, in clock ticks since boot: with its id it names one process for good.
+    Errors: OSError.
+    """
     return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[19]
 
 
@@ -93,7 +98,9 @@ def own() -> str:
 
 
 def _owner() -> int | None:
-    """A descriptor of the process that ``OWNER`` names; None when there is none, or it is another by now."""
+    """A descriptor of the process that ``OWNER`` names; None when there is none, or it is another
+    by now.
+    """
     number, _, started = os.environ.get(OWNER, "").partition(":")
     try:
         descriptor = os.pidfd_open(int(number))

@@ -1,1 +1,3 @@
-"""Configuration and cluster -> the cells of a campaign, their order, and the jobs that measure them."""
+"""Configuration and cluster -> the cells of a campaign, their order, and the jobs that measure
+them.
+"""

@@ -1,9 +1,10 @@
 """Repetitions as many as are needed: rounds, and after each the decision which rows get another.
 
-``repetitions: {min: 6, max: 30, until: 2%}`` plans 30 cells for a row, of which six are measured in any case. Then, and
-after every further round, it is decided for each row whether the 95 % interval of its median is narrow enough; what is
-not needed any more is spared: it gets no job and no record, and is counted as spared. A round is half as long as all
-before it together: few looks, as each look is one more chance to stop by luck, and few jobs that only look.
+``repetitions: {min: 6, max: 30, until: 2%}`` plans 30 cells for a row, of which six are measured in
+any case. Then, and after every further round, it is decided for each row whether the 95 % interval
+of its median is narrow enough; what is not needed any more is spared: it gets no job and no record,
+and is counted as spared. A round is half as long as all before it together: few looks, as each look
+is one more chance to stop by luck, and few jobs that only look.
 
 A decision never touches a record: repetitions that were measured stay, whatever is asked for later.
 """
@@ -28,7 +29,9 @@ def rounds(criteria: Mapping[str, Criterion]) -> int:
 
 
 def in_round(cells: Iterable[Cell], criteria: Mapping[str, Criterion], number: int) -> list[Cell]:
-    """The cells of round ``number`` (from 0), were all rows to take part in it. Round 0 holds every fixed cell too."""
+    """The cells of round ``number`` (from 0), were all rows to take part in it. Round 0 holds every
+    fixed cell too.
+    """
     chosen = []
     for cell in cells:
         criterion = criteria.get(cell.row)
@@ -116,10 +119,11 @@ def _decision(criterion: Criterion, records: list[Mapping[str, Any]], number: in
 
 
 def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -> float | None:
-    """Half the 95 % interval of the median of the least sure figure of records of one row, as a share of the median.
+    """Half the 95 % interval of the median of the least sure figure of records of one row, as a
+    share of the median.
 
-    None while one of the figures has too few values for such an interval. One record may hold several figures: the
-    four patterns of IOZone, or throughput and latency.
+    None while one of the figures has too few values for such an interval. One record may hold
+    several figures: the four patterns of IOZone, or throughput and latency.
     """
     series: dict[tuple[Any, ...], list[float]] = {}
     for record in measured:
@@ -141,7 +145,9 @@ def half_interval(measured: Iterable[Mapping[str, Any]], criterion: Criterion) -
 def read_records(
     directory: Path, cells: Iterable[Cell], criteria: Mapping[str, Criterion]
 ) -> dict[str, list[Any]]:
-    """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides nothing."""
+    """Row -> its records that count, for the adaptive rows: a damaged or outdated one decides
+    nothing.
+    """
     by_row: dict[str, list[Any]] = {}
     for cell in cells:
         if cell.row in criteria:

@@ -1,4 +1,6 @@
-"""The cluster a campaign is planned for: which nodes, what a job may ask for, what the site wants to be told."""
+"""The cluster a campaign is planned for: which nodes, what a job may ask for, what the site wants
+to be told.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from peakmark.storage import facts
 from peakmark.storage.node_class import node_class
 
 VARIABLE = "PEAKMARK_CLUSTER"
-"""Hands the cluster to the jobs, so that each sees the plan that was submitted without asking Slurm again."""
+"""Hands the cluster to the jobs, so that each sees the plan that was submitted without asking Slurm
+again.
+"""
 
 ANY = "any"
 
@@ -36,8 +40,9 @@ class Cluster:
     limit      longest job of the partition in minutes, None without a limit
     count      nodes that may be chosen and can be used now
     left_out   node -> state, of nodes of ``all`` that cannot be used now
-    kinds      classes of equal nodes: ``cpus``, ``memory`` in MiB, ``nodes`` with their names, ``usable`` (how many can be
-               used now) and ``chosen`` (whether ``nodes: any`` means this class)
+    kinds      classes of equal nodes: ``cpus``, ``memory`` in MiB, ``nodes`` with their names,
+               ``usable`` (how many can be used now) and ``chosen`` (whether ``nodes: any`` means
+               this class)
     """
 
     partition: str
@@ -59,7 +64,9 @@ class Cluster:
 
     @property
     def chosen(self) -> dict[str, Any] | None:
-        """The class of nodes that ``any`` means; None where nodes are named, or before one is chosen."""
+        """The class of nodes that ``any`` means; None where nodes are named, or before one is
+        chosen.
+        """
         return next((kind for kind in self.kinds if kind.get("chosen")), None)
 
     def size_of(self, node: str) -> tuple[int, int]:
@@ -70,7 +77,9 @@ class Cluster:
         return int(kinds[0]["cpus"]), int(kinds[0]["memory"])
 
     def excluded(self, count: int) -> list[str]:
-        """Nodes that a job of ``count`` nodes must not get: all of other classes, none where the class has fewer nodes."""
+        """Nodes that a job of ``count`` nodes must not get: all of other classes, none where the
+        class has fewer nodes.
+        """
         chosen = self.chosen
         if chosen is None or len(chosen["nodes"]) < count:
             return []
@@ -90,7 +99,8 @@ class Cluster:
             pair: whether a row takes two nodes at once.
 
         Returns:
-            Where no class has enough, the one that comes nearest, in CPUs first: a row of many threads says nothing on few.
+            Where no class has enough, the one that comes nearest, in CPUs first: a row of many
+            threads says nothing on few.
         """
         if self.nodes != (ANY,) or not self.kinds:
             return self
@@ -123,8 +133,8 @@ def from_environment() -> Cluster | None:
 
 
 def to_environment(cluster: Cluster) -> None:
-    """Leave it to all processes that this one starts. Packed: the kernel takes 128 KiB a variable, which the names of some
-    thousand nodes exceed.
+    """Leave it to all processes that this one starts. Packed: the kernel takes 128 KiB a variable,
+    which the names of some thousand nodes exceed.
     """
     text = json.dumps(cluster.to_json())
     os.environ[VARIABLE] = base64.b64encode(zlib.compress(text.encode())).decode()
@@ -138,9 +148,9 @@ def find(
     """Ask Slurm.
 
     Args:
-        config: the configuration.
-        partition: its name, None for the site file's or the default one.
-        folder: the campaign's; an earlier run's choice of nodes stays, whatever is down today, and machine facts tell
+        config: the configuration. partition: its name, None for the site file's or the default one.
+        folder: the campaign's; an earlier run's choice of nodes stays, whatever is down today, and
+        machine facts tell
             apart what Slurm takes for equal.
 
     Raises:
@@ -180,7 +190,9 @@ def find(
 
 
 def _kinds(nodes: Iterable[slurm.Node], classes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Classes of equal nodes: what Slurm knows of them is the same, and so are the facts of those that have measured."""
+    """Classes of equal nodes: what Slurm knows of them is the same, and so are the facts of those
+    that have measured.
+    """
     alike: dict[tuple[Any, ...], list[slurm.Node]] = {}
     for node in sorted(nodes, key=lambda node: (node.cpus, node.memory)):
         shape = (node.cpus, node.layout, node.features, node.gres)
@@ -202,7 +214,9 @@ def _kinds(nodes: Iterable[slurm.Node], classes: Mapping[str, Any]) -> list[dict
 
 
 def _by_facts(group: list[slurm.Node], classes: Mapping[str, Any]) -> list[list[slurm.Node]]:
-    """Split nodes that Slurm knows as equal by their facts; nodes without facts go with the only known class."""
+    """Split nodes that Slurm knows as equal by their facts; nodes without facts go with the only
+    known class.
+    """
     known = {classes[node.name] for node in group if node.name in classes}
     if len(known) < 2:
         return [group]
@@ -250,7 +264,9 @@ def _choose(
 
 
 def _earlier(path: Path, asked: Any, partition: str) -> Cluster | None:
-    """The cluster of a run before that asked for the same nodes; None where its plan is damaged, or there was none."""
+    """The cluster of a run before that asked for the same nodes; None where its plan is damaged, or
+    there was none.
+    """
     try:
         before = Cluster.from_json(json.loads(path.read_text(encoding="utf-8"))["cluster"])
         if (before.asked, before.partition) != (asked, partition):
@@ -272,8 +288,10 @@ def on_this_machine(asked: Any) -> tuple[str, ...]:
 
 
 def peers(nodes: Sequence[str], how: str, seed: int) -> dict[str, str]:
-    """Node -> the node its network cells talk to: the next one of a ``ring``, in the plan's order or a ``random`` one, or
-    ``fixed``: the first one, which itself talks to the second. Empty below two nodes."""
+    """Node -> the node its network cells talk to: the next one of a ``ring``, in the plan's order
+    or a ``random`` one, or ``fixed``: the first one, which itself talks to the second. Empty
+    below two nodes.
+    """
     if len(nodes) < 2:
         return {}
     if how == "fixed":

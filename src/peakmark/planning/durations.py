@@ -1,8 +1,10 @@
-"""How long cells will take: as their row did before, else as cells of their kind did, else as on a slow machine.
+"""How long cells will take: as their row did before, else as cells of their kind did, else as on a
+slow machine.
 
-What was measured of a kind corrects the estimate of the rest: the seconds that no machine shortens (start, warm-up, an asked
-time, a tool's own sleeps) stay, the others are scaled as those of the nearest measured cell came out. What a network will
-do nobody knows before; its speed is that of the site file, of the nodes' facts, or of an ordinary one.
+What was measured of a kind corrects the estimate of the rest: the seconds that no machine shortens
+(start, warm-up, an asked time, a tool's own sleeps) stay, the others are scaled as those of the
+nearest measured cell came out. What a network will do nobody knows before; its speed is that of the
+site file, of the nodes' facts, or of an ordinary one.
 """
 
 from __future__ import annotations
@@ -44,13 +46,17 @@ PROGRAMS_MB = 512
 OWN, KIND, GUESS = "own", "kind", "guess"
 """Where a time is from: what the cell's row took, what cells of its kind took, or nowhere."""
 BETWEEN_S = 0.1
-"""From the end of a cell to the start of the next one here: Snakemake, Python and the record on disk."""
+"""From the end of a cell to the start of the next one here: Snakemake, Python and the record on
+disk.
+"""
 LONGEST_BETWEEN_S = 10.0  # beyond, somebody had stopped the campaign
 FEWEST_BETWEEN = 3
 
 
 def cost(cell: Cell) -> Cost:
-    """Estimated cost of one cell; where a word says how many threads, as many as it means on this machine."""
+    """Estimated cost of one cell; where a word says how many threads, as many as it means on this
+    machine.
+    """
     if cell.word:
         cell = replace(cell, concurrency=grids.here(cell.word))
     return REGISTRY[cell.instrument].estimate(cell)
@@ -65,7 +71,9 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
 
 
 def megabytes(cells: Iterable[Cell], config: Mapping[str, Any]) -> int:
-    """Memory of a job in MB (10^6 B): the estimate with what programs leave free, and room for Python and the tool itself."""
+    """Memory of a job in MB (10^6 B): the estimate with what programs leave free, and room for
+    Python and the tool itself.
+    """
     factor = float(settings_of(config).get("memory_factor", 1.0))
     return math.ceil((largest(cells)[1] / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
 
@@ -81,7 +89,9 @@ def needs(cells: Iterable[Cell], config: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class _Correction(NamedTuple):
-    """How a measured cell came out: ``factor`` on the seconds that the machine decides, ``fixed`` on the others."""
+    """How a measured cell came out: ``factor`` on the seconds that the machine decides, ``fixed``
+    on the others.
+    """
 
     factor: float = 1.0
     fixed: float = 1.0
@@ -122,7 +132,9 @@ class Durations:
         return math.fsum(self.expected(cell) for cell in cells)
 
     def longest(self, cell: Cell) -> float:
-        """Seconds after which a cell is not expected to run any more: what a job asks for, with a margin, goes by it."""
+        """Seconds after which a cell is not expected to run any more: what a job asks for, with a
+        margin, goes by it.
+        """
         own = self._rows.get(_spec(cell))
         if own is not None:
             return max(own.seconds) + self.between_s
@@ -153,8 +165,8 @@ class Durations:
         return cell.id in self.findings and self.findings[cell.id].state == GOOD
 
     def _parts(self, cell: Cell, link: float, at_once: int = AT_ONCE) -> tuple[float, float]:
-        """Estimated seconds that stay and those that the machine decides, over a network of ``link`` bit/s and with a disk
-        that takes so many writes ``at_once``.
+        """Estimated seconds that stay and those that the machine decides, over a network of
+        ``link`` bit/s and with a disk that takes so many writes ``at_once``.
         """
         threads = min(grids.here(cell.word) if cell.word else cell.concurrency, self.cpus)
         # Of a disk and of messages, more in flight may still be faster.
@@ -232,7 +244,9 @@ def _taken(seconds: float, fixed: float, varying: float) -> _Correction:
 def _between_two(
     threads: int, below: tuple[Cell, _Correction], above: tuple[Cell, _Correction]
 ) -> _Correction:
-    """What lies between two numbers of threads that were measured, on a line of logarithms that ends where the estimate's does."""
+    """What lies between two numbers of threads that were measured, on a line of logarithms that
+    ends where the estimate's does.
+    """
     counts = below[0].concurrency, threads, above[0].concurrency
     if min(counts[0], AT_ONCE) < min(counts[2], AT_ONCE) and below[0].subsystem == "disk":
         counts = min(counts[0], AT_ONCE), min(counts[1], AT_ONCE), min(counts[2], AT_ONCE)
@@ -272,8 +286,9 @@ def of(
 
 
 def _link(config: Mapping[str, Any], cluster: Cluster, directory: Path) -> float | None:
-    """Speed of the slowest network among those of the nodes, from the site file, else from facts of this campaign or of
-    others beside it."""
+    """Speed of the slowest network among those of the nodes, from the site file, else from facts of
+    this campaign or of others beside it.
+    """
     names = [None] if cluster.nodes == (ANY,) else list(cluster.nodes)
     networks = [
         site.for_host(config.get("site_facts") or {}, name).get("network") or {} for name in names

@@ -36,7 +36,8 @@ Planned = tuple[Cell, Criterion | None]
 def cells(
     config: Mapping[str, Any], node: str, on_this_machine: bool, largest: Mapping[str, int]
 ) -> Iterator[Planned]:
-    """The cells of a completed configuration on one node, each with what may end its repetitions sooner.
+    """The cells of a completed configuration on one node, each with what may end its repetitions
+    sooner.
 
     on_this_machine  words of ``concurrency`` mean what they mean here
     largest          reference tool -> largest block in bytes that its build takes
@@ -94,9 +95,10 @@ def impossible(cells: Iterable[Cell]) -> dict[str, str]:
 
 
 def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
-    """Repetition by repetition, each in its own seeded order: slow drift of the machine then spreads over all cells
-    instead of becoming a difference between two of them (Hoefler and Belli 2015, rule 9; google/benchmark's
-    random interleaving)."""
+    """Repetition by repetition, each in its own seeded order: slow drift of the machine then
+    spreads over all cells instead of becoming a difference between two of them (Hoefler and
+    Belli 2015, rule 9; google/benchmark's random interleaving).
+    """
     by_repetition: dict[int, list[Cell]] = {}
     for cell in cells:
         by_repetition.setdefault(cell.repetition, []).append(cell)
@@ -116,13 +118,14 @@ def here(word: str) -> int:
 
 
 def alike(asked: Sequence[int | str], on_this_machine: bool) -> dict[int | str, int | str]:
-    """Each concurrency of a grid -> the one that stands for it: on the machine that measures (``on_this_machine``) a word that says
-    a number which is there already is not measured twice.
+    """Each concurrency of a grid -> the one that stands for it: on the machine that measures
+    (``on_this_machine``) a word that says a number which is there already is not measured twice.
     """
     if not on_this_machine:
         return {value: value for value in asked}
     first: dict[int, int | str] = {value: value for value in asked if isinstance(value, int)}
-    # Of words for the same number the one that says most: all cores of a node with one socket are not just a socket.
+    # Of words for the same number the one that says most: all cores of a node with one socket are
+    # not just a socket.
     for word in (word for word in ("cores", "socket", "numa", "cpus") if word in asked):
         first.setdefault(here(word), word)
     return {value: first[here(value)] if isinstance(value, str) else value for value in asked}
@@ -198,8 +201,9 @@ class _Grid:
     def beside(
         self, name: str, narrow: Mapping[str, Any], largest: int | None
     ) -> Iterator[Planned]:
-        """Cells of one reference; where its build takes no such block, those of the tool that fills the rows, with as much
-        data, unless the grid has that one beside it anyway."""
+        """Cells of one reference; where its build takes no such block, those of the tool that fills
+        the rows, with as much data, unless the grid has that one beside it anyway.
+        """
         instead = REGISTRY[name].instead
         asked = narrow.get("blocks", self.keys.get("blocks", ()))
         above = [
@@ -265,7 +269,9 @@ class _Grid:
     def _options(
         self, point: _Point, workload: str, keys: Mapping[str, Any], repetition: int
     ) -> dict[str, Scalar]:
-        """Options that all instruments share. ``workload``: that of the cell, which may fill more than the point."""
+        """Options that all instruments share. ``workload``: that of the cell, which may fill more
+        than the point.
+        """
         config = self.config
         options: dict[str, Scalar] = {
             "seconds": self._time(keys.get("seconds", config["seconds"]), SHORTEST_S),
@@ -298,7 +304,9 @@ class _Grid:
         return options
 
     def _round(self, point: _Point) -> int:
-        """Bytes that all threads move when each handles one block: a copy in memory reads and writes it."""
+        """Bytes that all threads move when each handles one block: a copy in memory reads and
+        writes it.
+        """
         copies = self.subsystem == "memory" and point.workload in ("RWS", "RWR")
         return (point.block or 1) * point.threads * (2 if copies else 1)
 
@@ -307,7 +315,9 @@ class _Grid:
         return value if self.config["scale"] == 1 else max(value * self.config["scale"], least)
 
     def _count(self, value: int, unit: int = 1) -> int:
-        """An amount of work or bytes, made shorter by ``scale``, in whole ``unit``s of which one is left at least."""
+        """An amount of work or bytes, made shorter by ``scale``, in whole ``unit``s of which one is
+        left at least.
+        """
         return (
             value
             if self.config["scale"] == 1

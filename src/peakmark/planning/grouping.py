@@ -17,12 +17,16 @@ def two_nodes(cell: Cell) -> bool:
 
 
 def alone(cell: Cell, settings: Mapping[str, Any]) -> bool:
-    """Whether the cell uses what lies beyond its node, so that no other such cell may run at the same time."""
+    """Whether the cell uses what lies beyond its node, so that no other such cell may run at the
+    same time.
+    """
     return two_nodes(cell) or (cell.subsystem == "disk" and bool(settings.get("scratch_shared")))
 
 
 def part(cell: Cell, settings: Mapping[str, Any]) -> str:
-    """What a job may hold beside the cell: ``own`` of its node, those on a shared ``disk``, those of a ``pair``."""
+    """What a job may hold beside the cell: ``own`` of its node, those on a shared ``disk``, those
+    of a ``pair``.
+    """
     if two_nodes(cell):
         return "pair"
     return "disk" if alone(cell, settings) else "own"
@@ -38,7 +42,8 @@ def wide(cells: Iterable[Cell]) -> frozenset[str]:
 
 
 def together(cell: Cell, wide: frozenset[str] = frozenset()) -> str:
-    """What the cells share that belong on one node wherever Slurm runs them: a row's repetitions, of every program in it.
+    """What the cells share that belong on one node wherever Slurm runs them: a row's repetitions,
+    of every program in it.
 
     wide  the programs that fill several rows at once: these rows belong together then
     """
@@ -77,8 +82,8 @@ def jobs(
 ) -> dict[str, list[Cell]]:
     """Name of a job -> its cells in running order; empty with ``fan_out: cell``.
 
-    adaptive  rows whose job decides itself how often it measures them: all their repetitions are in one, as they are where
-              Slurm chooses the node
+    adaptive  rows whose job decides itself how often it measures them: all their repetitions are in
+              one, as they are where Slurm chooses the node
     """
     if config["fan_out"] == "cell":
         return {}

@@ -27,9 +27,11 @@ OVERRIDES = {
 
 
 def comment(plan: planning.Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
-    """What squeue, scontrol and sacct show of a job: its cell or its name, the checkout, and what it will measure.
+    """What squeue, scontrol and sacct show of a job: its cell or its name, the checkout, and what
+    it will measure.
 
-    The last word changes with the cells' options: a job of an earlier run with the same comment measures the same.
+    The last word changes with the cells' options: a job of an earlier run with the same comment
+    measures the same.
     """
     name = plan.job_of(cells[0])
     what = cells[0].id if name is None else f"nodes/{name}"
@@ -37,14 +39,18 @@ def comment(plan: planning.Plan, cells: Sequence[Cell], folder: Path | None = No
 
 
 def checkout(folder: Path | None = None) -> str:
-    """Eight letters that tell the folder with the campaigns from any other: its name may hold what a comment may not."""
+    """Eight letters that tell the folder with the campaigns from any other: its name may hold what
+    a comment may not.
+    """
     return hashlib.sha256(
         str((folder or Path.cwd()).resolve()).encode(errors="surrogateescape")
     ).hexdigest()[:8]
 
 
 def name(plan: planning.Plan, cells: Sequence[Cell], settings: Mapping[str, Any]) -> str:
-    """A readable name. Those of jobs that may not run at once are equal, as Slurm's ``singleton`` goes by the name."""
+    """A readable name. Those of jobs that may not run at once are equal, as Slurm's ``singleton``
+    goes by the name.
+    """
     first = cells[0]
     if any(alone(cell, settings) for cell in cells):
         return f"{plan.campaign}.{part(first, settings)}{_lane(plan, first, settings)}"
@@ -78,7 +84,9 @@ def words_of(instrument: str, plan: planning.Plan) -> list[str]:
 
 
 def threads(cells: Sequence[Cell], plan: planning.Plan) -> int:
-    """CPUs to ask for: as many as the hungriest cell has threads, but never more than its node has; a word may mean all."""
+    """CPUs to ask for: as many as the hungriest cell has threads, but never more than its node has;
+    a word may mean all.
+    """
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
         return wanted
@@ -87,7 +95,9 @@ def threads(cells: Sequence[Cell], plan: planning.Plan) -> int:
 
 
 def _size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
-    """CPUs and memory (MiB) of the nodes on which the job may run: the least of all where two of any class must do."""
+    """CPUs and memory (MiB) of the nodes on which the job may run: the least of all where two of
+    any class must do.
+    """
     node = cells[0].node
     if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(2)):
         return cluster.cpus, cluster.memory
@@ -107,7 +117,9 @@ def eligible(cells: Sequence[Cell], plan: planning.Plan) -> tuple[tuple[str, ...
 
 
 def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
-    """Time limit in minutes: the longest time with a generous margin, never below two, never above the partition's."""
+    """Time limit in minutes: the longest time with a generous margin, never below two, never above
+    the partition's.
+    """
     factor = float(settings_of(plan.config).get("runtime_factor", 1.0))
     wanted = math.ceil((sum(map(plan.durations.longest, cells)) * MARGIN / 60 + 1) * factor)
     return clip_minutes(max(2, wanted), plan.cluster.limit if plan.cluster else None)
@@ -119,7 +131,9 @@ def clip_minutes(wanted: int, limit: int | None) -> int:
 
 
 def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
-    """Memory in MB (10^6 B): what is needed, at most the whole node. A word may mean all CPUs of the node."""
+    """Memory in MB (10^6 B): what is needed, at most the whole node. A word may mean all CPUs of
+    the node.
+    """
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
     cpus, memory = _size(cells, plan.cluster)
@@ -128,7 +142,9 @@ def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
 
 
 def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
-    """Options of sbatch for the job of these cells. ``given``: partition and the like of the command line."""
+    """Options of sbatch for the job of these cells. ``given``: partition and the like of the
+    command line.
+    """
     return command_line(asked(cells, plan, given), settings_of(plan.config))
 
 
@@ -205,7 +221,9 @@ def site_options(
 def resources(
     cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The same in the words of Snakemake's own Slurm executor, whose options may not be in ``slurm_extra``."""
+    """The same in the words of Snakemake's own Slurm executor, whose options may not be in
+    ``slurm_extra``.
+    """
     settings = {**settings_of(plan.config), **given}
     extra = {
         name: value

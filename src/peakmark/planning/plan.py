@@ -28,8 +28,10 @@ RESULTS = Path("results")
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference tool of the plan: where it was found, or why its column stays empty and what would fill it; the largest
-    block in bytes that its build takes, None where there is no such limit."""
+    """A reference tool of the plan: where it was found, or why its column stays empty and what
+    would fill it; the largest block in bytes that its build takes, None where there is no such
+    limit.
+    """
 
     instrument: str
     executable: str
@@ -41,11 +43,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Plan:
-    """A campaign: completed configuration, cells in running order, reference tools, the cluster if there is one.
+    """A campaign: completed configuration, cells in running order, reference tools, the cluster if
+    there is one.
 
-    criteria    row -> what decides how many of its planned repetitions are made; rows with a fixed number have no entry
-    impossible  row -> why a reference tool, asked for it, can do it on no machine: measured as not possible
-    resumes     whether what earlier runs have left in its folder counts: the jobs of this run need not look
+    criteria    row -> what decides how many of its planned repetitions are made; rows with a fixed
+                number have no entry
+    impossible  row -> why a reference tool, asked for it, can do it on no machine: measured as not
+                possible
+    resumes     whether what earlier runs have left in its folder counts: the jobs of this run need
+                not look
     """
 
     config: Mapping[str, Any]
@@ -82,7 +88,9 @@ class Plan:
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
 
     def wanted(self) -> list[Cell]:
-        """The cells that are asked for by now, in running order: repetitions that may prove needless come later."""
+        """The cells that are asked for by now, in running order: repetitions that may prove
+        needless come later.
+        """
         if not self.criteria:
             return list(self.cells)
         standing = self.results.decisions
@@ -101,13 +109,17 @@ class Plan:
 
     @cached_property
     def peers(self) -> dict[str, str]:
-        """Node -> the other end of its network cells; none where Slurm chooses it, or only one node is measured."""
+        """Node -> the other end of its network cells; none where Slurm chooses it, or only one node
+        is measured.
+        """
         nodes = self.cluster.nodes if self.cluster else ()
         return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
-        """Name -> cells of the jobs that measure several; empty where each cell has a job, or there is no cluster."""
+        """Name -> cells of the jobs that measure several; empty where each cell has a job, or there
+        is no cluster.
+        """
         return grouping.jobs(self.cells, self.config, self.criteria) if self.cluster else {}
 
     @cached_property
@@ -141,8 +153,9 @@ def complete(
 ) -> dict[str, Any]:
     """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
-    On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says otherwise. ``checked``: a job
-    need not check again what the process that submitted it has checked.
+    On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says
+    otherwise. ``checked``: a job need not check again what the process that submitted it has
+    checked.
     """
     completed = configuration.complete(
         {**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked

@@ -15,8 +15,9 @@ from peakmark.planning.cluster import ANY, Cluster, settings_of
 from peakmark.units import format_size, gigabytes
 
 JOB_S, CELL_S = 0.5, 0.4
-"""What a job costs on its node, and each cell in it beside the measuring: Python, facts of the machine, the record on
-disk. Slurm's own time between two jobs is not in it."""
+"""What a job costs on its node, and each cell in it beside the measuring: Python, facts of the
+machine, the record on disk. Slurm's own time between two jobs is not in it.
+"""
 
 GUESSED = (
     "times guessed for a slow machine; one measured cell of each kind makes them those of this one"
@@ -141,7 +142,9 @@ def _adaptive(plan: planning.Plan) -> list[str]:
 
 
 def _cluster(plan: planning.Plan, cluster: Cluster) -> list[str]:
-    """Nodes, node-hours and wall time. The wall time counts jobs one after the other where they must, else per node."""
+    """Nodes, node-hours and wall time. The wall time counts jobs one after the other where they
+    must, else per node.
+    """
     settings = settings_of(plan.config)
     count = 1 if plan.config["fan_out"] == "node" else max(1, cluster.count)
     many = len(plan.jobs) or len(plan.cells)

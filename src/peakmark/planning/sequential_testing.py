@@ -1,8 +1,10 @@
-"""How sure the interval of a median must be at each look at a row that is repeated until its interval is narrow.
+"""How sure the interval of a median must be at each look at a row that is repeated until its
+interval is narrow.
 
-Each look at the values is one more chance to stop by luck. So the 5 % of rows whose interval may miss the median are divided among
-the looks before anything is measured: whenever and for whatever reason a row ends, its interval misses in no more cases than those
-of all looks together (Boole's inequality). To spend an error over looks: Lan and DeMets, Discrete Sequential Boundaries for
+Each look at the values is one more chance to stop by luck. So the 5 % of rows whose interval may
+miss the median are divided among the looks before anything is measured: whenever and for whatever
+reason a row ends, its interval misses in no more cases than those of all looks together (Boole's
+inequality). To spend an error over looks: Lan and DeMets, Discrete Sequential Boundaries for
 Clinical Trials, Biometrika 70 (1983), pages 659-663.
 """
 
@@ -21,10 +23,12 @@ ERROR = 0.05
 
 @cache
 def shares(criterion: Criterion) -> dict[int, float]:
-    """Repetitions at a look -> the share of cases in which its interval may miss; their sum is at most ``ERROR``.
+    """Repetitions at a look -> the share of cases in which its interval may miss; their sum is at
+    most ``ERROR``.
 
-    The first look, at which most rows end, gets half of it, each later one an equal part of what is left then. Where so few values
-    cannot be that sure, the look gets what their whole range takes: the first one in any case, a later one up to half of what is left.
+    The first look, at which most rows end, gets half of it, each later one an equal part of what is
+    left then. Where so few values cannot be that sure, the look gets what their whole range takes:
+    the first one in any case, a later one up to half of what is left.
     """
     left, spent = ERROR, {}
     for place, n in enumerate(criterion.counts):
@@ -46,7 +50,8 @@ def uncovered(n: int, k: int) -> float:
 
 
 def summarise(values: Values, criterion: Criterion | None) -> Summary:
-    """The summary of a row's repetitions, whose interval is that of its last look; without a criterion the usual one.
+    """The summary of a row's repetitions, whose interval is that of its last look; without a
+    criterion the usual one.
 
     Values that came between two looks are held to what the next one may miss.
     """

@@ -1,4 +1,6 @@
-"""The appendix that says what it takes to reproduce the report: hardware, software, steps, expected results, time."""
+"""The appendix that says what it takes to reproduce the report: hardware, software, steps, expected
+results, time.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ PROGRAMS = ["Programs", "in the chapter Method; Python packages pinned in envs/r
 
 
 def build(results: Results, mark: str = ".", page: bool = False) -> dict[str, Any]:
-    """Lines of what and value for hardware, software and time; steps as sentence and command; the expected results. On paper
-    the chapter on the machine has hardware and system already; of the ``page`` they stand here too, where links lead.
+    """Lines of what and value for hardware, software and time; steps as sentence and command; the
+    expected results. On paper the chapter on the machine has hardware and system already; of the
+    ``page`` they stand here too, where links lead.
     """
     return {
         "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)]

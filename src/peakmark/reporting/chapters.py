@@ -1,4 +1,6 @@
-"""Chapters that the author writes (``report.text``), the bibliography, and the one on how the kernels measure."""
+"""Chapters that the author writes (``report.text``), the bibliography, and the one on how the
+kernels measure.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ TYPST = ".typ"
 
 
 def build(results: Results) -> dict[str, Any]:
-    """``before`` and ``behind`` the results: chapters with title and either blocks (see ``markdown``) or the file of a Typst
-    text below the template; ``kernels``: blocks; ``bibliography``: file name, None without one.
+    """``before`` and ``behind`` the results: chapters with title and either blocks (see
+    ``markdown``) or the file of a Typst text below the template; ``kernels``: blocks;
+    ``bibliography``: file name, None without one.
 
     Errors: ConfigError for a file that is not there or holds what no report can show.
     """
@@ -45,7 +48,9 @@ def build(results: Results) -> dict[str, Any]:
 
 
 def sources(results: Results) -> dict[str, Path]:
-    """Path below the template -> file of the author's that must lie there: Typst texts and bibliography."""
+    """Path below the template -> file of the author's that must lie there: Typst texts and
+    bibliography.
+    """
     report = results.report_config
     given = report.get("text") or {}
     texts = {key: Path(given[key]) for key in TEXTS if given.get(key)}

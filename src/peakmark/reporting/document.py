@@ -1,4 +1,6 @@
-"""What the report says, as one JSON value for the Typst template: words and texts, no markup, nothing computed."""
+"""What the report says, as one JSON value for the Typst template: words and texts, no markup,
+nothing computed.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,9 @@ def build(
     partial: bool,
     page: bool = False,
 ) -> dict[str, Any]:
-    """The whole report. ``widths``: see ``pictures``; ``logo`` is a file name. page: for the page, which is no longer for it: of
-    many nodes each row has a line, beside the lines of points, and each note says what to do about it, even where one above
-    said so.
+    """The whole report. ``widths``: see ``pictures``; ``logo`` is a file name. page: for the page,
+    which is no longer for it: of many nodes each row has a line, beside the lines of points, and
+    each note says what to do about it, even where one above said so.
     """
     mark = results.mark
     judged = verdict.verdicts(rows, mark)
@@ -77,7 +79,9 @@ def _other_layout(results: Results, rows: Rows) -> list[str]:
 
 
 def newest(results: Results) -> datetime:
-    """When the newest record was begun, to the second: the report's date. The epoch where there is no record."""
+    """When the newest record was begun, to the second: the report's date. The epoch where there is
+    no record.
+    """
     stored = (*results.records, *results.attempts)
     times = [
         datetime.fromisoformat(str(record.data["context"]["started"])).astimezone(UTC)
@@ -115,7 +119,9 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
 
 
 def _verdict(entry: verdict.Verdict, several: bool, mark: str) -> dict[str, list[str]]:
-    """A line of page one: heading -> what stands there, and small below it; of ``several`` nodes their median and the slowest."""
+    """A line of page one: heading -> what stands there, and small below it; of ``several`` nodes
+    their median and the slowest.
+    """
     measured = [entry.measured, f"({entry.spread})" if entry.spread else ""]
     if several:
         shares = {

@@ -1,6 +1,8 @@
-"""Where the theoretical values of a table come from: each formula with its numbers once, and the rows it stands for.
+"""Where the theoretical values of a table come from: each formula with its numbers once, and the
+rows it stands for.
 
-The detail that several formulas share, and what several have as their source, is told once below them.
+The detail that several formulas share, and what several have as their source, is told once below
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from peakmark.tables import presentation
 def build(
     rows: Sequence[Row], printed: Mapping[Key, LayoutTable], mark: str = "."
 ) -> dict[str, Any]:
-    """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources are told once."""
+    """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources
+    are told once.
+    """
     sources: dict[str, int] = {}
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[Row]] = {}
     said_below_table = len(presentation.unknown_reasons(rows)) == 1
@@ -53,7 +57,9 @@ def build(
 
 
 def _at_clocks(rows: Sequence[Row]) -> str:
-    """What the rows reach of this limit at the nominal and at the maximum clock; nothing where no clock is in it."""
+    """What the rows reach of this limit at the nominal and at the maximum clock; nothing where no
+    clock is in it.
+    """
     parts = []
     for name in ("nominal", "maximum"):
         shares = sorted(row.shares[name] for row in rows if name in row.shares)
@@ -64,7 +70,9 @@ def _at_clocks(rows: Sequence[Row]) -> str:
 
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
-    """The rows of a formula by what they have in common: workloads, blocks where they are few, concurrency."""
+    """The rows of a formula by what they have in common: workloads, blocks where they are few,
+    concurrency.
+    """
     called = [(row, LabelFormatter(row.table, layout_table=printed.get(row.key))) for row in rows]
     workloads = dict.fromkeys(
         labels.workload(row)

@@ -1,4 +1,6 @@
-"""The facts of a machine as lines for the report; what could not be read is said, with the way to supply it."""
+"""The facts of a machine as lines for the report; what could not be read is said, with the way to
+supply it.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ Group = Mapping[str, Any]
 
 
 class _Quantity(str):
-    """A text of the hardware, whose numbers get the report's decimal mark; kernels, libraries and their flags have versions."""
+    """A text of the hardware, whose numbers get the report's decimal mark; kernels, libraries and
+    their flags have versions.
+    """
 
 
 def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
-    """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the numbers of the hardware."""
+    """One entry per machine with facts: its name and groups of (what, value); ``mark`` in the
+    numbers of the hardware.
+    """
     cores = _core_types(results)
     return [
         {
@@ -32,7 +38,9 @@ def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
 
 
 def _core_types(results: Results) -> dict[str, list[str]]:
-    """Host -> the core types that the BLAS took in HPL's runs there: what it takes by itself may be another."""
+    """Host -> the core types that the BLAS took in HPL's runs there: what it takes by itself may be
+    another.
+    """
     by_host: dict[str, list[str]] = {}
     for record in results.records:
         core = (record.data["context"].get("library") or {}).get("core_type")
@@ -43,7 +51,9 @@ def _core_types(results: Results) -> dict[str, list[str]]:
 
 
 def _link(facts: Facts, results: Results, host: str) -> Facts:
-    """The interface that was measured on a host, by its records; that of its default route says that it was not."""
+    """The interface that was measured on a host, by its records; that of its default route says
+    that it was not.
+    """
     contexts = (record.data["context"] for record in results.records)
     seen = [
         entry["network"] for entry in contexts if entry["host"] == host and entry.get("network")
@@ -68,7 +78,9 @@ def _link(facts: Facts, results: Results, host: str) -> Facts:
 
 
 def short(results: Results) -> str:
-    """The machine in half a sentence: ``vm, AMD EPYC (Zen 3), 2 cores``; of several nodes, how many there are."""
+    """The machine in half a sentence: ``vm, AMD EPYC (Zen 3), 2 cores``; of several nodes, how many
+    there are.
+    """
     if len(results.facts) > 1:
         return f"{len(results.facts)} nodes"
     for name, facts in results.facts.items():
@@ -241,7 +253,9 @@ def _system(facts: Facts) -> Group:
 
 
 def _blas(blas: Facts, cores: Sequence[str]) -> str | None:
-    """Its name and how it was made, and with which kernels HPL ran: those it takes by itself may be others."""
+    """Its name and how it was made, and with which kernels HPL ran: those it takes by itself may be
+    others.
+    """
     if not blas.get("name"):
         return None
     own = blas.get("core_type")

@@ -1,6 +1,8 @@
-"""What tables and report are made by: when it has changed, they are made anew from the records, which stay.
+"""What tables and report are made by: when it has changed, they are made anew from the records,
+which stay.
 
-A rule holds the digest as a parameter, so that Snakemake sees the change after an update of the checkout or of a layout.
+A rule holds the digest as a parameter, so that Snakemake sees the change after an update of the
+checkout or of a layout.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ _CHOSEN = ("layouts", "published", "snakemake")
 
 
 def of_tables(section: Mapping[str, Any], root: Path = ROOT) -> str:
-    """Digest of the code of the tables, and of the layout and the published results that ``report:`` names."""
+    """Digest of the code of the tables, and of the layout and the published results that
+    ``report:`` names.
+    """
     files = _package(root, (*_MEASURES, *_DRAWS))
     return _digest(root, [*files, *_named(root, section, ("tables", "published"))])
 
 
 def of_report(section: Mapping[str, Any], root: Path = ROOT) -> str:
-    """Digest of the code of figures, PDF and page, of template and texts, and of the files that ``report:`` names."""
+    """Digest of the code of figures, PDF and page, of template and texts, and of the files that
+    ``report:`` names.
+    """
     pages = _below(root / "reports", _CHOSEN)
     return _digest(root, [*_package(root, _MEASURES), *pages, *_named(root, section, inputs.KEYS)])
 

@@ -12,7 +12,9 @@ NAMED = 3
 
 
 def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The facts of many nodes as those of one: what all have alike, group by group, and what differs, with the nodes."""
+    """The facts of many nodes as those of one: what all have alike, group by group, and what
+    differs, with the nodes.
+    """
     if len(machines) <= fleet.MANY:
         return [dict(facts) for facts in machines]
     values: dict[tuple[str, str], dict[str, list[str]]] = {}
@@ -41,7 +43,9 @@ def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _differing(by_value: Mapping[str, Sequence[str]]) -> str:
-    """``A (60 nodes); B (node3 and node9)``; of more than four values the most frequent ones and how many others there are."""
+    """``A (60 nodes); B (node3 and node9)``; of more than four values the most frequent ones and
+    how many others there are.
+    """
     ordered = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
     shown = [f"{value} ({who(names)})" for value, names in ordered[:4]]
     more = f"; {len(ordered) - 4} other values" if len(ordered) > 4 else ""

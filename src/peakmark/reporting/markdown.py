@@ -1,8 +1,10 @@
-"""Markdown as a tree of plain values: what an author writes reaches page and PDF as data, never as markup of theirs.
+"""Markdown as a tree of plain values: what an author writes reaches page and PDF as data, never as
+markup of theirs.
 
-A block has ``kind``: paragraph and heading (``words``; ``level``), list (``ordered``, ``items`` of blocks), code (``text``),
-quote (``blocks``), table (``head``, ``rows`` of cells of words), rule. Words are a list of texts with ``kind``: text, code,
-em, strong, link (``to``), cite (``keys``), break.
+A block has ``kind``: paragraph and heading (``words``; ``level``), list (``ordered``, ``items`` of
+blocks), code (``text``), quote (``blocks``), table (``head``, ``rows`` of cells of words), rule.
+Words are a list of texts with ``kind``: text, code, em, strong, link (``to``), cite (``keys``),
+break.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def parse(text: str, name: str, cites: bool = False) -> list[Node]:
-    """The blocks of a Markdown text. ``name`` stands in errors; with ``cites`` ``[@key]`` is a citation.
+    """The blocks of a Markdown text. ``name`` stands in errors; with ``cites`` ``[@key]`` is a
+    citation.
 
     Errors: ConfigError for what has no place in a report: images.
     """

@@ -1,4 +1,6 @@
-"""How it was measured, in words: what is counted, how repetitions are summarised, which programs ran."""
+"""How it was measured, in words: what is counted, how repetitions are summarised, which programs
+ran.
+"""
 
 from __future__ import annotations
 
@@ -86,8 +88,8 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
 
 
 def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
-    """Name with what the tables call it, version and path of each program that ran, then those of the subsystems that are
-    missing, with the reason.
+    """Name with what the tables call it, version and path of each program that ran, then those of
+    the subsystems that are missing, with the reason.
     """
     versions: dict[tuple[str, str, str], None] = {}
     for record in results.records:
@@ -121,7 +123,9 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
 
 
 def _called(results: Results) -> dict[str, str]:
-    """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is another one."""
+    """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is
+    another one.
+    """
     layout = layout_of(results)
     printed = (
         {layout_table.table.name for layout_table in layout.layout_tables} if layout else set()

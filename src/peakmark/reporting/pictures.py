@@ -1,4 +1,6 @@
-"""The figures of a report: each with its caption, and with the two or three values that matter for those who listen."""
+"""The figures of a report: each with its caption, and with the two or three values that matter for
+those who listen.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def names(rows: Mapping[str, Sequence[Row]], layout: Layout | None = None) -> li
 
 
 def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]) -> Picture | None:
-    """What is drawn for all resources: shares of the limit, of ``several`` nodes how far they lie apart."""
+    """What is drawn for all resources: shares of the limit, of ``several`` nodes how far they lie
+    apart.
+    """
     name = FLEET if several else OVERVIEW
     if name not in widths:
         return None

@@ -1,4 +1,6 @@
-"""An author's chapters as HTML; everything is escaped, and links lead to the web or to a mail address only."""
+"""An author's chapters as HTML; everything is escaped, and links lead to the web or to a mail
+address only.
+"""
 
 from __future__ import annotations
 

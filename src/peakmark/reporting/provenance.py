@@ -72,7 +72,9 @@ def build(results: Results) -> dict[str, Any]:
 
 
 def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without the formulas of its site file, pages of them: those that were used stand with the limits."""
+    """A configuration without the formulas of its site file, pages of them: those that were used
+    stand with the limits.
+    """
     facts = {
         key: value for key, value in (config.get("site_facts") or {}).items() if key != "formulas"
     }
@@ -80,7 +82,9 @@ def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filled(config: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without keys that hold nothing, where the schema's properties say that they then hold it by themselves."""
+    """A configuration without keys that hold nothing, where the schema's properties say that they
+    then hold it by themselves.
+    """
     kept = {}
     for key, value in config.items():
         known = described.get(key, {})
@@ -116,7 +120,9 @@ _Dumper.add_representer(float, _float)
 
 
 def commands(results: Results, by_workload: bool = True) -> list[str]:
-    """What was executed for the first record of each program, and of each of its workloads, as a shell would read it."""
+    """What was executed for the first record of each program, and of each of its workloads, as a
+    shell would read it.
+    """
     by_program: dict[tuple[str, str], str] = {}
     for record in results.records:
         key = (record.cell.instrument, record.cell.workload if by_workload else "")

@@ -1,4 +1,6 @@
-"""The report as PDF: the document's data are handed to the Typst template as a file, never as markup."""
+"""The report as PDF: the document's data are handed to the Typst template as a file, never as
+markup.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,14 @@ def build(
     target: Path | None = None,
     owner: Path | None = None,
 ) -> Path:
-    """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the path is returned.
-    ``owner``: folder of the campaign whose it is, where the one given only stands for it.
+    """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the
+    path is returned. ``owner``: folder of the campaign whose it is, where the one given only
+    stands for it.
 
-    The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same records.
-    ``partial`` allows planned cells without a record, which are shown as not measured.
-    Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
-    logo.
+    The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same
+    records. ``partial`` allows planned cells without a record, which are shown as not measured.
+    Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing;
+    ConfigError for the logo.
     """
     judged = Analysis.of(campaign)
     results = judged.results
@@ -75,7 +78,9 @@ def build(
 def must_be_complete(
     results: Results, partial: bool, command: str = "report", shown: Path | None = None
 ) -> None:
-    """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``: what the user gave."""
+    """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``:
+    what the user gave.
+    """
     place = shown or results.directory
     if results.missing and not partial:
         reasons = [results.findings[cell.id].reason for cell in results.missing]
@@ -118,7 +123,9 @@ def _compile(folder: Path, when: datetime, included: Sequence[Path]) -> bytes:
 
 
 def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
-    """Copy the figures to where Typst may read them. Returns the width of each in percent of the page it stands on."""
+    """Copy the figures to where Typst may read them. Returns the width of each in percent of the
+    page it stands on.
+    """
     target.mkdir()
     widths = {}
     for name in names:
@@ -145,9 +152,11 @@ def _logo_of(results: Results) -> list[Path]:
 
 
 def printable(value: Any, known: frozenset[int]) -> Any:
-    """A JSON value whose texts hold only ``known`` characters, those that the report's fonts can show; others become U+FFFD.
+    """A JSON value whose texts hold only ``known`` characters, those that the report's fonts can
+    show; others become U+FFFD.
 
-    PDF/A forbids missing glyphs, and a host may be called anything; what a person wrote was refused before.
+    PDF/A forbids missing glyphs, and a host may be called anything; what a person wrote was refused
+    before.
     """
     return mapped(
         value,
@@ -156,7 +165,9 @@ def printable(value: Any, known: frozenset[int]) -> Any:
 
 
 def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with every text in it passed through ``change``; keys too, as a node's name may be one."""
+    """A JSON value with every text in it passed through ``change``; keys too, as a node's name may
+    be one.
+    """
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

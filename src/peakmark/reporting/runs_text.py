@@ -1,4 +1,6 @@
-"""The run table and the list of what went wrong, as text: every repetition is named, nothing is averaged here."""
+"""The run table and the list of what went wrong, as text: every repetition is named, nothing is
+averaged here.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Rows = Mapping[str, Sequence[Row]]
 
 
 def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
-    """Groups of one program and unit: a line per row with every repetition in its order, called as in the tables."""
+    """Groups of one program and unit: a line per row with every repetition in its order, called as
+    in the tables.
+    """
     groups: dict[tuple[str, str], list[list[str]]] = {}
     listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
     for row in (row for table in rows.values() for row in table):
@@ -75,7 +79,9 @@ def elsewhere() -> dict[str, Any]:
 
 
 def problems(results: Results) -> dict[str, Any]:
-    """Cells that could not be measured, attempts that failed, and cells without a record: cell, what, reason."""
+    """Cells that could not be measured, attempts that failed, and cells without a record: cell,
+    what, reason.
+    """
     events = [
         (record.cell, "not possible here", str(record.data["reason"])) for record in results.refused
     ]

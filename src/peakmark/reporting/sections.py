@@ -1,4 +1,6 @@
-"""The chapters of the resources: the tables of each with their figures, what the numbers say, and where the limits come from."""
+"""The chapters of the resources: the tables of each with their figures, what the numbers say, and
+where the limits come from.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ Part = dict[str, Any]
 
 
 class _Printed(NamedTuple):
-    """A table as it is printed: the row that each line begins with, all rows in it, and the sheet that asks for it."""
+    """A table as it is printed: the row that each line begins with, all rows in it, and the sheet
+    that asks for it.
+    """
 
     grid: PrintedTable
     members: Sequence[Row]
@@ -35,8 +39,9 @@ class _Printed(NamedTuple):
 
 @dataclass(frozen=True)
 class Sections:
-    """What the chapters are made of. ``widths``: see ``pictures``; ``page``: for the page, where each row of many nodes has a line
-    too, and nothing is left out that stands elsewhere; ``named``: the remedies that paper has named already.
+    """What the chapters are made of. ``widths``: see ``pictures``; ``page``: for the page, where
+    each row of many nodes has a line too, and nothing is left out that stands elsewhere;
+    ``named``: the remedies that paper has named already.
     """
 
     results: Results
@@ -46,7 +51,9 @@ class Sections:
     named: set[str] = field(default_factory=set)
 
     def build(self) -> list[dict[str, Any]]:
-        """Title and parts of each chapter, in the order of the configured layout where there is one."""
+        """Title and parts of each chapter, in the order of the configured layout where there is
+        one.
+        """
         many = fleet.is_many(self.rows)
         layout = None if many else layout_of(self.results)
         first = (
@@ -89,8 +96,8 @@ class Sections:
         return parts
 
     def _of_table(self, table: Table, layout: Layout | None) -> list[Part]:
-        """A part for each sheet of the layout, one for the rows that no sheet shows, else one for the table. Figures and
-        formulas stand with the last of them, as they are those of all.
+        """A part for each sheet of the layout, one for the rows that no sheet shows, else one for
+        the table. Figures and formulas stand with the last of them, as they are those of all.
         """
         rows, mark = self.rows[table.name], self.results.mark
         if layout and _is_told_elsewhere(table, self.rows, layout):
@@ -192,8 +199,8 @@ class Sections:
     def _findings(
         self, grid: PrintedTable, every: Sequence[Conclusion], rows: Sequence[Row]
     ) -> list[dict[str, Any]]:
-        """What the rows say, without what their notes say one by one, what page one says of the whole campaign, and on paper
-        without the words of a column of the table.
+        """What the rows say, without what their notes say one by one, what page one says of the
+        whole campaign, and on paper without the words of a column of the table.
         """
         elsewhere = {Topic.DISAGREEMENT}
         if any(note.code == "few" and note.is_shared for row in rows for note in row.warnings):
@@ -213,7 +220,9 @@ def _as_data(heading: str, sentence: str) -> dict[str, str]:
 
 
 def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
-    """Whether a table that the layout leaves out is another side of rows it shows, as latencies are of IOPS."""
+    """Whether a table that the layout leaves out is another side of rows it shows, as latencies are
+    of IOPS.
+    """
     if any(layout_table.table is table for layout_table in layout.layout_tables):
         return False
     shown = set()

@@ -1,4 +1,6 @@
-"""What paper says once that the page says at every place, where a reader may have come by a link and filters rows."""
+"""What paper says once that the page says at every place, where a reader may have come by a link
+and filters rows.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ from peakmark.tables.presentation import PrintedTable, without
 
 
 def grid(whole: PrintedTable, named: set[str]) -> PrintedTable:
-    """The table on paper: a remedy stands at the first note that names it, later notes state what was seen; a word of doubt that
-    all rows share is a sentence below. ``told``: the remedies that stand before this table, to which its own are added.
+    """The table on paper: a remedy stands at the first note that names it, later notes state what
+    was seen; a word of doubt that all rows share is a sentence below. ``told``: the remedies
+    that stand before this table, to which its own are added.
     """
     notes = []
     for note in whole.notes:

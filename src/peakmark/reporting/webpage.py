@@ -1,7 +1,8 @@
-"""The report as one HTML file that needs nothing else: the same texts as the PDF, with tables to sort and to filter.
+"""The report as one HTML file that needs nothing else: the same texts as the PDF, with tables to
+sort and to filter.
 
-Everything that comes from a campaign is escaped, and a content security policy forbids the page to load or to run
-anything that is not in it.
+Everything that comes from a campaign is escaped, and a content security policy forbids the page to
+load or to run anything that is not in it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ def build(
     target: Path | None = None,
     owner: Path | None = None,
 ) -> Path:
-    """Write the page from a campaign's records and figures, by default as its ``report.html``; the path is returned.
-    ``owner``: folder of the campaign whose it is, where the one given only stands for it.
+    """Write the page from a campaign's records and figures, by default as its ``report.html``; the
+    path is returned. ``owner``: folder of the campaign whose it is, where the one given only
+    stands for it.
 
-    Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing; ConfigError for the
-    logo.
+    Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing;
+    ConfigError for the logo.
     """
     judged = Analysis.of(campaign)
     results, rows = judged.results, judged.rows
@@ -64,7 +66,9 @@ def build(
 
 
 def page(data: Data, folder: Path, mark: str = ".") -> str:
-    """The whole page. ``folder`` holds the figures that ``data`` names, ``mark`` is the decimal mark of its numbers."""
+    """The whole page. ``folder`` holds the figures that ``data`` names, ``mark`` is the decimal
+    mark of its numbers.
+    """
     meta, own = data["meta"], data["chapters"]
     frame, style, script = ((PARTS / name).read_text(encoding="utf-8") for name in PIECES)
     policy = f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"

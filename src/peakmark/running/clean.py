@@ -1,4 +1,6 @@
-"""``peakmark clean``: remove what dead runs left on scratch disks and in campaigns, and nothing else."""
+"""``peakmark clean``: remove what dead runs left on scratch disks and in campaigns, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _TEMPORARY = re.compile(r"\..+\.([0-9]+)\.tmp")
 
 
 def clean(places: Iterable[Path], dry_run: bool = False) -> str:
-    """Clean scratch directories and campaigns; without any, $TMPDIR or /tmp. Returns a line for each thing found.
+    """Clean scratch directories and campaigns; without any, $TMPDIR or /tmp. Returns a line for
+    each thing found.
 
     Errors: ConfigError when a place does not exist.
     """
@@ -61,7 +64,9 @@ def _find(places: list[Path]) -> Iterable[Leftover]:
 
 
 def _temporary_files(campaign: Path) -> Iterable[Leftover]:
-    """Files of writers that died before they gave them their names (``.0.json.4242.tmp``); others may run elsewhere."""
+    """Files of writers that died before they gave them their names (``.0.json.4242.tmp``); others
+    may run elsewhere.
+    """
     for path in sorted(campaign.rglob(".*.tmp")):
         match = _TEMPORARY.fullmatch(path.name)
         facts = path.lstat()

@@ -23,7 +23,9 @@ Finding = tuple[str, str, str]
 
 
 def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
-    """A line per finding, and whether nothing that is needed is missing. ``node``: inside a job, on its node."""
+    """A line per finding, and whether nothing that is needed is missing. ``node``: inside a job, on
+    its node.
+    """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     others = [*_references(), *_toolchain(kernels), *_settings(), *_busy()]
     lines = [

@@ -1,4 +1,6 @@
-"""Attempts that Slurm ended: the killed job cannot tell, so the controlling process writes them down."""
+"""Attempts that Slurm ended: the killed job cannot tell, so the controlling process writes them
+down.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from peakmark.storage import attempts, records
 
 LOG_BYTES = 1 << 20
 _MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
-"""slurmstepd's words in the log of a job: with memory limited by control groups, and by OverMemoryKill."""
+"""slurmstepd's words in the log of a job: with memory limited by control groups, and by
+OverMemoryKill.
+"""
 
 
 def keep(
@@ -31,8 +35,9 @@ def keep(
     details: Mapping[str, str],
     now: datetime.datetime,
 ) -> Path | None:
-    """Write the attempt of the cell that a job was measuring, unless the job did so itself. Returns its path, None when
-    it cannot be written, which is said once. Never raises for a disk: the campaign goes on.
+    """Write the attempt of the cell that a job was measuring, unless the job did so itself. Returns
+    its path, None when it cannot be written, which is said once. Never raises for a disk: the
+    campaign goes on.
 
     ``details`` as of ``scontrol show job``; None is returned where nobody knows which cell it was.
     """
@@ -63,7 +68,9 @@ def keep(
 
 
 def _memory(details: Mapping[str, str], number: str) -> JobReason:
-    """With the memory that a job was granted: ``--mem=0``, which an exclusive job asks for, is all of its node."""
+    """With the memory that a job was granted: ``--mem=0``, which an exclusive job asks for, is all
+    of its node.
+    """
     asked, has = (
         details.get("MinMemoryNode", "0"),
         re.search(r"\bmem=(\w+)", details.get("TRES", "")),
@@ -101,7 +108,9 @@ def has_told(plan: Plan, cells: Iterable[Cell], number: str) -> bool:
 
 
 def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
-    """The cell that a job of these measures, or was measuring when it ended; None when that is not known."""
+    """The cell that a job of these measures, or was measuring when it ended; None when that is not
+    known.
+    """
     path = current_cell.path_of(plan, cells[0])
     if path is None:
         return cells[0]
@@ -116,7 +125,9 @@ def _record(
     now: datetime.datetime,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """``more``: of the context. The reason is there as a sentence, and as what ``read_reason`` makes of it again."""
+    """``more``: of the context. The reason is there as a sentence, and as what ``read_reason``
+    makes of it again.
+    """
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
@@ -148,8 +159,10 @@ def read_reason(record: Mapping[str, Any]) -> JobReason | None:
 
 
 def _memory_ran_out(log: str) -> bool:
-    """Whether a job step was ended for its memory. Slurm calls a job FAILED whose script did not itself run out of it,
-    and which of its steps did so only sacct could tell, where there is a slurmdbd."""
+    """Whether a job step was ended for its memory. Slurm calls a job FAILED whose script did not
+    itself run out of it, and which of its steps did so only sacct could tell, where there is a
+    slurmdbd.
+    """
     try:
         with Path(log).open("rb") as stream:
             stream.seek(max(0, stream.seek(0, 2) - LOG_BYTES))

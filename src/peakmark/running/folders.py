@@ -1,5 +1,5 @@
-"""Folders that Snakemake and a campaign write into, looked at before either begins: neither says in a sentence what is
-wrong with one.
+"""Folders that Snakemake and a campaign write into, looked at before either begins: neither says in
+a sentence what is wrong with one.
 """
 
 from __future__ import annotations

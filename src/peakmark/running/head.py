@@ -1,4 +1,6 @@
-"""What the process that runs a campaign on a cluster does before its first job: be alone, be seen, outlive its terminal."""
+"""What the process that runs a campaign on a cluster does before its first job: be alone, be seen,
+outlive its terminal.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,21 @@ GONE_S = 120.0
 
 
 def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
-    """Take away the limit of a hundred jobs a second that Snakemake sets by itself, not one that the command line names.
+    """Take away the limit of a hundred jobs a second that Snakemake sets by itself, not one that
+    the command line names.
 
-    While there is a limit, each job that has ended leaves a timer that makes Snakemake go through all open jobs again each
-    second, until the campaign ends. After 200 cells that took an eighth of a CPU, beside what was measured. ``scheduler``:
-    Snakemake's own, before it hands over the first job.
+    While there is a limit, each job that has ended leaves a timer that makes Snakemake go through
+    all open jobs again each second, until the campaign ends. After 200 cells that took an eighth of
+    a CPU, beside what was measured. ``scheduler``: Snakemake's own, before it hands over the first
+    job.
     """
     if not named(arguments, ("--max-jobs-per-timespan", "--max-jobs-per-second")):
         scheduler.job_rate_limiter = None
 
 
 def lock(directory: Path) -> int:
-    """Hold the campaign until this process ends, however it ends. Returns the descriptor that holds it.
+    """Hold the campaign until this process ends, however it ends. Returns the descriptor that holds
+    it.
 
     Errors: PeakmarkError that names the holder.
     """
@@ -83,7 +88,8 @@ def ignore_sighup(log: Path) -> None:
 
 
 def check_allocation_overlap(plan: Plan) -> None:
-    """A run that is itself a job must not hold the nodes that its jobs are to have alone: they would wait for its end.
+    """A run that is itself a job must not hold the nodes that its jobs are to have alone: they
+    would wait for its end.
 
     Errors: PeakmarkError that names the nodes; SlurmError when Slurm does not answer.
     """
@@ -107,8 +113,9 @@ def check_allocation_overlap(plan: Plan) -> None:
 
 
 def adopt(plan: Plan) -> dict[str, str]:
-    """The jobs of a killed run of this campaign that measure what this one will: comment -> number, with their place in
-    the queue. Those that measure anything else are ended. Errors: SlurmError when they do not end in time.
+    """The jobs of a killed run of this campaign that measure what this one will: comment -> number,
+    with their place in the queue. Those that measure anything else are ended. Errors: SlurmError
+    when they do not end in time.
     """
     own = {jobs.comment(plan, cells) for cells in groups(plan)}
     start = f"{plan.campaign}/"

@@ -1,7 +1,9 @@
-"""Two configurations measured in turn on this machine: each repetition of A beside that of B, as two ordinary campaigns.
+"""Two configurations measured in turn on this machine: each repetition of A beside that of B, as
+two ordinary campaigns.
 
-What the machine does meanwhile is then in both, and their comparison has no drift between two times to allow for. Which of
-the two comes first alternates from round to round, and begins by lot for each row.
+What the machine does meanwhile is then in both, and their comparison has no drift between two times
+to allow for. Which of the two comes first alternates from round to round, and begins by lot for
+each row.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class Order:
 
 
 def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
-    """The two plans of two configuration files. Each campaign is named after both, so that it stands beside no earlier one.
+    """The two plans of two configuration files. Each campaign is named after both, so that it
+    stands beside no earlier one.
 
     A second file without a grid says only what B does otherwise than A. Errors: ConfigError.
     """
@@ -96,8 +99,8 @@ def _in_a_job() -> str:
 
 
 def orders(before: Plan, after: Plan) -> Iterator[tuple[int, list[list[Order]]]]:
-    """Each round with its pairs in running order: A's cell, and B's of the same name right before or after it. What only one
-    side has stands alone.
+    """Each round with its pairs in running order: A's cell, and B's of the same name right before
+    or after it. What only one side has stands alone.
     """
     own = {cell.id for cell in before.cells}
     beside = {cell.id: cell for cell in after.cells}
@@ -115,8 +118,8 @@ def orders(before: Plan, after: Plan) -> Iterator[tuple[int, list[list[Order]]]]
 
 
 def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
-    """Measure what both campaigns lack; their folders. Errors: PeakmarkError; MeasurementError when cells failed, after
-    all others were measured.
+    """Measure what both campaigns lack; their folders. Errors: PeakmarkError; MeasurementError when
+    cells failed, after all others were measured.
     """
     before, after = plans(first, second)
     if not build.up_to_date():
@@ -174,7 +177,9 @@ def _measure(before: Plan, after: Plan, kernels: Path) -> None:
 
 
 def _missing(pairs: Iterable[list[Order]], good: set[tuple[str, str]]) -> Iterator[Order]:
-    """What is to be measured. Of a pair with one half only the other is set aside: its two halves belong to one time."""
+    """What is to be measured. Of a pair with one half only the other is set aside: its two halves
+    belong to one time.
+    """
     for pair in pairs:
         there = [order for order in pair if (order.plan.campaign, order.cell.id) in good]
         if len(there) < len(pair):

@@ -1,4 +1,6 @@
-"""What is said of jobs and their nodes: a reason is a code with its values, and becomes a sentence here and nowhere else."""
+"""What is said of jobs and their nodes: a reason is a code with its values, and becomes a sentence
+here and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ STATES = frozenset(_ENDED)
 
 @dataclass(frozen=True)
 class JobReason:
-    """Why something is as it is: ``str`` makes the sentence, empty where the job has told it itself.
+    """Why something is as it is: ``str`` makes the sentence, empty where the job has told it
+    itself.
 
     values  what the sentence names, in its order
     job     number of the job that it speaks of; empty where it speaks of all alike

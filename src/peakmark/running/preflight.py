@@ -1,4 +1,5 @@
-"""What this machine must have before the first cell: looked at once and said, instead of being found hours later.
+"""What this machine must have before the first cell: looked at once and said, instead of being
+found hours later.
 
 What a cluster's nodes have is theirs to say; Slurm says here whether it would start the jobs.
 """
@@ -27,8 +28,8 @@ from peakmark.units import gigabytes
 
 
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
-    """Sentences on what will be missing or was decided: rows that stay empty although their tool is here, site files
-    that contradict each other.
+    """Sentences on what will be missing or was decided: rows that stay empty although their tool is
+    here, site files that contradict each other.
 
     ``cells`` are those still to be measured; without any, nothing is asked of the machine.
     Errors: ConfigError for what would let cells fail, or make an own kernel's row impossible.
@@ -47,7 +48,8 @@ def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | 
         asked: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
         options: all of them as sbatch takes them.
     """
-    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its limits.
+    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its
+    # limits.
     try:
         partitions = slurm.partitions(asked.get("partition"))
     except slurm.SlurmError:  # sbatch is asked all the same
@@ -170,7 +172,9 @@ def _room(rows: dict[str, Cell], place: Path) -> None:
 
 
 def _memory(rows: dict[str, Cell]) -> dict[str, str]:
-    """Rows of reference tools that need more memory than there is. Errors: ConfigError for one of an own kernel."""
+    """Rows of reference tools that need more memory than there is. Errors: ConfigError for one of
+    an own kernel.
+    """
     total = allowed.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():

@@ -1,4 +1,6 @@
-"""``peakmark doctor --slurm``: would Slurm take our jobs, and what do they find on a node of each kind."""
+"""``peakmark doctor --slurm``: would Slurm take our jobs, and what do they find on a node of each
+kind.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def examine(settings: Mapping[str, Any], scratch: Path | None, wait_s: float) -> tuple[str, bool]:
-    """A submission of every kind that is only tested, then a job on one node of each size. Returns lines and whether all
-    is well. Errors: SlurmError when Slurm does not answer at all.
+    """A submission of every kind that is only tested, then a job on one node of each size. Returns
+    lines and whether all is well. Errors: SlurmError when Slurm does not answer at all.
     """
     kinds: dict[tuple[int, int, str], list[slurm.Node]] = {}
     nodes = slurm.nodes(settings.get("partition"))

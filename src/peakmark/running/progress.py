@@ -1,4 +1,6 @@
-"""What the progress bar is told of a campaign; Snakefile, executor and logger plugin live in the same process."""
+"""What the progress bar is told of a campaign; Snakefile, executor and logger plugin live in the
+same process.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,25 @@ estimates: dict[str, float] = {}
 """Output of each job that this run may start -> its expected seconds."""
 
 steps: dict[str, dict[str, float]] = {}
-"""Output of each job of several cells -> the cells that it will measure, in running order, with the expected seconds of each."""
+"""Output of each job of several cells -> the cells that it will measure, in running order, with the
+expected seconds of each.
+"""
 
 behind: dict[str, int] = {}
 """Output of a job of several cells -> how many of these it has behind it."""
 
 started: float | None = None
-"""When the first job began to measure, by ``time.monotonic``: what it waited before is no measure of what is left."""
+"""When the first job began to measure, by ``time.monotonic``: what it waited before is no measure
+of what is left.
+"""
 
 listener: Callable[[], None] | None = None
 """Called when a job of several cells has come further."""
 
 
 def reached(output: str, cell: str) -> None:
-    """The job that makes ``output`` measures this cell now. Where repetitions are decided in rounds it begins again at the
-    first row: then what is behind it stays.
+    """The job that makes ``output`` measures this cell now. Where repetitions are decided in rounds
+    it begins again at the first row: then what is behind it stays.
     """
     place = next((number for number, name in enumerate(steps.get(output, ())) if name == cell), 0)
     if place > behind.get(output, 0):

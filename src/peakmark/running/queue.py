@@ -1,4 +1,5 @@
-"""The jobs of a campaign in Slurm: handed over in the plan's order, asked about all at once, told how they ended.
+"""The jobs of a campaign in Slurm: handed over in the plan's order, asked about all at once, told
+how they ended.
 
 One thread calls ``step`` again and again; nothing here knows of Snakemake.
 """
@@ -27,10 +28,14 @@ AT_ONCE = 4
 """Calls of sbatch side by side: one waits for the controller most of the time."""
 BATCH = 32
 LOOK_S, SHARE, LONGEST_S = 1.0, 20.0, 60.0
-"""Slurm is asked every second, and no more than a twentieth of the time is its answer; yet every minute, as a late answer may
-have been the last one of a controller that restarts, or this machine stood still."""
+"""Slurm is asked every second, and no more than a twentieth of the time is its answer; yet every
+minute, as a late answer may have been the last one of a controller that restarts, or this
+machine stood still.
+"""
 FEW = 64
-"""So many outputs are looked for each time, which costs a shared filesystem less than squeue costs the controller."""
+"""So many outputs are looked for each time, which costs a shared filesystem less than squeue costs
+the controller.
+"""
 LATER_S = 3.0
 NODES_S = 10.0
 IDLE_S = 600.0
@@ -38,7 +43,9 @@ IDLE_S = 600.0
 SILENT_S = 20.0
 CANCEL_S = 20.0
 MISSES = 2
-"""A job absent from so many answers in a row is forgotten by Slurm, not merely too new to be in one."""
+"""A job absent from so many answers in a row is forgotten by Slurm, not merely too new to be in
+one.
+"""
 MAX_JOBS = 1000
 
 
@@ -95,7 +102,9 @@ class Queue:
         )
 
     def step(self) -> list[Ended]:
-        """Submit for at most about a second, then look how jobs are, if it is time to. Returns those that have ended."""
+        """Submit for at most about a second, then look how jobs are, if it is time to. Returns
+        those that have ended.
+        """
         with self._turn:
             ended = [] if self._over else self._step()
         for end in ended:
@@ -113,8 +122,8 @@ class Queue:
         return ended
 
     def cancel(self) -> None:
-        """End all jobs, as far as Slurm answers: those too that are just being handed over, and of whose submission sbatch
-        has told nothing. Called by another thread than ``step``.
+        """End all jobs, as far as Slurm answers: those too that are just being handed over, and of
+        whose submission sbatch has told nothing. Called by another thread than ``step``.
         """
         self._over = True
         if self._turn.acquire(timeout=CANCEL_S):  # where Slurm does not answer, a step takes longer
@@ -127,7 +136,8 @@ class Queue:
             slurm.cancel([*self.active, *lost])
         for task in [*self.active.values()]:
             current_cell.forget(self.plan, task)
-        # Calls that have not begun see that all is over: a cancelled one would be an error in the thread that waits for it.
+        # Calls that have not begun see that all is over: a cancelled one would be an error in the
+        # thread that waits for it.
         self._pool.shutdown(wait=False)
 
     # -- submitting
@@ -165,7 +175,9 @@ class Queue:
             heapq.heappush(self.waiting, task)
 
     def _hand_over(self, task: Task) -> slurm.SlurmError | None:
-        """Submit one. Returns why not. A record that another run's job has made meanwhile needs no job."""
+        """Submit one. Returns why not. A record that another run's job has made meanwhile needs no
+        job.
+        """
         if self._over or task.number is not None or task.is_made():
             return None
         try:
@@ -175,8 +187,9 @@ class Queue:
         return None
 
     def _look_for(self, tasks: Sequence[Task]) -> slurm.SlurmError | None:
-        """A busy controller may take a job and answer too late for sbatch: nothing is to be measured twice. Returns why
-        that cannot be known now."""
+        """A busy controller may take a job and answer too late for sbatch: nothing is to be
+        measured twice. Returns why that cannot be known now.
+        """
         if not tasks:
             return None
         try:
@@ -200,7 +213,9 @@ class Queue:
     # -- looking
 
     def _complete(self) -> list[Ended]:
-        """Jobs whose output is there: a record is whole or not there, so nobody waits until Slurm is asked again."""
+        """Jobs whose output is there: a record is whole or not there, so nobody waits until Slurm
+        is asked again.
+        """
         tasks = list(self.active.values()) if len(self.active) <= FEW else self._running
         over = [task for task in tasks if str(task.number) in self.active and task.is_made()]
         for task in over:
@@ -294,7 +309,9 @@ class Queue:
     # -- jobs that wait
 
     def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
-        """End jobs whose nodes have been away for too long; what else Slurm lets wait may go on waiting."""
+        """End jobs whose nodes have been away for too long; what else Slurm lets wait may go on
+        waiting.
+        """
         found = [(task, known[number]) for number, task in self.active.items() if number in known]
         pending = [(task, job) for task, job in found if job.waits]
         self._tell_idle(pending, all(job.waits for _, job in found), now)

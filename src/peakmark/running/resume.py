@@ -1,4 +1,6 @@
-"""What a run finds of earlier ones: which records count, which are measured anew, and the words about it."""
+"""What a run finds of earlier ones: which records count, which are measured anew, and the words
+about it.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ NAMED = 5
 
 
 def survey(results: Results) -> dict[str, Finding]:
-    """Cell id -> finding. Where the facts of a node do not count, one of its cells does not either: whoever measures it
-    again collects the facts again.
+    """Cell id -> finding. Where the facts of a node do not count, one of its cells does not either:
+    whoever measures it again collects the facts again.
     """
     findings = dict(results.findings)
     for host, reason in results.damaged_facts.items():

@@ -1,4 +1,6 @@
-"""What the Snakefile knows of its campaign: what is asked for, what is there already, and what each rule is told."""
+"""What the Snakefile knows of its campaign: what is asked for, what is there already, and what each
+rule is told.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,17 @@ Callback = Callable[[Any], Any]
 
 
 class Run:
-    """One reading of the Snakefile. Before ``begin`` it writes nothing into the campaign and deletes nothing.
+    """One reading of the Snakefile. Before ``begin`` it writes nothing into the campaign and
+    deletes nothing.
 
     config   as Snakemake has it
-    main     whether this process runs the campaign, or is a job that Snakemake itself started on a node
+    main     whether this process runs the campaign, or is a job that Snakemake itself started on a
+             node
     remote   whether an executor hands jobs to a cluster
     given    partition, account and the like of the command line
 
-    ``current`` is the one of this process, for the executor that Snakemake makes by itself; ``opened`` is that executor's
-    queue, None while another one hands jobs over.
+    ``current`` is the one of this process, for the executor that Snakemake makes by itself;
+    ``opened`` is that executor's queue, None while another one hands jobs over.
     """
 
     current: ClassVar[Run | None] = None
@@ -79,7 +83,9 @@ class Run:
 
     @property
     def rounds(self) -> int:
-        """Rounds of repetitions that Snakemake decides on; jobs of several cells decide for themselves."""
+        """Rounds of repetitions that Snakemake decides on; jobs of several cells decide for
+        themselves.
+        """
         return 0 if self.plan.jobs else adaptive.rounds(self.plan.criteria)
 
     @cached_property
@@ -89,14 +95,17 @@ class Run:
 
     @cached_property
     def records(self) -> list[str]:
-        """What must be there before the tables: every record needed in any case, or the word of each job that all are."""
+        """What must be there before the tables: every record needed in any case, or the word of
+        each job that all are.
+        """
         if not self.plan.jobs:
             return [self.plan.record_name(cell) for cell in self.plan.required_cells()]
         return [self.job_output(name) for name in self.plan.jobs]
 
     def lost(self, records: Sequence[str]) -> list[str]:
-        """Those of what is asked for that tables stand without. What a job of several cells once said of them hides one that is
-        lost."""
+        """Those of what is asked for that tables stand without. What a job of several cells once
+        said of them hides one that is lost.
+        """
         if not self.is_there("tables"):
             return []
         if self.plan.jobs:
@@ -134,8 +143,10 @@ class Run:
 
     @cached_property
     def rerun_trigger(self) -> str:
-        """A file that is newer than every record, if one does not count: as an input it makes Snakemake measure again what
-        is there. It lies among Snakemake's own; a rule would not do, as nobody misses what only finished cells need."""
+        """A file that is newer than every record, if one does not count: as an input it makes
+        Snakemake measure again what is there. It lies among Snakemake's own; a rule would not
+        do, as nobody misses what only finished cells need.
+        """
         TRIGGER.parent.mkdir(exist_ok=True)
         TRIGGER.write_text(
             f"{time.time_ns()}\n"
@@ -150,14 +161,17 @@ class Run:
 
     @property
     def cell_inputs(self) -> Callback | list[str]:
-        """Input of a cell's rule. To ask each of ten thousand takes seconds, and mostly none has anything to wait for."""
+        """Input of a cell's rule. To ask each of ten thousand takes seconds, and mostly none has
+        anything to wait for.
+        """
         unfit = any(resume.unfit(finding) for finding in self.findings.values())
         return self._cell_inputs if self.main and (unfit or not self.kernels_ready) else []
 
     def _cell_inputs(self, wildcards: Any) -> list[str]:
-        """The kernels, where they must be compiled before this cell. A finished cell does not depend on them: kernels that
-        were compiled anew or removed void no measurement (the record names the version that measured). ``ancient`` cannot
-        say this: with it, Snakemake 9.27 takes all cells behind an outdated kernel for finished.
+        """The kernels, where they must be compiled before this cell. A finished cell does not
+        depend on them: kernels that were compiled anew or removed void no measurement (the
+        record names the version that measured). ``ancient`` cannot say this: with it, Snakemake
+        9.27 takes all cells behind an outdated kernel for finished.
         """
         cell = self.cells[wildcards.cell]
         rerun_trigger = [self.rerun_trigger] if resume.unfit(self.findings[cell.id]) else []
@@ -199,8 +213,9 @@ class Run:
 
     @property
     def priority(self) -> Callback | int:
-        """The plan's order, which mixes programs and repetitions: here, Snakemake would run cells in an order of its own.
-        On a cluster the queue keeps it."""
+        """The plan's order, which mixes programs and repetitions: here, Snakemake would run cells
+        in an order of its own. On a cluster the queue keeps it.
+        """
         if self.plan.cluster is not None:
             return 0
         most, places = len(self.plan.cells), self.places
@@ -253,7 +268,8 @@ class Run:
 
     def queue(self, say: Callable[[str], None]) -> Queue:
         """Where an executor puts those jobs."""
-        # While Snakemake's own thread computes, each answer of sbatch would wait for its turn several times, 5 ms each.
+        # While Snakemake's own thread computes, each answer of sbatch would wait for its turn
+        # several times, 5 ms each.
         sys.setswitchinterval(0.001)
         most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
         seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
@@ -264,7 +280,8 @@ class Run:
     # -- beginning
 
     def begin(self) -> list[int]:
-        """Take the machine or the campaign, write the plan, set aside what does not count. Returns what holds the locks.
+        """Take the machine or the campaign, write the plan, set aside what does not count. Returns
+        what holds the locks.
 
         Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
         """
@@ -273,7 +290,8 @@ class Run:
         held = [head.lock(self.plan.directory)]
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
-            # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next run.
+            # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next
+            # run.
             os.environ[watchdog.OWNER] = watchdog.own()
         else:
             head.check_allocation_overlap(self.plan)
@@ -305,8 +323,9 @@ class Run:
         output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed).text)
 
     def _write(self) -> None:
-        """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as it tells that all is
-        there."""
+        """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as
+        it tells that all is there.
+        """
         files.renew(
             self.plan.directory / "config.json",
             json.dumps(self.config, indent=1, sort_keys=True) + "\n",
@@ -331,8 +350,9 @@ class Run:
 
 
 def _settle() -> None:
-    # Ten thousand jobs are some million objects that live to the end. Python would look for garbage among them time and
-    # again, which took a sixth of the planning; what is garbage dies young and is still found.
+    # Ten thousand jobs are some million objects that live to the end. Python would look for garbage
+    # among them time and again, which took a sixth of the planning; what is garbage dies young and
+    # is still found.
     gc.set_threshold(100_000, 20, 20)
     os.umask(os.umask(0o077) | 0o002)  # Snakemake makes folders too: none is for everybody to write
 
@@ -351,19 +371,23 @@ def _inherited(main: bool) -> Cluster | None:
 
 
 def _log(folder: Path) -> str:
-    """Where Slurm writes what it has to say of a job: it takes % for a pattern, and \\ for the end of all patterns."""
+    """Where Slurm writes what it has to say of a job: it takes % for a pattern, and \\ for the end
+    of all patterns.
+    """
     place = str(folder.resolve())
     return "/dev/null" if "\\" in place else f"{place.replace('%', '%%')}/%j.log"
 
 
 def shell_prefix() -> str:
-    """Rules call the peakmark that stands beside this Python, on a node of a cluster as well as here."""
+    """Rules call the peakmark that stands beside this Python, on a node of a cluster as well as
+    here.
+    """
     return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
 
 
 def measuring() -> str:
-    """How rules call ``peakmark measure``: Python does without what is installed, and takes the place of the shell. With
-    braces for Snakemake to leave alone.
+    """How rules call ``peakmark measure``: Python does without what is installed, and takes the
+    place of the shell. With braces for Snakemake to leave alone.
     """
     return shlex.join(["exec", *resources.command("measure")]).replace("{", "{{").replace("}", "}}")
 

@@ -47,7 +47,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one cell stands. ``job`` is set while it is running or pending, ``failure`` when an attempt has failed.
+    """Where one cell stands. ``job`` is set while it is running or pending, ``failure`` when an
+    attempt has failed.
 
     ``reason`` says why a record that is there does not count; ``record`` is one that does.
     """
@@ -77,7 +78,8 @@ class Description:
 def describe(
     campaign: Results, only_failed: bool = False, interrupted: bool = False
 ) -> Description:
-    """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and command.
+    """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and
+    command.
 
     Args:
         campaign: the campaign.
@@ -145,8 +147,8 @@ def describe(
 
 
 def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str]:
-    """Of cells with their records those that this machine cannot measure: final, but said at the end of every run. A line that
-    counts them, then two for each reason.
+    """Of cells with their records those that this machine cannot measure: final, but said at the
+    end of every run. A line that counts them, then two for each reason.
     """
     reasons: dict[str, list[str]] = {}
     for cell, record in records_of:
@@ -282,7 +284,9 @@ def _failure(campaign: Results, cell: Cell, failure: Failure) -> list[str]:
 
 
 def command(campaign: Results, cell: Cell | None = None) -> str:
-    """What measures this cell alone, or all that is missing, to be pasted into a shell in the checkout."""
+    """What measures this cell alone, or all that is missing, to be pasted into a shell in the
+    checkout.
+    """
     name = campaign.jobs.get(cell.id) if cell else None
     target = (
         output_path(campaign.directory, name)

@@ -16,7 +16,9 @@ _NODES = re.compile(
     r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained"
 )
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
-"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit; one sentence follows that is the same for all."""
+"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit; one sentence follows that is the same for
+all.
+"""
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
 """In the name of a limit: it counts jobs in the queue, of which some will end."""
 
@@ -87,7 +89,9 @@ _REMEDY = "the site file's section slurm has what can be changed"
 
 
 def later(error: SlurmError) -> bool:
-    """Whether the same submission may succeed later: a limit of jobs in the queue, or a controller that is away."""
+    """Whether the same submission may succeed later: a limit of jobs in the queue, or a controller
+    that is away.
+    """
     limit = _LIMIT.search(error.said)
     if limit is not None:
         return bool(_OTHER_JOBS.search(limit[0]))

@@ -1,5 +1,5 @@
-"""The last words of a run: where report and tables are, the five most telling numbers with their doubts, which cells are
-not possible, how to go on.
+"""The last words of a run: where report and tables are, the five most telling numbers with their
+doubts, which cells are not possible, how to go on.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from peakmark.running.job_reasons import JobReason
 
 @dataclass(eq=False)
 class Task:
-    """A job to be: ``place`` in the plan's order, ``output`` that it makes, all that sbatch is told.
+    """A job to be: ``place`` in the plan's order, ``output`` that it makes, all that sbatch is
+    told.
 
     nodes       those on which Slurm may run it, of which it takes ``node_count``
     before      when the output that is there already was written (ns), None where there is none

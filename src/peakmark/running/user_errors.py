@@ -14,7 +14,9 @@ Result = TypeVar("Result")
 
 
 class UserError(ApiError):
-    """Printed by Snakemake as one line: without a traceback there is no place in the rules that it would add."""
+    """Printed by Snakemake as one line: without a traceback there is no place in the rules that it
+    would add.
+    """
 
     @property
     def __traceback__(self) -> TracebackType | None:

@@ -1,4 +1,6 @@
-"""``repetitions/<round or job>.json``: what was decided on rows whose repetitions are as many as are needed."""
+"""``repetitions/<round or job>.json``: what was decided on rows whose repetitions are as many as
+are needed.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,20 @@ FOLDER = "repetitions"
 ANEW = "the next run sets them aside and decides again"
 
 CLOSED = ("narrow", "cap", "time", "unavailable")
-"""Why a row gets no further round: narrow enough, all planned are made, no time left, nothing can be measured here."""
+"""Why a row gets no further round: narrow enough, all planned are made, no time left, nothing can
+be measured here.
+"""
 
 
 @dataclass(frozen=True)
 class Decision:
     """What was decided for a row.
 
-    asked     repetitions asked for so far, the next round's among them when the decision is ``more``
+    asked     repetitions asked for so far, the next round's among them when the decision is
+              ``more``
     n         measured ones that the decision is made from
-    half      half the interval of its least sure figure as a share of the median; None while there is no interval
+    half      half the interval of its least sure figure as a share of the median; None while there
+              is no interval
     decision  ``more``, or one of ``CLOSED``
     """
 
@@ -67,7 +73,9 @@ def read(path: Path) -> dict[str, Decision]:
 
 
 def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, Decision]:
-    """The newest decision for each row that was made with the present criteria. Damaged files decide nothing."""
+    """The newest decision for each row that was made with the present criteria. Damaged files
+    decide nothing.
+    """
     newest: dict[str, Decision] = {}
     for path in _paths(directory) if criteria else ():
         try:

@@ -1,7 +1,8 @@
-"""``machine/<host>.json``: the facts of a node, sealed as records are, since every limit is computed from them.
+"""``machine/<host>.json``: the facts of a node, sealed as records are, since every limit is
+computed from them.
 
-Facts that were written before there was a seal have none. Those of other versions may lack parts or have more, but what
-they have must be of the type that the schema says.
+Facts that were written before there was a seal have none. Those of other versions may lack parts or
+have more, but what they have must be of the type that the schema says.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def write(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Facts as they were written, without the seal. Errors: RecordError when they are missing, damaged or edited."""
+    """Facts as they were written, without the seal. Errors: RecordError when they are missing,
+    damaged or edited.
+    """
     try:
         facts = files.read_json(path)
     except OSError as error:

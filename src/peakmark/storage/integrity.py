@@ -1,6 +1,7 @@
 """Which records of a campaign count: whole, unchanged, of exactly the cell that the plan asks for.
 
-Nothing is ever deleted: a record that does not count is set aside below ``set-aside/`` when its cell is measured anew.
+Nothing is ever deleted: a record that does not count is set aside below ``set-aside/`` when its
+cell is measured anew.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ ASIDE = "set-aside"
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known of a cell's record: why it does not count and what to do, empty unless it is there and does not."""
+    """What is known of a cell's record: why it does not count and what to do, empty unless it is
+    there and does not.
+    """
 
     state: str
     reason: str = ""
@@ -45,7 +48,9 @@ class Finding:
 
 
 def look(path: Path, cell: Cell | None) -> Finding:
-    """The record at ``path``, which ought to answer ``cell``; None for a record that no planned cell asks for."""
+    """The record at ``path``, which ought to answer ``cell``; None for a record that no planned
+    cell asks for.
+    """
     if not path.exists():
         return Finding(ABSENT)
     try:
@@ -64,7 +69,8 @@ def look(path: Path, cell: Cell | None) -> Finding:
             f"the record {path} is of a cell that the configuration does not ask for",
             data=data,
         )
-    # Equal in print, where 1, 1.0 and true differ as in a spec, which takes ten times as long: mostly that is enough.
+    # Equal in print, where 1, 1.0 and true differ as in a spec, which takes ten times as long:
+    # mostly that is enough.
     if repr(measured.to_json()) != repr(cell.to_json()) and measured.spec() != cell.spec():
         reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
         return Finding(OTHER, reason, data=data)
@@ -72,7 +78,8 @@ def look(path: Path, cell: Cell | None) -> Finding:
 
 
 def check_raw(path: Path, raw: Mapping[str, str]) -> None:
-    """Compare what a tool printed with the checksums in its record; a file that is gone is no contradiction.
+    """Compare what a tool printed with the checksums in its record; a file that is gone is no
+    contradiction.
 
     Errors: RecordError that names the file.
     """
@@ -97,7 +104,8 @@ _NOT_STARTED = r" (cannot be executed: |did not answer in |does not look like )"
 
 
 def check_answer(path: Path, data: Mapping[str, Any]) -> None:
-    """Whether a whole record can be the answer to its cell: sealed or not, what no measurement gives counts in no table.
+    """Whether a whole record can be the answer to its cell: sealed or not, what no measurement
+    gives counts in no table.
 
     Errors: RecordError that names what does not fit.
     """
@@ -120,8 +128,9 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def check_host(path: Path, data: Mapping[str, Any]) -> None:
-    """Whether a record was made on the node that its cell names, as far as can be told: a node may have another name in
-    Slurm than it gives itself, but not that of another node with records of the same row.
+    """Whether a record was made on the node that its cell names, as far as can be told: a node may
+    have another name in Slurm than it gives itself, but not that of another node with records of
+    the same row.
 
     Errors: RecordError that names both.
     """
@@ -162,9 +171,11 @@ def record_names(directory: Path, folder: str) -> list[str]:
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
-    """Move a record that does not count, with its raw output, to where it is kept. Returns its new path.
+    """Move a record that does not count, with its raw output, to where it is kept. Returns its new
+    path.
 
-    It is looked at once more: one that became good in the meantime stays, unless ``good`` ones are to go too.
+    It is looked at once more: one that became good in the meantime stays, unless ``good`` ones are
+    to go too.
     """
     path = directory / "cells" / f"{cell.id}.json"
     if look(path, cell).state in ((ABSENT,) if good else (GOOD, ABSENT)):

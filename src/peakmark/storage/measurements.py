@@ -1,6 +1,8 @@
-"""Records -> one long table: a line for each value, and a line for each cell that could not be measured.
+"""Records -> one long table: a line for each value, and a line for each cell that could not be
+measured.
 
-Everything that is reported can be rebuilt from this table without measuring again. Values are in SI base units.
+Everything that is reported can be rebuilt from this table without measuring again. Values are in SI
+base units.
 """
 
 from __future__ import annotations
@@ -37,12 +39,14 @@ COLUMNS = {
 
 
 def build(results: Results) -> pd.DataFrame:
-    """Write the long table as ``tables/measurements.csv`` and ``.parquet`` below the campaign, and return it: one line per
-    value, in the order of the records' paths; columns and types as in ``COLUMNS``.
+    """Write the long table as ``tables/measurements.csv`` and ``.parquet`` below the campaign, and
+    return it: one line per value, in the order of the records' paths; columns and types as in
+    ``COLUMNS``.
 
-    A cell that is unavailable and an attempt that failed have one line each, without metric and value, with the reason.
-    ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign. A record that does not
-    count (damaged, edited, of other options) is left out and named on standard error.
+    A cell that is unavailable and an attempt that failed have one line each, without metric and
+    value, with the reason. ``block`` is in bytes and empty where there is none; ``record`` is the
+    path below the campaign. A record that does not count (damaged, edited, of other options) is
+    left out and named on standard error.
     """
     lines = [
         line

@@ -1,4 +1,6 @@
-"""Which nodes are equal, by their machine facts: repetitions of one row may come from any node of one class."""
+"""Which nodes are equal, by their machine facts: repetitions of one row may come from any node of
+one class.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,12 @@ TITLES = NodeClass("CPU", "memory", "kernel")
 
 
 def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
-    """The class of a node by its machine facts (``machine/<host>.json``); None where there are none.
+    """The class of a node by its machine facts (``machine/<host>.json``); None where there are
+    none.
 
-    Equal nodes differ by some hundred MiB in the memory that firmware and kernel leave. So the total is rounded up to
-    whole GiB, and of large memories to the next eighth of a power of two, which is what was installed.
+    Equal nodes differ by some hundred MiB in the memory that firmware and kernel leave. So the
+    total is rounded up to whole GiB, and of large memories to the next eighth of a power of two,
+    which is what was installed.
     """
     if not facts:
         return None
@@ -43,9 +47,11 @@ def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
 
 
 def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
-    """What makes nodes unequal, such as ``memory 256 GiB on node1 and 512 GiB on node2``; empty for equal ones.
+    """What makes nodes unequal, such as ``memory 256 GiB on node1 and 512 GiB on node2``; empty for
+    equal ones.
 
-    ``classes``: host -> its class, as ``node_class`` has it. What is not known of a host counts as equal.
+    ``classes``: host -> its class, as ``node_class`` has it. What is not known of a host counts as
+    equal.
     """
     found = []
     for place, title in enumerate(TITLES):

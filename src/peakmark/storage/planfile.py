@@ -1,7 +1,9 @@
-"""``plan.json``: what a campaign consists of. A cell has a line of its own, by which a job finds it among ten thousand.
+"""``plan.json``: what a campaign consists of. A cell has a line of its own, by which a job finds it
+among ten thousand.
 
-The file is plain JSON. Its lines are laid out so that whoever measures one cell reads a line instead of all: the keys that
-say something about the campaign stand first, each on its line, then the cells, and last what only decides on repetitions.
+The file is plain JSON. Its lines are laid out so that whoever measures one cell reads a line
+instead of all: the keys that say something about the campaign stand first, each on its line, then
+the cells, and last what only decides on repetitions.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class Part:
 
 
 def text(plan: Mapping[str, Any]) -> str:
-    """A plan as it stands on disk; ``cells`` and ``adaptive`` may be missing, cells have their ``id``."""
+    """A plan as it stands on disk; ``cells`` and ``adaptive`` may be missing, cells have their
+    ``id``.
+    """
     first = [
         f"{json.dumps(key)}: {json.dumps(plan[key], sort_keys=True)},\n"
         for key in sorted(plan)

@@ -1,7 +1,8 @@
 """Write and read records: whole or not at all, checked against the schema and their own checksum.
 
-On disk a record carries ``sha256``, the checksum of all else in it, so that one that was cut, hit by a bad disk or edited
-by hand is known when it is read. It keeps honest people from mistakes; whoever wants to forge a record can.
+On disk a record carries ``sha256``, the checksum of all else in it, so that one that was cut, hit
+by a bad disk or edited by hand is known when it is read. It keeps honest people from mistakes;
+whoever wants to forge a record can.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ AGAIN = "the next run sets it aside and measures this cell again"
 
 
 def checksum(record: Mapping[str, Any]) -> str:
-    """SHA-256 of a record's content, whatever the layout of its text: keys sorted, no spaces, without the checksum."""
+    """SHA-256 of a record's content, whatever the layout of its text: keys sorted, no spaces,
+    without the checksum.
+    """
     content = {key: value for key, value in record.items() if key != CHECKSUM}
     text = json.dumps(
         content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
@@ -45,7 +48,8 @@ def text_of(record: Mapping[str, Any]) -> str:
 
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
-    """Store a record under a temporary name, make it durable, then give it its name: a half record cannot exist.
+    """Store a record under a temporary name, make it durable, then give it its name: a half record
+    cannot exist.
 
     Errors: RecordError when it does not fit the schema, or when the disk refuses it.
     """
@@ -62,7 +66,8 @@ def write(path: Path, record: Mapping[str, Any]) -> None:
 def read(path: Path) -> dict[str, Any]:
     """A record from disk, without its checksum.
 
-    Errors: RecordError naming the file that is missing, damaged, changed by hand, or does not fit the schema.
+    Errors: RecordError naming the file that is missing, damaged, changed by hand, or does not fit
+    the schema.
     """
     try:
         record: dict[str, Any] = files.read_json(path)

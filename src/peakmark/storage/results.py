@@ -1,4 +1,6 @@
-"""All that one campaign holds: the plan, the facts of its nodes, its records and its failed attempts, read once."""
+"""All that one campaign holds: the plan, the facts of its nodes, its records and its failed
+attempts, read once.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,12 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class Results:
-    """One campaign, ``results/<campaign>/``: its plan, and all that came of it, each read when first asked for and then kept.
+    """One campaign, ``results/<campaign>/``: its plan, and all that came of it, each read when
+    first asked for and then kept.
 
     planned   every cell of the plan, in its order
-    criteria  row -> what decides how many of its repetitions are made; rows with a fixed number have no entry
+    criteria  row -> what decides how many of its repetitions are made; rows with a fixed number
+              have no entry
     """
 
     directory: Path
@@ -52,7 +56,9 @@ class Results:
 
     @classmethod
     def read(cls, directory: Path) -> Results:
-        """The campaign below ``directory``. Errors: RecordError when there is no plan or it is damaged."""
+        """The campaign below ``directory``. Errors: RecordError when there is no plan or it is
+        damaged.
+        """
         plan = planfile.read(directory / "plan.json")
         criteria = {row: Criterion(**entry) for row, entry in (plan.get("adaptive") or {}).items()}
         return cls(
@@ -72,7 +78,8 @@ class Results:
 
     @cached_property
     def report_config(self) -> Mapping[str, Any]:
-        """``report:`` of the configuration: title, author, course, logo, date_language, decimal_mark, summary.
+        """``report:`` of the configuration: title, author, course, logo, date_language,
+        decimal_mark, summary.
 
         Files it names are a bundle's own copies where this is one.
         """
@@ -90,7 +97,9 @@ class Results:
 
     @cached_property
     def spared(self) -> frozenset[str]:
-        """Ids of planned cells that are not needed, as their rows are sure enough without them, and have no record."""
+        """Ids of planned cells that are not needed, as their rows are sure enough without them, and
+        have no record.
+        """
         cells = self.planned if self.criteria else ()
         ids = decisions.spared(cells, self.decisions)
         return frozenset(
@@ -104,7 +113,9 @@ class Results:
 
     @cached_property
     def jobs(self) -> Mapping[str, str]:
-        """Cell id -> the job that measures it together with others; a cell with a job of its own has no entry."""
+        """Cell id -> the job that measures it together with others; a cell with a job of its own
+        has no entry.
+        """
         return {
             cell["id"]: cell["job"] for cell in self.plan["cells"] if "job" in cell and "id" in cell
         }
@@ -204,7 +215,9 @@ class Results:
         return "".join(f"{digest}  {path}\n" for path, digest in self.checksums)
 
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
-        """Facts of the node that a row was measured on: by host, else by node, else the only ones there are, else {}."""
+        """Facts of the node that a row was measured on: by host, else by node, else the only ones
+        there are, else {}.
+        """
         only = next(iter(self.facts.values())) if len(self.facts) == 1 else {}
         return self.facts.get(host or node) or self.facts.get(node) or only
 

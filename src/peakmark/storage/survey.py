@@ -1,6 +1,8 @@
-"""The records of a whole campaign, read by every CPU that may be used, and what is equal in them kept in memory once.
+"""The records of a whole campaign, read by every CPU that may be used, and what is equal in them
+kept in memory once.
 
-Read one by one, 100,000 records take 27 s and, as each has strings and lists of its own for the same words, 1.3 GiB.
+Read one by one, 100,000 records take 27 s and, as each has strings and lists of its own for the
+same words, 1.3 GiB.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ PART = 1000
 
 
 def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:
-    """Cell id -> what is known of its record, for all cells of a plan. What findings say must not be changed: they share it."""
+    """Cell id -> what is known of its record, for all cells of a plan. What findings say must not
+    be changed: they share it.
+    """
     folder = directory / "cells"
     if not folder.is_dir():
         return {cell.id: Finding(integrity.ABSENT) for cell in planned}
@@ -39,7 +43,8 @@ def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:
 def _all(folder: Path, parts: Sequence[Sequence[Cell]]) -> Iterator[Finding]:
     look = functools.partial(_read, folder)
     workers = min(len(os.sched_getaffinity(0)), len(parts))
-    # A process of several threads may leave its children locks that nobody opens: there one CPU does it all.
+    # A process of several threads may leave its children locks that nobody opens: there one CPU
+    # does it all.
     if workers < 2 or threading.active_count() > 1:
         for part in parts:
             yield from look(part)
@@ -51,7 +56,9 @@ def _all(folder: Path, parts: Sequence[Sequence[Cell]]) -> Iterator[Finding]:
 
 @contextmanager
 def _kept() -> Iterator[None]:
-    """What is read meanwhile is there to stay: the search for garbage in it, again and again, took a fifth of the time."""
+    """What is read meanwhile is there to stay: the search for garbage in it, again and again, took
+    a fifth of the time.
+    """
     searched = gc.isenabled()
     gc.disable()
     try:
@@ -77,7 +84,9 @@ def _read(folder: Path, part: Sequence[Cell]) -> list[Finding]:
 
 
 class _Once:
-    """Gives for each text, list and object of JSON the first one that equals it, so that a pickle too holds it once."""
+    """Gives for each text, list and object of JSON the first one that equals it, so that a pickle
+    too holds it once.
+    """
 
     def __init__(self) -> None:
         # Lists and objects by their bytes, which tell 1, 1.0 and true apart.

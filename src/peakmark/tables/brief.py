@@ -1,4 +1,6 @@
-"""A table of at most seven short columns, for one column of a paper: what was measured, the limit, the share of it."""
+"""A table of at most seven short columns, for one column of a paper: what was measured, the limit,
+the share of it.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ LEGEND = {
 
 
 def grid(rows: Sequence[Row]) -> PrintedTable:
-    """Workload, size, concurrency, own kernel, references, limit, share of the limit: of these what the rows have, a reference
-    less where that is more than ``MOST``. ``rows``: of one table, at least one.
+    """Workload, size, concurrency, own kernel, references, limit, share of the limit: of these what
+    the rows have, a reference less where that is more than ``MOST``. ``rows``: of one table, at
+    least one.
     """
     table = rows[0].table
     (first, name), *sizes = _keys(rows)
@@ -134,7 +137,9 @@ def _grid(
 
 
 def starred(grid: PrintedTable) -> PrintedTable:
-    """A grid for one column: stars at the first cell instead of the columns of doubt and notes, and no notes below."""
+    """A grid for one column: stars at the first cell instead of the columns of doubt and notes, and
+    no notes below.
+    """
     specific_warnings = grid.texts("doubt") or [""] * len(grid.body)
     stars = {str(level): mark for level, mark in MARKS.items()}
     plain = presentation.without(presentation.without(grid, "doubt"), "notes")

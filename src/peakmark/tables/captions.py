@@ -1,4 +1,6 @@
-"""What tables and figures are called, and what to see in a figure: for the report, the page and Snakemake's report."""
+"""What tables and figures are called, and what to see in a figure: for the report, the page and
+Snakemake's report.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def sentences() -> Mapping[str, Mapping[str, str]]:
 
 
 def text(name: str, absent: Collection[str] = ()) -> str:
-    """The caption of a figure, on one line, without the sentences about what is ``absent`` from it: its limit, or a program."""
+    """The caption of a figure, on one line, without the sentences about what is ``absent`` from it:
+    its limit, or a program.
+    """
     table = name.rpartition("_")[0]  # of a figure of one workload, such as disk_throughput_RS
     known = next(
         entry
@@ -49,12 +53,16 @@ def text(name: str, absent: Collection[str] = ()) -> str:
 
 
 def of_drawing(drawing: Drawing, absent: Collection[str]) -> str:
-    """The caption of a figure that a layout asks for: its title, then how to read its kind without what is ``absent``."""
+    """The caption of a figure that a layout asks for: its title, then how to read its kind without
+    what is ``absent``.
+    """
     return f"{drawing.title}. {text(drawing.kind if drawing.kind in KINDS else WORKLOAD, absent)}"
 
 
 def warning_counts(rows: Sequence[Row]) -> str:
-    """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong and 2 are unsure.``"""
+    """What the table says of the rows of a figure and its marks do not: `` Of its 6 rows 1 is wrong
+    and 2 are unsure.``
+    """
     counts = {
         level: sum(row.level is level for row in rows)
         for level in (Severity.WRONG, Severity.UNSURE)
@@ -90,6 +98,8 @@ def inside(title: str) -> str:
 
 
 def of_table(title: str, subsystem: str) -> str:
-    """What a table is called: ``Disk: throughput``, without the resource where the title names it already."""
+    """What a table is called: ``Disk: throughput``, without the resource where the title names it
+    already.
+    """
     resource = SUBSYSTEMS[subsystem].title
     return title if title.lower().startswith(resource.lower()) else f"{resource}: {inside(title)}"

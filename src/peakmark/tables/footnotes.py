@@ -1,4 +1,6 @@
-"""The notes below a table: letters at its rows, the sentences that they stand for, and what is said of all rows."""
+"""The notes below a table: letters at its rows, the sentences that they stand for, and what is said
+of all rows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ BOUND = "\u00a0"  # a letter and its number stay on one line
 
 
 class Footnote(NamedTuple):
-    """A letter, the sentence that it stands for, and of that the fact alone and the remedy, empty without one."""
+    """A letter, the sentence that it stands for, and of that the fact alone and the remedy, empty
+    without one.
+    """
 
     letter: str
     text: str
@@ -36,7 +40,8 @@ class Footnote(NamedTuple):
 
 @dataclass(frozen=True)
 class Notes:
-    """The notes of some rows: ``letters`` by note, the words they stand for, and what is said of all rows.
+    """The notes of some rows: ``letters`` by note, the words they stand for, and what is said of
+    all rows.
 
     merged  what stands for a note, and the number that it has of its own where that has ranges
     """
@@ -48,7 +53,9 @@ class Notes:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Notes:
-        """Notes that differ in numbers alone share a letter; what holds for all measured rows has none."""
+        """Notes that differ in numbers alone share a letter; what holds for all measured rows has
+        none.
+        """
         common = _common(rows)
         merged = merge(
             note for row in rows for note in row.remarks if row.said([note])[0] not in common
@@ -70,7 +77,9 @@ class Notes:
     def footnotes(
         self, mark: str, more: Callable[[str], str] = lambda _: ""
     ) -> tuple[Footnote, ...]:
-        """What the letters stand for, as it is printed; ``more``: what is said behind the words of a letter."""
+        """What the letters stand for, as it is printed; ``more``: what is said behind the words of
+        a letter.
+        """
         return tuple(
             Footnote.of(place, wording, mark, more(place))
             for place, wording in self.sentences_by_letter.items()
@@ -82,7 +91,9 @@ class Notes:
         return any(form.own for form in self.merged.values())
 
     def warnings(self, rows: Sequence[Row], mark: str = ".") -> str:
-        """The letters of what a line's rows note, each once with the line's own number: ``a 11 %, b, c 2.74 GHz``."""
+        """The letters of what a line's rows note, each once with the line's own number: ``a 11 %,
+        b, c 2.74 GHz``.
+        """
         numbers: dict[str, list[Number]] = {}
         for note in (note for row in rows for note in row.remarks if note in self.letters):
             own = self.merged[note].own

@@ -1,4 +1,6 @@
-"""A table as LaTeX: booktabs rules, numbers aligned by siunitx, notes below, ready to be read with ``\\input``."""
+"""A table as LaTeX: booktabs rules, numbers aligned by siunitx, notes below, ready to be read with
+``\\input``.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,12 @@ def escape(text: str) -> str:
 
 
 def table(grid: PrintedTable, across: bool = False) -> str:
-    """The grid as a ``tabular`` to be read with ``\\input``, and what is said of it below; its first line names the packages
-    that it needs and where it fits: into a column, or ``across`` both.
+    """The grid as a ``tabular`` to be read with ``\\input``, and what is said of it below; its
+    first line names the packages that it needs and where it fits: into a column, or ``across``
+    both.
 
-    Numbers keep a decimal point whatever the report uses: siunitx's ``output-decimal-marker`` decides in the document.
+    Numbers keep a decimal point whatever the report uses: siunitx's ``output-decimal-marker``
+    decides in the document.
     """
     long = len(grid.body) > LONG
     specification = "".join(
@@ -77,7 +81,9 @@ def table(grid: PrintedTable, across: bool = False) -> str:
 
 
 def _stacked(column: PrintedColumn) -> str:
-    """A heading with its words one below the other, short ones together: it is hardly wider than the numbers below it."""
+    """A heading with its words one below the other, short ones together: it is hardly wider than
+    the numbers below it.
+    """
     lines: list[str] = []
     for word in column.label.replace("-", "- ").split():
         if lines and len(lines[-1]) + len(word) < WORD:

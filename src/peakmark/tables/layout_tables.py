@@ -1,4 +1,6 @@
-"""The tables of a layout: the rows that the campaign has, in the lines and columns that the layout asks for."""
+"""The tables of a layout: the rows that the campaign has, in the lines and columns that the layout
+asks for.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Rows = Mapping[str, Sequence[Row]]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a sheet: what {workload}, {concurrency} and {block} stand for, and its rows, mostly one."""
+    """One line of a sheet: what {workload}, {concurrency} and {block} stand for, and its rows,
+    mostly one.
+    """
 
     names: Mapping[str, str]
     rows: tuple[Row, ...]
@@ -44,7 +48,8 @@ def lines(layout_table: LayoutTable, rows: Sequence[Row]) -> list[Line]:
         return row.key.concurrency if key == "concurrency" else row.key.block or 0
 
     taken = [row for row in rows if layout_table.takes(row.key.workload, row.key.variant)]
-    # A label may split a workload in two, such as RWS and RWR of a latency: then the block decides first.
+    # A label may split a workload in two, such as RWS and RWR of a latency: then the block decides
+    # first.
     labelled = {
         row.key: layout_table.names(row.key.workload, row.key.concurrency, row.key.block)
         for row in taken
@@ -91,7 +96,9 @@ def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
-    """A sheet under its headings, values with full precision; an empty field where nothing was measured."""
+    """A sheet under its headings, values with full precision; an empty field where nothing was
+    measured.
+    """
     layout_lines = lines(layout_table, rows)
     where = presentation.where_heading([row for line in layout_lines for row in line.rows])
     body = [
@@ -111,7 +118,9 @@ def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def value(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> float | None:
-    """What a value column shows in one line, in the sheet's unit or in percent; None where it is not known."""
+    """What a value column shows in one line, in the sheet's unit or in percent; None where it is
+    not known.
+    """
     row = row_of(column, line)
     if row is None:
         return None
@@ -151,7 +160,9 @@ def row_of(column: LayoutColumn, line: Line) -> Row | None:
 def grid(
     results: Results, layout_table: LayoutTable, rows: Sequence[Row], mark: str = "."
 ) -> PrintedTable:
-    """A sheet as text, with the notes of its rows: headings as in the layout, and a column of letters for the notes."""
+    """A sheet as text, with the notes of its rows: headings as in the layout, and a column of
+    letters for the notes.
+    """
     layout_lines = lines(layout_table, rows)
     shown = [row for line in layout_lines for row in line.rows]
     notes = footnotes.Notes.of(shown)

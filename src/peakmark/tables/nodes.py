@@ -1,4 +1,5 @@
-"""Many nodes on paper: a line for each point with the median of all nodes, the lowest, the highest and those that lie apart.
+"""Many nodes on paper: a line for each point with the median of all nodes, the lowest, the highest
+and those that lie apart.
 
 A line for each node stands in the CSV files and on the page.
 """
@@ -27,7 +28,9 @@ NAMED = 3
 def grid(
     results: Results, table: Table, rows: Sequence[Row], mark: str = "."
 ) -> tuple[PrintedTable, list[Row]]:
-    """The points of one table as text, and for each the row of the node that is nearest to the median."""
+    """The points of one table as text, and for each the row of the node that is nearest to the
+    median.
+    """
     groups = fleet.groups(rows)
     every = len({row.key.node for row in rows})
     notes = Notes.of(rows)
@@ -114,7 +117,9 @@ def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
 
 
 def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
-    """Every node in every point: its value in SI units, beside the median of all; what lies apart is ``slow`` or ``fast``."""
+    """Every node in every point: its value in SI units, beside the median of all; what lies apart
+    is ``slow`` or ``fast``.
+    """
     lines = [
         {
             "table": name,

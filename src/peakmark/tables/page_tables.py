@@ -1,4 +1,6 @@
-"""A grid as the page shows it: headings over several columns, thin rules, numbers aligned on their decimal mark."""
+"""A grid as the page shows it: headings over several columns, thin rules, numbers aligned on their
+decimal mark.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ LONG = 8  # rows from which on the eye needs rules between them
 
 
 def table(grid: PrintedTable, rows: Sequence[Row], mark: str) -> dict[str, Any]:
-    """A grid with what only the page needs: headings over several columns, thin rules, numbers padded to their decimal mark."""
+    """A grid with what only the page needs: headings over several columns, thin rules, numbers
+    padded to their decimal mark.
+    """
     measured = [
         [text for text in texts if text != NOT_MEASURED] for texts in zip(*grid.body, strict=True)
     ]
@@ -50,7 +54,9 @@ def table(grid: PrintedTable, rows: Sequence[Row], mark: str) -> dict[str, Any]:
 
 
 def _headings(grid: PrintedTable) -> tuple[list[dict[str, Any]], list[str]]:
-    """Two lines of headings: groups, and columns that stand alone over both lines; then the columns in groups."""
+    """Two lines of headings: groups, and columns that stand alone over both lines; then the columns
+    in groups.
+    """
     head: list[dict[str, Any]] = []
     subhead: list[str] = []
     lines = 2 if any(column.group for column in grid.columns) else 1
@@ -73,7 +79,9 @@ def _wrapped(heading: str) -> str:
 
 
 def _breaks(rows: Sequence[Row]) -> list[int]:
-    """Rows above which a thin rule stands: where the workload changes; in a long table of one, where the concurrency does."""
+    """Rows above which a thin rule stands: where the workload changes; in a long table of one,
+    where the concurrency does.
+    """
 
     def changes(of: Callable[[Row], object]) -> list[int]:
         return [

@@ -1,4 +1,6 @@
-"""A table's rows as cells of text, with the notes on them: what the PDF and the LaTeX file both show."""
+"""A table's rows as cells of text, with the notes on them: what the PDF and the LaTeX file both
+show.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,9 @@ class PrintedTable:
         cls, name: str, title: str, fields: Sequence[Field], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
         reading: str, mark: str,
     ) -> PrintedTable:  # fmt: skip
-        """The ``fields`` of each line, without the columns that say nothing: those empty in all lines, and such as are the
-        same in all, which a remark then says. Remarks and notes get their full stop and the decimal ``mark``.
+        """The ``fields`` of each line, without the columns that say nothing: those empty in all
+        lines, and such as are the same in all, which a remark then says. Remarks and notes get
+        their full stop and the decimal ``mark``.
         """
 
         def printed(sentences: Iterable[str]) -> tuple[str, ...]:
@@ -133,7 +136,9 @@ NOTES = PrintedColumn("Notes", kind="notes")
 
 
 def interval_heading(rows: Sequence[Row]) -> str:
-    """``95 % interval``, or what the number of repetitions allows: ``75 % interval``, ``75 to 95 % interval``."""
+    """``95 % interval``, or what the number of repetitions allows: ``75 % interval``, ``75 to 95 %
+    interval``.
+    """
     levels = sorted(
         {int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1}
     )
@@ -144,14 +149,18 @@ def interval_heading(rows: Sequence[Row]) -> str:
 
 
 def where_heading(rows: Sequence[Row]) -> str:
-    """Heading of the column that says where rows were measured; empty where all were on one node, which need not be said."""
+    """Heading of the column that says where rows were measured; empty where all were on one node,
+    which need not be said.
+    """
     if any(row.endpoints for row in rows):
         return ENDS
     return "Node" if len({row.key.node for row in rows}) > 1 else ""
 
 
 def where(rows: Sequence[Row]) -> str:
-    """Where the rows of one line were measured: ``node1``, ``node1 → node2`` from client to server, or how many pairs."""
+    """Where the rows of one line were measured: ``node1``, ``node1 → node2`` from client to server,
+    or how many pairs.
+    """
     pairs = sorted({pair for row in rows for pair in row.endpoints})
     if len(pairs) > 1:
         return f"{len(pairs)} pairs"
@@ -218,8 +227,8 @@ def key_fields(table: Table) -> list[Field]:
 
 
 def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> PrintedTable:
-    """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal mark. Columns that are empty
-    throughout are left out, and a remark says why.
+    """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal
+    mark. Columns that are empty throughout are left out, and a remark says why.
     """
     notes = Notes.of(rows)
     interval = interval_heading(rows)
@@ -286,7 +295,9 @@ def remarks_on_gaps(
     instruments: Collection[str],
     with_limit: bool = True,
 ) -> list[str]:
-    """Why the columns of ``instruments`` are empty and why a theoretical value is missing, as far as they are."""
+    """Why the columns of ``instruments`` are empty and why a theoretical value is missing, as far
+    as they are.
+    """
     remarks = []
     for series in table.series:
         if (
@@ -311,8 +322,8 @@ def remarks_on_gaps(
 
 
 def unknown_reasons(rows: Sequence[Row]) -> list[str]:
-    """Why rows have no theoretical value, each reason once; those that differ in the key of the site file alone are one:
-    ``write disk.throughput.RS, .RR and .WS in the site file``.
+    """Why rows have no theoretical value, each reason once; those that differ in the key of the
+    site file alone are one: ``write disk.throughput.RS, .RR and .WS in the site file``.
     """
     unknown = {
         row.limit.reason: row.limit.missing

@@ -1,4 +1,6 @@
-"""The eight tables and the run table, as CSV with full precision and as LaTeX with four significant digits."""
+"""The eight tables and the run table, as CSV with full precision and as LaTeX with four significant
+digits.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,10 @@ Of = Callable[[Row], Any]
 
 
 def build(campaign: Path | Analysis) -> None:
-    """Write below ``tables/`` the long table, ``<name>.csv`` for all eight tables and a brief ``.tex`` of those with rows,
-    ``summary.csv``, ``findings.csv``, ``runs.csv``, of several nodes ``nodes.csv``, ``checksums.txt``, and in a folder of its
-    name the tables of the configured layout.
+    """Write below ``tables/`` the long table, ``<name>.csv`` for all eight tables and a brief
+    ``.tex`` of those with rows, ``summary.csv``, ``findings.csv``, ``runs.csv``, of several
+    nodes ``nodes.csv``, ``checksums.txt``, and in a folder of its name the tables of the
+    configured layout.
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
@@ -70,7 +73,8 @@ def build(campaign: Path | Analysis) -> None:
                 layout_table, rows[layout_table.table.name]
             )
             grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
-            # A page of a paper has no room for a word of doubt in each row: its notes say it, in a column stars.
+            # A page of a paper has no room for a word of doubt in each row: its notes say it, in a
+            # column stars.
             printed = brief.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
             texts[f"{layout.name}/{layout_table.name}"] = latex.table(
                 printed, across=not layout.narrow
@@ -83,9 +87,11 @@ def build(campaign: Path | Analysis) -> None:
 
 
 def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
-    """One table with its headings; values in the table's unit with full precision, efficiency in percent.
+    """One table with its headings; values in the table's unit with full precision, efficiency in
+    percent.
 
-    A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by "; ".
+    A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by ";
+    ".
     """
     chosen = columns(table, len({row.key.node for row in rows}) > 1, published_names(rows))
     return pd.DataFrame(
@@ -96,7 +102,9 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
 def columns(
     table: Table, with_node: bool = False, published: Sequence[str] = ()
 ) -> list[tuple[str, Of]]:
-    """Each column of a table's CSV: its heading, and what it has of a row; ``published`` sets stand beside it."""
+    """Each column of a table's CSV: its heading, and what it has of a row; ``published`` sets stand
+    beside it.
+    """
 
     def shown(value: float | None) -> float | None:
         return None if value is None else value * table.factor
@@ -153,7 +161,9 @@ def columns(
 
 
 def _ends(place: int) -> Of:
-    """Hosts of the clients, or of the servers, pair by pair; over loopback both are the one machine."""
+    """Hosts of the clients, or of the servers, pair by pair; over loopback both are the one
+    machine.
+    """
 
     def hosts(row: Row) -> str:
         points = (point for series in row.series.values() for point in series.points)
@@ -164,7 +174,9 @@ def _ends(place: int) -> Of:
 
 
 def summary(rows: Sequence[Row]) -> pd.DataFrame:
-    """A line per row and instrument: n, mean, standard deviation (n - 1), median, extremes, interval; SI units."""
+    """A line per row and instrument: n, mean, standard deviation (n - 1), median, extremes,
+    interval; SI units.
+    """
     lines = [
         {
             "table": row.table.name,
@@ -211,7 +223,9 @@ def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
 
 
 def runs(long: pd.DataFrame) -> pd.DataFrame:
-    """The run table: every repetition of the long table that holds a value, in the order in which they were made."""
+    """The run table: every repetition of the long table that holds a value, in the order in which
+    they were made.
+    """
     measured = long[long["value"].notna()]
     ordered = measured.sort_values(["started", "record"], kind="stable")
     return ordered[list(RUN_COLUMNS)].reset_index(drop=True)

@@ -1,4 +1,5 @@
-"""Tables of the HTML page: those with headings over several columns, which a reader can sort and filter, and plain ones.
+"""Tables of the HTML page: those with headings over several columns, which a reader can sort and
+filter, and plain ones.
 
 All texts are escaped here.
 """
@@ -38,7 +39,9 @@ def rich(text: str) -> str:
 
 
 def grid(table: Data, mark: str) -> str:
-    """A table with headings over several columns, that a reader can sort and filter; ``notes`` go below it."""
+    """A table with headings over several columns, that a reader can sort and filter; ``notes`` go
+    below it.
+    """
     columns = table["columns"]
     place = 0
     head, sub = "", []
@@ -95,7 +98,9 @@ def _cell(place: int, cell: str | Mapping[str, str], kind: str, table: str, mark
 
 
 def sort_value(text: str, mark: str) -> float | None:
-    """The number that a cell is sorted by: a number with this decimal mark, or bytes of a size; None for other texts."""
+    """The number that a cell is sorted by: a number with this decimal mark, or bytes of a size;
+    None for other texts.
+    """
     try:
         return float(text.replace(mark, "."))
     except ValueError:

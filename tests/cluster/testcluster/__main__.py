@@ -15,7 +15,8 @@ from .cluster import Cluster
 from .errors import ClusterError
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-# Where the one cluster of this checkout is, for `exec`, `status` and `down`; the folder is for build products and ignored by git.
+# Where the one cluster of this checkout is, for `exec`, `status` and `down`; the folder is for
+# build products and ignored by git.
 POINTER = CHECKOUT / "build" / "testcluster"
 PYTHON = Path(sys.executable)
 PROG = f"{PYTHON.relative_to(CHECKOUT) if PYTHON.is_relative_to(CHECKOUT) else 'python'} -m tests.cluster.testcluster"

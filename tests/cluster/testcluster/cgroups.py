@@ -1,8 +1,10 @@
-"""Control groups of a cluster's own, for task/cgroup: below the machine's, one for each node, gone with the cluster.
+"""Control groups of a cluster's own, for task/cgroup: below the machine's, one for each node, gone
+with the cluster.
 
-slurmd of Debian makes `slurm_NODE` in each controller's hierarchy of version 1 and works in there; a node's name that is no other
-cluster's makes it the cluster's own. Version 2 is another matter: its controllers can be had only where the machine has none of them
-in version 1, and slurmd 22.05 asks systemd for its place. Where there is no version 1, a cluster is without task/cgroup.
+slurmd of Debian makes `slurm_NODE` in each controller's hierarchy of version 1 and works in there;
+a node's name that is no other cluster's makes it the cluster's own. Version 2 is another matter:
+its controllers can be had only where the machine has none of them in version 1, and slurmd 22.05
+asks systemd for its place. Where there is no version 1, a cluster is without task/cgroup.
 """
 
 import contextlib
@@ -18,7 +20,8 @@ CONTROLLERS = ("cpuset", "memory", "freezer", "cpuacct")
 def why_not() -> str | None:
     """One sentence that says why Slurm cannot have control groups here, or None when it can."""
     for name in CONTROLLERS:
-        # What slurmd itself looks for ("unable to verify cgroup namespace availability" in its log, if it is not there).
+        # What slurmd itself looks for ("unable to verify cgroup namespace availability" in its log,
+        # if it is not there).
         if not os.access(ROOT / name / "release_agent", os.R_OK):
             return (
                 f"task/cgroup is tried with control groups of version 1, and this machine has no {ROOT / name}/release_agent: "

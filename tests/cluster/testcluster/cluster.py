@@ -37,15 +37,17 @@ class Cluster(Login):
 
     @classmethod
     def start(cls, nodes: int = 2, *, directory: Path | None = None, **options: Any) -> "Cluster":
-        """Start a cluster and return when all nodes are idle. It ends with `down`, or when this process ends in any way.
+        """Start a cluster and return when all nodes are idle. It ends with `down`, or when this
+        process ends in any way.
 
-        The options are those of config.Layout. `directory` must not exist or be empty; by default it is a new one in the temporary
-        directory, and it is removed in the end in both cases.
+        The options are those of config.Layout. `directory` must not exist or be empty; by default
+        it is a new one in the temporary directory, and it is removed in the end in both cases.
         """
         if reason := why_not(**options):
             raise ClusterError(reason)
         if options.get("cgroups"):
-            # All clusters of the machine have their control groups in one place, named by the nodes.
+            # All clusters of the machine have their control groups in one place, named by the
+            # nodes.
             options["prefix"] = f"{options.get('prefix', 'node')}{secrets.token_hex(3)}-"
         where = _state_directory(directory)
         try:
@@ -127,7 +129,9 @@ class Cluster(Login):
             self._owner = None
 
     def down(self) -> None:
-        """End every process of the cluster and remove its state directory. Does nothing to a cluster that is gone already."""
+        """End every process of the cluster and remove its state directory. Does nothing to a
+        cluster that is gone already.
+        """
         if self._owner:
             end_keeper(self._owner)
             self._owner = None
@@ -164,7 +168,9 @@ class Cluster(Login):
         self.start_slurmd(name)
 
     def drain(self, name: str, reason: str) -> None:
-        """Take a node out of service as an administrator does: what runs goes on, nothing new begins."""
+        """Take a node out of service as an administrator does: what runs goes on, nothing new
+        begins.
+        """
         self.run(["scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}"])
 
     def resume(self, name: str) -> None:
@@ -176,14 +182,18 @@ class Cluster(Login):
         self.hosts.end_daemon(LOGIN, "slurmctld", signal.SIGTERM)
 
     def kill_controller(self) -> None:
-        """SIGKILL to slurmctld: it may forget the jobs of the last seconds, since it saves the queue every few seconds."""
+        """SIGKILL to slurmctld: it may forget the jobs of the last seconds, since it saves the
+        queue every few seconds.
+        """
         self.hosts.end_daemon(LOGIN, "slurmctld")
 
     def start_controller(self) -> None:
         daemons.start_slurmctld(self.hosts, self.layout)
 
     def reset(self, seconds: float = 60.0) -> None:
-        """Bring everything back that was killed, cancel all jobs, and wait until all nodes are idle: the state after `start`."""
+        """Bring everything back that was killed, cancel all jobs, and wait until all nodes are
+        idle: the state after `start`.
+        """
         if not any(process.name == "slurmctld" for process in self.processes(LOGIN)):
             self.start_controller()
         for name in self.layout.names:
@@ -207,7 +217,8 @@ class Cluster(Login):
 
 def _state_directory(directory: Path | None) -> Path:
     if directory is None:
-        # The sockets of a cluster do not fit below some of the long temporary directories that CI systems give.
+        # The sockets of a cluster do not fit below some of the long temporary directories that CI
+        # systems give.
         base = tempfile.gettempdir()
         return Path(
             tempfile.mkdtemp(prefix="testcluster-", dir=base if len(base) <= 25 else "/tmp")

@@ -14,8 +14,9 @@ NETWORK = "10.77.0"
 LONGEST_DIRECTORY = 50
 MOST_NODES = 64
 
-# slurmd loads a control group plugin even if nothing is set to use one. That of version 2 wants systemd or a place to write in, and
-# looking for the right one fails where none is mounted; that of version 1 asks for nothing until it is used.
+# slurmd loads a control group plugin even if nothing is set to use one. That of version 2 wants
+# systemd or a place to write in, and looking for the right one fails where none is mounted; that of
+# version 1 asks for nothing until it is used.
 CGROUP_CONF = """CgroupPlugin=cgroup/v1
 ConstrainCores=yes
 ConstrainRAMSpace=yes
@@ -41,15 +42,19 @@ class Layout:
     """What one cluster is to be, and where its files are. These are the options of `Cluster.start`.
 
     nodes         how many
-    cpus, memory  CPUs and MiB that each node claims to have, nothing is reserved; one number, or one for each node
+    cpus, memory  CPUs and MiB that each node claims to have, nothing is reserved; one number, or
+                  one for each node
     name, prefix  of the cluster; of its nodes, which are PREFIX1, PREFIX2, ...
     accounting    with slurmdbd on a MariaDB of its own, so that sacct works
-    account       the default partition takes jobs of account `tests` only, which is not the user's default one (wants accounting)
-    max_submit    jobs that a user may have in the queue, from the QOS; 0: no limit (wants accounting)
+    account       the default partition takes jobs of account `tests` only, which is not the user's
+                  default one (wants accounting)
+    max_submit    jobs that a user may have in the queue, from the QOS; 0: no limit (wants
+                  accounting)
     binding       task/affinity: a job's processes run on the CPUs it was given, and on no others
-    cgroups       task/cgroup and proctrack/cgroup besides: the kernel holds a job to its CPUs and its memory (see cgroups.py)
-    rules         partitions that refuse something: `elsewhere` (AllocNodes), `small` (MaxMemPerNode=400, MaxNodes=1), `shared`
-                  (no --exclusive)
+    cgroups       task/cgroup and proctrack/cgroup besides: the kernel holds a job to its CPUs and
+                  its memory (see cgroups.py)
+    rules         partitions that refuse something: `elsewhere` (AllocNodes), `small`
+                  (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
     without       programs that the nodes lack, while the login side has them
     node_timeout  seconds without an answer until a node is DOWN
     """
@@ -130,7 +135,9 @@ link set {BRIDGE} up
 
 
 def cable_commands(name: str, pid: int) -> str:
-    """For `ip -batch` on the login side: a cable from the bridge to the node whose first process is `pid`."""
+    """For `ip -batch` on the login side: a cable from the bridge to the node whose first process is
+    `pid`.
+    """
     return f"""link add {name} type veth peer name eth0 netns {pid}
 link set {name} master {BRIDGE} up
 """
@@ -195,7 +202,8 @@ def _watching(layout: Layout) -> str:
 TaskPlugin=task/affinity,task/cgroup
 JobAcctGatherType=jobacct_gather/cgroup
 """
-    # A job step is ended when it uses more memory than its job was granted: what its processes use is added up every second.
+    # A job step is ended when it uses more memory than its job was granted: what its processes use
+    # is added up every second.
     return f"""ProctrackType=proctrack/linuxproc
 TaskPlugin=task/{"affinity" if layout.binding else "none"}
 JobAcctGatherType=jobacct_gather/linux

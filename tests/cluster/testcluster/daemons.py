@@ -37,7 +37,9 @@ def write_files(layout: Layout) -> None:
 
 
 def ready(condition: Callable[[], str | None], what: str, log: Path) -> None:
-    """Wait until the condition has no complaint left. Raises ClusterError with the last complaint and the end of the log."""
+    """Wait until the condition has no complaint left. Raises ClusterError with the last complaint
+    and the end of the log.
+    """
     complaint: list[str | None] = [None]
 
     def satisfied() -> bool:
@@ -51,7 +53,9 @@ def ready(condition: Callable[[], str | None], what: str, log: Path) -> None:
 
 
 def start_munge(hosts: Hosts, layout: Layout) -> None:
-    """One daemon serves all hosts: they reach it through a socket in the file system, which they share."""
+    """One daemon serves all hosts: they reach it through a socket in the file system, which they
+    share.
+    """
     at, log, end = layout.path, layout.path("log/munged.out"), layout.path("run/munge.socket")
     hosts.daemon(
         LOGIN,
@@ -85,7 +89,8 @@ def start_database(hosts: Hosts, layout: Layout) -> None:
 
 def start_slurmdbd(hosts: Hosts, layout: Layout) -> None:
     log = layout.path("log/slurmdbd.out")
-    # slurmdbd has no setting for the socket of its database, but the client library in it reads this variable.
+    # slurmdbd has no setting for the socket of its database, but the client library in it reads
+    # this variable.
     hosts.daemon(
         LOGIN, ["slurmdbd", "-D"], log, {"MYSQL_UNIX_PORT": str(layout.path("run/mariadb.socket"))}
     )

@@ -2,4 +2,6 @@
 
 
 class ClusterError(Exception):
-    """The cluster could not do what was asked; the message is one clear sentence and, where there is one, the end of a log."""
+    """The cluster could not do what was asked; the message is one clear sentence and, where there
+    is one, the end of a log.
+    """

@@ -2,9 +2,9 @@
 
     holder.py HOSTNAME [--sys]
 
-It sets the host up (host name; /proc of the new process table; with --sys a /sys of the new network), prints its process id as the
-machine sees it, and then only keeps the namespaces alive and takes in orphans. When it is killed, the kernel kills every process of
-the host with it.
+It sets the host up (host name; /proc of the new process table; with --sys a /sys of the new
+network), prints its process id as the machine sees it, and then only keeps the namespaces alive and
+takes in orphans. When it is killed, the kernel kills every process of the host with it.
 """
 
 import os
@@ -28,7 +28,8 @@ if __name__ == "__main__":
         mount("proc", "/proc", "proc")
     except OSError as error:
         sys.exit(f"{name}: {error}")
-    # The kernel itself reaps the children of a process that ignores SIGCHLD; orphans of the host end up here.
+    # The kernel itself reaps the children of a process that ignores SIGCHLD; orphans of the host
+    # end up here.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print(machine_pid, flush=True)
     quiet = os.open(os.devnull, os.O_RDWR)

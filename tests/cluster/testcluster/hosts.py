@@ -1,4 +1,6 @@
-"""The hosts of a cluster as namespaces: making them, running things on them, ending them. Knows nothing of Slurm."""
+"""The hosts of a cluster as namespaces: making them, running things on them, ending them. Knows
+nothing of Slurm.
+"""
 
 import os
 import select
@@ -16,7 +18,9 @@ from .requirements import search_path
 HERE = Path(__file__).resolve().parent
 START_SECONDS = 60.0
 MOUNTS = ("--mount", "--root", "--wd")
-"""A mount namespace alone would be entered at its own root, outside of a chroot that all of this may run in."""
+"""A mount namespace alone would be entered at its own root, outside of a chroot that all of this
+may run in.
+"""
 
 
 class Hosts:
@@ -33,10 +37,11 @@ class Hosts:
         return ["nsenter", f"--target={first.pid}", *MOUNTS, "--net", "--uts", "--pid", "--"]
 
     def enter_login(self, directory: Path) -> list[str]:
-        """The beginning of a command line that runs the rest on the login side as a plain process of this machine.
+        """The beginning of a command line that runs the rest on the login side as a plain process
+        of this machine.
 
-        nsenter and env replace themselves, so the process id is the command's own. The working directory must be entered inside:
-        one opened outside would belong to the machine's mounts.
+        nsenter and env replace themselves, so the process id is the command's own. The working
+        directory must be entered inside: one opened outside would belong to the machine's mounts.
         """
         return [
             "nsenter",
@@ -60,7 +65,8 @@ class Hosts:
         """Make the namespaces of a node and connect it to the bridge."""
         keeper, table = self.keeper.pid, self.controller.pid
         pid = first_line(
-            # The mounts of the keeper show the machine's /proc, from which the node's first process learns its outer id.
+            # The mounts of the keeper show the machine's /proc, from which the node's first process
+            # learns its outer id.
             ["nsenter", f"--target={keeper}", *MOUNTS, "--net", "--uts", f"--pid=/proc/{table}/ns/pid", "--",
              "setsid", "--fork", "unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child",
              sys.executable, "-I", str(HERE / "holder.py"), name, "--sys"],
@@ -78,7 +84,9 @@ class Hosts:
             )
 
     def hide(self, name: str, programs: Sequence[str]) -> None:
-        """Make programs of this machine look as if the node had none of them: a device lies over each, which nobody can execute."""
+        """Make programs of this machine look as if the node had none of them: a device lies over
+        each, which nobody can execute.
+        """
         for program in programs:
             while found := checked(
                 [*self.enter(name), "sh", "-c", 'command -v "$1" || true', "sh", program],
@@ -101,7 +109,9 @@ class Hosts:
         log: Path,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start a long-running program on a host, in its own session, with what it prints appended to `log`."""
+        """Start a long-running program on a host, in its own session, with what it prints appended
+        to `log`.
+        """
         with log.open("ab") as stream:
             done = subprocess.run(
                 [*self.enter(name), "setsid", "--fork", *command],
@@ -112,7 +122,9 @@ class Hosts:
             raise ClusterError(f"could not start {command[0]} on {name}{tail(log)}")
 
     def processes(self, name: str) -> list[Process]:
-        """Everything that runs in the process table of this host, without the process that keeps it alive."""
+        """Everything that runs in the process table of this host, without the process that keeps it
+        alive.
+        """
         first = self.controller if name == config.LOGIN else self.node(name)
         number = namespace(first.pid, "pid")
         return (
@@ -122,7 +134,9 @@ class Hosts:
         )
 
     def end_daemon(self, name: str, program: str, number: int = signal.SIGKILL) -> None:
-        """Send a signal to a program on one host and wait for its end. Raises ClusterError when it does not run or does not end."""
+        """Send a signal to a program on one host and wait for its end. Raises ClusterError when it
+        does not run or does not end.
+        """
         found = [process for process in self.processes(name) if process.name == program]
         if not found:
             raise ClusterError(f"{program} does not run on {name}")
@@ -143,7 +157,9 @@ def alive(pid: int, what: str) -> Process:
 
 
 def first_line(command: Sequence[str], what: str) -> int:
-    """Run a command that leaves a process behind and learn that process's id from the first line it prints."""
+    """Run a command that leaves a process behind and learn that process's id from the first line it
+    prints.
+    """
     child = subprocess.Popen(
         command,
         env=base_environment(),
@@ -190,7 +206,9 @@ def checked(command: Sequence[str], what: str, given: str | None = None) -> str:
 
 
 def start_keeper(directory: Path, remove: bool, log: Path) -> tuple["subprocess.Popen[str]", Hosts]:
-    """Make the login side. The cluster ends when the returned process's standard input is closed (see keeper.py)."""
+    """Make the login side. The cluster ends when the returned process's standard input is closed
+    (see keeper.py).
+    """
     options = ["--remove"] if remove else []
     with log.open("ab") as stream:
         child = subprocess.Popen(

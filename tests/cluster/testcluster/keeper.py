@@ -1,14 +1,16 @@
-"""The process that owns a cluster: it makes the login side, starts the process table of all daemons, and ends everything.
+"""The process that owns a cluster: it makes the login side, starts the process table of all
+daemons, and ends everything.
 
     unshare --mount --net --uts -- python keeper.py DIRECTORY [--remove]
 
-Its standard input is a pipe from whoever asked for the cluster. When that pipe closes, because the owner ended it or died in
-whatever way, the cluster ends; a byte "R" on it (release) makes the cluster independent until SIGTERM. With --remove the state
-directory goes too. The first line on standard output is the process id of the controller's first process.
+Its standard input is a pipe from whoever asked for the cluster. When that pipe closes, because the
+owner ended it or died in whatever way, the cluster ends; a byte "R" on it (release) makes the
+cluster independent until SIGTERM. With --remove the state directory goes too. The first line on
+standard output is the process id of the controller's first process.
 
-What ends: every process of the daemons' process table (the kernel does that, including all nodes and jobs), and every process that
-runs on the login side, that is, in the keeper's own mount namespace. The control groups of the nodes named in DIRECTORY/cgroups go
-after them.
+What ends: every process of the daemons' process table (the kernel does that, including all nodes
+and jobs), and every process that runs on the login side, that is, in the keeper's own mount
+namespace. The control groups of the nodes named in DIRECTORY/cgroups go after them.
 """
 
 import os
@@ -32,7 +34,8 @@ HOLDER = Path(__file__).resolve().parent / "holder.py"
 
 def make_login_side(directory: Path) -> None:
     """Own configuration at the fixed places, own host name, and the bridge that all nodes hang on."""
-    # Snakemake's Slurm plugin removes SLURM_CONF from the environment of its jobs, so only the standard place will do.
+    # Snakemake's Slurm plugin removes SLURM_CONF from the environment of its jobs, so only the
+    # standard place will do.
     mounts.bind(directory / "slurm", "/etc/slurm")
     mounts.bind(directory / "hosts", "/etc/hosts")
     mounts.fresh_sys()
@@ -41,7 +44,9 @@ def make_login_side(directory: Path) -> None:
 
 
 def start_controller() -> tuple["subprocess.Popen[str]", int]:
-    """The process table of the daemons; setpriv and --kill-child end it with the keeper even if that is killed."""
+    """The process table of the daemons; setpriv and --kill-child end it with the keeper even if
+    that is killed.
+    """
     child = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--mount", "--fork", "--kill-child",
          sys.executable, "-I", str(HOLDER), config.LOGIN],
@@ -55,7 +60,9 @@ def start_controller() -> tuple["subprocess.Popen[str]", int]:
 
 
 def wait_for_the_end(child: "subprocess.Popen[str]") -> None:
-    """Return when the owner is gone, SIGTERM came, or the daemons' process table has ended by itself."""
+    """Return when the owner is gone, SIGTERM came, or the daemons' process table has ended by
+    itself.
+    """
     ended, waker = os.pipe()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: os.write(waker, b"."))

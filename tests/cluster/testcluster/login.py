@@ -1,4 +1,6 @@
-"""What a person does on the login side of a cluster: run commands, submit jobs, look at jobs and nodes."""
+"""What a person does on the login side of a cluster: run commands, submit jobs, look at jobs and
+nodes.
+"""
 
 import os
 import re
@@ -39,12 +41,16 @@ class Login:
     # -- commands on the login side and on nodes
 
     def command(self, command: Sequence[str], cwd: Path | None = None) -> list[str]:
-        """The command line that runs `command` on the login side; it becomes that command, with the same process id."""
+        """The command line that runs `command` on the login side; it becomes that command, with the
+        same process id.
+        """
         return [*self.hosts.enter_login((cwd or Path.cwd()).resolve()), *command]
 
     @staticmethod
     def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The caller's environment for a command on the login side, without what belongs to another Slurm."""
+        """The caller's environment for a command on the login side, without what belongs to another
+        Slurm.
+        """
         foreign = re.compile(r"(SLURM|SBATCH|SALLOC|SRUN|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL)_")
         kept = {
             name: value
@@ -61,7 +67,9 @@ class Login:
         env: Mapping[str, str] | None = None,
         **options: Any,
     ) -> "subprocess.Popen[str]":
-        """subprocess.Popen on the login side. Its pid is the command's own; it ends with the cluster at the latest."""
+        """subprocess.Popen on the login side. Its pid is the command's own; it ends with the
+        cluster at the latest.
+        """
         self._must_run()
         return subprocess.Popen(
             self.command(command, cwd), env=self.environment(env), text=True, **options
@@ -71,9 +79,11 @@ class Login:
         self, command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
         check: bool = True, timeout: float = 60.0, input: str | None = None, on: str = LOGIN,
     ) -> "subprocess.CompletedProcess[str]":  # fmt: skip
-        """Run a command to its end, on the login side or (past Slurm) `on` a node, with its output as text.
+        """Run a command to its end, on the login side or (past Slurm) `on` a node, with its output
+        as text.
 
-        Raises ClusterError when `check` and it fails, or when it takes longer than `timeout` seconds; then it is killed.
+        Raises ClusterError when `check` and it fails, or when it takes longer than `timeout`
+        seconds; then it is killed.
         """
         self._must_run()
         inside = ["env", f"--chdir={(cwd or Path.cwd()).resolve()}"]
@@ -122,11 +132,15 @@ class Login:
         )
 
     def job(self, number: int) -> dict[str, str]:
-        """What `scontrol show job` tells of a job, such as {"JobState": "RUNNING", "NodeList": "node1", ...}."""
+        """What `scontrol show job` tells of a job, such as {"JobState": "RUNNING", "NodeList":
+        "node1", ...}.
+        """
         return _fields(self.run(["scontrol", "--oneliner", "show", "job", str(number)]).stdout)
 
     def wait_for_job(self, number: int, *states: str, seconds: float = 60.0) -> dict[str, str]:
-        """Wait until a job is in one of these states (by default: any in which it has ended) and return its fields."""
+        """Wait until a job is in one of these states (by default: any in which it has ended) and
+        return its fields.
+        """
         wanted, seen = states or ENDED, dict[str, str]()
 
         def there() -> bool:
@@ -142,7 +156,9 @@ class Login:
         return seen
 
     def expire(self, number: int) -> None:
-        """Make a running job's time limit end now; the controller, which looks every 30 s, then ends it with TIMEOUT."""
+        """Make a running job's time limit end now; the controller, which looks every 30 s, then
+        ends it with TIMEOUT.
+        """
         self.run(["scontrol", "update", f"JobId={number}", "EndTime=now"])
 
     # -- nodes
@@ -175,8 +191,9 @@ class Login:
     def wait_for_process(self, host: str, name: str, seconds: float = 30.0) -> None:
         """Wait until a program of this name (at most 15 characters) runs on a host.
 
-        A job is RUNNING for Slurm a moment before its node knows of it, and one whose node is lost in between is queued again, whatever
-        --no-requeue says. Who wants to disturb a running job waits for its process.
+        A job is RUNNING for Slurm a moment before its node knows of it, and one whose node is lost
+        in between is queued again, whatever --no-requeue says. Who wants to disturb a running job
+        waits for its process.
         """
         wait_until(
             lambda: name in {process.name for process in self.processes(host)},

@@ -27,10 +27,11 @@ def bind(source: Path, target: str) -> None:
 
 
 def fresh_sys() -> None:
-    """Mount a new /sys, which shows the interfaces of the present network namespace, and keep the control groups in it.
+    """Mount a new /sys, which shows the interfaces of the present network namespace, and keep the
+    control groups in it.
 
-    /sys shows the network namespace it was mounted in. The control groups are mounts of their own below it; the new /sys would hide
-    them, and slurmd looks for them when it starts.
+    /sys shows the network namespace it was mounted in. The control groups are mounts of their own
+    below it; the new /sys would hide them, and slurmd looks for them when it starts.
     """
     groups = "/sys/fs/cgroup"
     if not os.path.ismount(groups):

@@ -1,4 +1,6 @@
-"""Finding and ending exactly the processes that belong to a cluster: by namespace and by process id, never by name alone."""
+"""Finding and ending exactly the processes that belong to a cluster: by namespace and by process
+id, never by name alone.
+"""
 
 import os
 import select
@@ -25,7 +27,9 @@ class Process:
         return now is not None and now.start == self.start
 
     def end(self, number: int = signal.SIGKILL, seconds: float = 10.0) -> bool:
-        """Send the signal and wait until the process is gone; False when it is still there after `seconds`."""
+        """Send the signal and wait until the process is gone; False when it is still there after
+        `seconds`.
+        """
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -49,13 +53,16 @@ def describe(pid: int) -> Process | None:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name stands in parentheses and may hold anything; the fields after the last one are plain (proc(5): state is 3, start 22).
+    # The name stands in parentheses and may hold anything; the fields after the last one are plain
+    # (proc(5): state is 3, start 22).
     name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
     return None if rest[0] in "ZX" else Process(pid, int(rest[19]), name)
 
 
 def namespace(pid: int | str, kind: str) -> int | None:
-    """The number of the namespace of this kind ("mnt", "net", "pid", "uts") that the process is in, or None when it is gone."""
+    """The number of the namespace of this kind ("mnt", "net", "pid", "uts") that the process is in,
+    or None when it is gone.
+    """
     try:
         return os.stat(f"/proc/{pid}/ns/{kind}").st_ino
     except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -76,7 +83,9 @@ def members(kind: str, number: int) -> Iterator[Process]:
 def wait_until(
     condition: Callable[[], object], seconds: float, what: str, pause: float = 0.05
 ) -> None:
-    """Return as soon as the condition holds. Raises ClusterError naming `what` when it does not within `seconds`."""
+    """Return as soon as the condition holds. Raises ClusterError naming `what` when it does not
+    within `seconds`.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -23,7 +23,8 @@ SLURM = (
 ACCOUNTING = ("slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db")
 TOOLS = ("ip", "nsenter", "unshare", "setpriv", "setsid", "env")
 
-# Everything the cluster does that a container or a hardened kernel may forbid, tried once in namespaces that end with the command.
+# Everything the cluster does that a container or a hardened kernel may forbid, tried once in
+# namespaces that end with the command.
 PROBE = """set -e
 ip link add pmprobe type bridge
 ip link add pmprobe0 type veth peer name pmprobe1
@@ -43,7 +44,9 @@ def search_path() -> str:
 
 
 def why_not(**options: Any) -> str | None:
-    """One sentence that says why a cluster with these options (see config.Layout) cannot be started here, or None when it can."""
+    """One sentence that says why a cluster with these options (see config.Layout) cannot be started
+    here, or None when it can.
+    """
     accounting, cpus = bool(options.get("accounting")), options.get("cpus", 2)
     if os.geteuid() != 0:
         return "a Slurm test cluster needs root (it makes network and mount namespaces); this is another user"

@@ -1,4 +1,6 @@
-"""The disk an emulated machine boots from: Debian's kernel, our init, and programs with their libraries."""
+"""The disk an emulated machine boots from: Debian's kernel, our init, and programs with their
+libraries.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +23,27 @@ PACKAGES = (
     "genisoimage",
 )
 KERNEL = "linux-image-cloud-amd64"  # the smallest of Debian's kernels; it has the serial port, and needs no module
-# No devices and checks that are not needed: a boot is half a billion instructions, and bochs does 20 million a second.
-# What bochs says of itself is not all true. Protection keys (CPU feature 515) have no state, compacted state (XSAVEC 321,
-# XSAVES 323) has another size than the kernel finds, either of which would cost it all vector state. With INVPCID (298),
-# UMIP, GFNI, VAES, VPCLMULQDQ, five-level pages, RDPID (514, 520, 521, 522, 528, 534), fast short moves and branch
-# tracking (580, 596) icelake_u does not come through the start. The time stamp counter is slower: see make().
+# No devices and checks that are not needed: a boot is half a billion instructions, and bochs does
+# 20 million a second. What bochs says of itself is not all true. Protection keys (CPU feature 515)
+# have no state, compacted state (XSAVEC 321, XSAVES 323) has another size than the kernel finds,
+# either of which would cost it all vector state. With INVPCID (298), UMIP, GFNI, VAES, VPCLMULQDQ,
+# five-level pages, RDPID (514, 520, 521, 522, 528, 534), fast short moves and branch tracking (580,
+# 596) icelake_u does not come through the start. The time stamp counter is slower: see make().
 KERNEL_WORDS = (
     "console=ttyS0 loglevel=4 noxsaves clearcpuid=515,321,323,298,514,520,521,522,528,534,580,596 acpi=off nosmp"
     " tsc=reliable no_timer_check"
     " random.trust_cpu=on init_on_alloc=0 mitigations=off nokaslr rodata=off apparmor=0 selinux=0 audit=0"
     " cryptomgr.notests nomodeset"
 )
-# What an emulated second is made of: few make a program's waiting short here, for a timer's tick there must be enough.
+# What an emulated second is made of: few make a program's waiting short here, for a timer's tick
+# there must be enough.
 INSTRUCTIONS_PER_SECOND = 20_000_000
 
 
 def unpack(build: Path) -> Path:
-    """Downloads and unpacks the packages that are not installed, once; returns the folder they are in."""
+    """Downloads and unpacks the packages that are not installed, once; returns the folder they are
+    in.
+    """
     root, archives = build / "root", build / "packages"
     complete, listed = root / "complete", " ".join((*PACKAGES, KERNEL))
     if complete.exists() and complete.read_text() == listed:
@@ -79,7 +85,9 @@ def environment(root: Path) -> dict[str, str]:
 
 
 def make(root: Path, build: Path, programs: Mapping[str, Path], jobs: Iterable[str]) -> Path:
-    """A bootable image in ``build``: ``programs`` by their paths inside, ``jobs`` the lines that init runs."""
+    """A bootable image in ``build``: ``programs`` by their paths inside, ``jobs`` the lines that
+    init runs.
+    """
     init = build / "init"
     source = Path(__file__).with_name("init.c")
     subprocess.run(

@@ -25,7 +25,9 @@ MEMORY_MIB = 192
 
 @dataclass(frozen=True)
 class Ended:
-    """One line of /jobs: how it ended (exit code, or minus a signal; None: not in time), what it said, seconds here."""
+    """One line of /jobs: how it ended (exit code, or minus a signal; None: not in time), what it
+    said, seconds here.
+    """
 
     job: str
     status: int | None
@@ -34,7 +36,9 @@ class Ended:
 
 
 def boot(root: Path, build: Path, image: Path, cpu: str, limit_s: float) -> Iterator[Ended]:
-    """Boots ``image`` on a CPU of the model ``cpu`` and yields every job as it ends; at most ``limit_s`` seconds."""
+    """Boots ``image`` on a CPU of the model ``cpu`` and yields every job as it ends; at most
+    ``limit_s`` seconds.
+    """
     with contextlib.ExitStack() as stack:
         serial, serial_end = (
             pty.openpty()

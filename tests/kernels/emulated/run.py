@@ -1,10 +1,12 @@
-"""Runs the kernels on CPUs that bochs emulates: ``make test-emulated``, for instruction sets that no CPU at hand has.
+"""Runs the kernels on CPUs that bochs emulates: ``make test-emulated``, for instruction sets that
+no CPU at hand has.
 
-Each model boots Debian's smallest kernel and runs cpubench and rambench with forced instruction sets, which hold every
-result against plain C, and the tests of the sweeps. Rates mean nothing there. It needs no root and installs nothing:
-where the Debian packages bochs, bochs-term, bochsbios, vgabios, isolinux, syslinux-common and genisoimage are missing they are
-unpacked below ``build/emulated``, and so is the kernel, linux-image-cloud-amd64. A boot with all jobs takes a core half a
-minute.
+Each model boots Debian's smallest kernel and runs cpubench and rambench with forced instruction
+sets, which hold every result against plain C, and the tests of the sweeps. Rates mean nothing
+there. It needs no root and installs nothing: where the Debian packages bochs, bochs-term,
+bochsbios, vgabios, isolinux, syslinux-common and genisoimage are missing they are unpacked below
+``build/emulated``, and so is the kernel, linux-image-cloud-amd64. A boot with all jobs takes a core
+half a minute.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ MEMORY = ("RS", "WS", "RWS", "RR", "WR", "RWR")
 
 @dataclass(frozen=True)
 class Model:
-    """A CPU that bochs knows: the instruction sets it has and lacks, and how it does the dot product of bytes."""
+    """A CPU that bochs knows: the instruction sets it has and lacks, and how it does the dot
+    product of bytes.
+    """
 
     name: str
     has: tuple[str, ...]

@@ -1,4 +1,6 @@
-"""Bundles: the same report elsewhere, the same bytes twice, and nothing that was changed, damaged or hostile."""
+"""Bundles: the same report elsewhere, the same bytes twice, and nothing that was changed, damaged
+or hostile.
+"""
 
 from __future__ import annotations
 

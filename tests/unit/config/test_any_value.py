@@ -1,4 +1,6 @@
-"""Any value of any key of a configuration or a site file is taken or refused, in one sentence and in time."""
+"""Any value of any key of a configuration or a site file is taken or refused, in one sentence and
+in time.
+"""
 
 from __future__ import annotations
 

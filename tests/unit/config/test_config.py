@@ -175,7 +175,9 @@ def test_later_files_win_by_key(tmp_path: Path) -> None:
 
 
 def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
-    """The grids of config/config.yaml belong to the campaign that it describes; its other keys are defaults."""
+    """The grids of config/config.yaml belong to the campaign that it describes; its other keys are
+    defaults.
+    """
     base = yamlfile.read(ROOT / "config" / "config.yaml")
     (tmp_path / "cpu.yaml").write_text("cpu: [{workloads: [DP], concurrency: [1, 2]}]\n")
     (tmp_path / "site.yaml").write_text("site: config/sites/example.yaml\ndisk: []\n")

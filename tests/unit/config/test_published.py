@@ -14,8 +14,8 @@ from tests.unit.config.published_sets import entries_of
 from peakmark.config import published
 from peakmark.instruments.tables import BY_NAME
 
-# Rows, and the sums of printed columns (own program, reference) in the report's units, added up by a second reading of the
-# reports with another program; factor: printed value x factor = SI value.
+# Rows, and the sums of printed columns (own program, reference) in the report's units, added up by
+# a second reading of the reports with another program; factor: printed value x factor = SI value.
 SUMS = [
     ("four-subsystems-2018-hyperion", "cpu", "", 12, 112.265931, 181.7263, 1e9),
     ("four-subsystems-2018-hyperion", "memory_throughput", "", 18, 186.360983, 276.30658, 1e9),
@@ -284,7 +284,9 @@ def _first_report() -> dict[tuple[str, ...], published.Entry]:
 
 
 def test_the_first_reports_slips_are_noted_with_their_evidence() -> None:
-    """Each note is worked out again from the printed numbers; rows without one do not have what it says."""
+    """Each note is worked out again from the printed numbers; rows without one do not have what it
+    says.
+    """
     found = _first_report()
     counts: Counter[str] = Counter()
     for (table, workload, threads, block, program, metric), entry in found.items():

@@ -1,4 +1,6 @@
-"""A file of published results: what a spreadsheet writes is read, what is wrong is told with its line."""
+"""A file of published results: what a spreadsheet writes is read, what is wrong is told with its
+line.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def test_a_set_that_does_not_exist_is_refused_before_anything_is_measured() -> N
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_what_a_spreadsheet_writes_is_read(tmp_path: Path, separator: str) -> None:
-    """A byte order mark, its own separator, decimal commas with it, lines that end in CR LF, units with prefixes."""
+    """A byte order mark, its own separator, decimal commas with it, lines that end in CR LF, units
+    with prefixes.
+    """
     path = tmp_path / "mine.csv"
     mark = "," if separator == ";" else "."
     rows = [

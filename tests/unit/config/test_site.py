@@ -22,8 +22,8 @@ def test_every_site_file_is_valid(path: Path) -> None:
         assert site.load(path, name)["formula_set"] == name
 
 
-# Name of the site file, set of formulas, row (subsystem, workload, block, concurrency, metric), value in the published
-# table and its unit in SI base units.
+# Name of the site file, set of formulas, row (subsystem, workload, block, concurrency, metric),
+# value in the published table and its unit in SI base units.
 PUBLISHED = [
     ("hyperion", "report-1", ("cpu", "QP", None, 1, "rate"), 588.8, 1e9),
     ("hyperion", "report-1", ("cpu", "HP", None, 2, "rate"), 294.4, 1e9),
@@ -329,7 +329,9 @@ def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
 
 
 def test_formulas_of_several_files_are_of_one_set() -> None:
-    """The second report measured its disk on another cluster than the rest: two files, one set, each value the printed one."""
+    """The second report measured its disk on another cluster than the rest: two files, one set,
+    each value the printed one.
+    """
     files = [str(SITES / f"{name}.yaml") for name in ("hyperion", "prometheus")]
     for order in (files, files[::-1]):
         merged = site.load(order, "report-2")

@@ -1,4 +1,6 @@
-"""Figures that a layout asks for: what they draw is what the rows hold, and a wrong request is one sentence."""
+"""Figures that a layout asks for: what they draw is what the rows hold, and a wrong request is one
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def _style() -> None:
 
 
 def _rows(folder: Path, limit: bool = True, blocks: tuple[int, ...] = (64 * KIB, MIB)) -> list[Row]:
-    """Four patterns at one, two and four threads, three runs each; IOZone measures twice what the own kernel does."""
+    """Four patterns at one, two and four threads, three runs each; IOZone measures twice what the
+    own kernel does.
+    """
     records = []
     for number, name in enumerate(("WS", "RS", "RR", "WR")):
         for block in blocks:

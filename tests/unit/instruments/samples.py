@@ -1,4 +1,6 @@
-"""Outputs that the real tools printed, in tests/unit/data/<tool>/<case>/: run.json, stdout, stderr, further files."""
+"""Outputs that the real tools printed, in tests/unit/data/<tool>/<case>/: run.json, stdout, stderr,
+further files.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def with_text(completed: Completed, name: str | None, text: str) -> Completed:
 
 
 def cuts(text: str) -> Iterator[str]:
-    """``text`` cut after each line, in the middle of each line, and one character before each line's end."""
+    """``text`` cut after each line, in the middle of each line, and one character before each
+    line's end.
+    """
     start = 0
     for line in text.splitlines(keepends=True):
         for length in {len(line) // 2, max(len(line) - 2, 0), len(line) - 1, len(line)}:

@@ -1,4 +1,6 @@
-"""Whatever is done to an output: the same numbers or a ParseError, never other numbers and never another exception."""
+"""Whatever is done to an output: the same numbers or a ParseError, never other numbers and never
+another exception.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def test_the_output_of_another_tool_is_refused(case: str) -> None:
 @settings(max_examples=200)
 @given(case=st.sampled_from(sorted(GOOD)), seed=st.integers(0, 2**32 - 1))
 def test_damaged_bytes_raise_nothing_else(case: str, seed: int) -> None:
-    """A few characters changed: a number may then be another one, but parse ends with values or a ParseError."""
+    """A few characters changed: a number may then be another one, but parse ends with values or a
+    ParseError.
+    """
     chance = random.Random(seed)  # noqa: S311
     letters = list(whole(case))
     for _ in range(chance.randint(1, 8)):

@@ -162,7 +162,9 @@ def test_crowded() -> None:
 def test_programs_of_cpu_and_memory_run_on_the_first_cpus_in_their_order(
     cell: Cell, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The order of the placement, not that of the numbers: each of the first two is on a socket of its own here."""
+    """The order of the placement, not that of the numbers: each of the first two is on a socket of
+    its own here.
+    """
     offered = "load - A loop\nload_avx - A loop\n  ScanRead64PtrUnrollLoop\n"
     monkeypatch.setattr(common, "ask", lambda *_: offered)
     space = samples.workspace(tmp_path, (0, 32, 1, 33), isa=["sse2", "avx"])

@@ -221,7 +221,9 @@ def test_a_record_that_no_sector_holds_has_a_reason_and_the_next_size(name: str)
 
 @pytest.fixture
 def large_sectors(tmp_path: Path) -> Iterator[Path]:
-    """A file system on a disk whose sectors have 4096 bytes: a loop device of this machine's kernel."""
+    """A file system on a disk whose sectors have 4096 bytes: a loop device of this machine's
+    kernel.
+    """
     image, place = tmp_path / "image", tmp_path / "place"
     place.mkdir()
     with image.open("wb") as stream:

@@ -1,4 +1,6 @@
-"""cpubench, rambench and what all own kernels share: options given on, JSON checked against the cell."""
+"""cpubench, rambench and what all own kernels share: options given on, JSON checked against the
+cell.
+"""
 
 from __future__ import annotations
 

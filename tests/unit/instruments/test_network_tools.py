@@ -1,4 +1,6 @@
-"""netbench, iperf3, qperf and ping: both sides' commands, limits of the tools, results of another test."""
+"""netbench, iperf3, qperf and ping: both sides' commands, limits of the tools, results of another
+test.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +162,9 @@ def test_results_must_be_the_cells() -> None:
 
 
 def test_qperf_whose_ends_measured_different_times() -> None:
-    """Seen on a busy machine: the clocks of both ends count hundredths of a second; latency and rate differ by that."""
+    """Seen on a busy machine: the clocks of both ends count hundredths of a second; latency and
+    rate differ by that.
+    """
     cell, completed = samples.load("qperf/lat-udp")
     fields = {
         "latency": 1553846,
@@ -183,7 +187,9 @@ def test_qperf_whose_ends_measured_different_times() -> None:
 
 
 def test_iperf3_before_it_told_the_receivers_rate() -> None:
-    """Old versions have no sum_received for UDP: the rate sent less what was lost, marked as an estimate."""
+    """Old versions have no sum_received for UDP: the rate sent less what was lost, marked as an
+    estimate.
+    """
     cell, completed = samples.load("iperf3/udp-x1")
     document = json.loads(completed.stdout)
     del document["end"]["sum_received"]

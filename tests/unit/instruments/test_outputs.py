@@ -1,4 +1,6 @@
-"""Numbers, units and warnings in outputs of the real tools: the expected values were read off the outputs by hand."""
+"""Numbers, units and warnings in outputs of the real tools: the expected values were read off the
+outputs by hand.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,9 @@ def test_estimates(case: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_prepared_commands(name: str, tmp_path: Path) -> None:
-    """What holds for every command: the C locale, generous limits, placeholders only where a peer fills them."""
+    """What holds for every command: the C locale, generous limits, placeholders only where a peer
+    fills them.
+    """
     for case in (case for case in GOOD if case.startswith(f"{name}/")):
         cell, _ = samples.load(case)
         instrument: Instrument = REGISTRY[name]

@@ -1,4 +1,6 @@
-"""The kernels on this machine against its limits: more than 105 % means that operations or cycles are counted wrong."""
+"""The kernels on this machine against its limits: more than 105 % means that operations or cycles
+are counted wrong.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from peakmark.judging.measured import DEFAULT
 from peakmark.resources import ROOT
 
 CPUBENCH = ROOT / "build/kernels/cpubench"
-# Another program on the CPU at the wrong moment can make the clock look slower than it was, but not three times over.
+# Another program on the CPU at the wrong moment can make the clock look slower than it was, but not
+# three times over.
 ATTEMPTS = 3
 
 

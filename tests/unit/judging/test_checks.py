@@ -1,4 +1,6 @@
-"""Each check finds what it is for, names the remedy, and is silent about a calm row: the limit, and all of them together."""
+"""Each check finds what it is for, names the remedy, and is silent about a calm row: the limit, and
+all of them together.
+"""
 
 import pytest
 from tests.unit.judging.checked import VM, codes, limit, row

@@ -1,4 +1,6 @@
-"""Which clock a row's limit takes: the one under the work where the records have it, as before where they do not."""
+"""Which clock a row's limit takes: the one under the work where the records have it, as before
+where they do not.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,9 @@ IDLE = {"clock_hz_before": 3.0e9, "clock_hz_after": 3.1e9}
 
 
 def row(folder: Path, loaded: list[float | None]) -> Row:
-    """The row of cpubench DP x1 whose repetitions observed these clocks under the work, beside a reference."""
+    """The row of cpubench DP x1 whose repetitions observed these clocks under the work, beside a
+    reference.
+    """
     records = []
     for repetition, hz in enumerate(loaded):
         cell = make.cell("cpubench", "DP", subsystem="cpu", repetition=repetition)
@@ -60,7 +64,9 @@ def test_records_from_before_are_read_as_before(tmp_path: Path) -> None:
 def crowded(
     held: list[int | None], share: float = 1.0, threads: int = 2, cores: int = 2
 ) -> list[Message]:
-    """Notes of a slow row (0.6 of its limit) whose kernel saw so many cores' pipes used by others, by repetition."""
+    """Notes of a slow row (0.6 of its limit) whose kernel saw so many cores' pipes used by others,
+    by repetition.
+    """
     values = [60.0 + number / 10 for number in range(len(held))]
     placed = {"placed": {"cores": cores, "sockets": 1, "numa_nodes": [0]}}
     details = [
@@ -82,7 +88,9 @@ def crowded(
 
 
 def test_a_core_whose_pipes_others_used_is_named() -> None:
-    """Seen on a guest: QPDOT on two cores at 0.85 of its limit with all of its CPUs' time, while the kernel told no clock."""
+    """Seen on a guest: QPDOT on two cores at 0.85 of its limit with all of its CPUs' time, while
+    the kernel told no clock.
+    """
     [note] = [one for one in crowded([0, 1, 2, 2, 0]) if one.code != "few"]
     assert (note.code, note.severity) == ("crowded-core", Severity.UNSURE)
     assert note.fact.startswith(
@@ -96,6 +104,8 @@ def test_a_core_whose_pipes_others_used_is_named() -> None:
 
 
 def test_threads_that_hold_each_other_up_have_no_neighbour() -> None:
-    """Four threads on two cores share their pipes as asked; one that waited for its CPU was held up by that."""
+    """Four threads on two cores share their pipes as asked; one that waited for its CPU was held up
+    by that.
+    """
     assert "crowded-core" not in [note.code for note in crowded([4] * 5, threads=4)]
     assert "crowded-core" not in [note.code for note in crowded([1] * 5, share=0.5)]

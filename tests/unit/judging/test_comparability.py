@@ -104,7 +104,9 @@ def of_words(
     hosts: str = "a",
     kernels: Mapping[str, str] | None = None,
 ) -> Path:
-    """DP rows by what was asked for; a word means two threads. ``kernels``: host -> release, of hosts with facts."""
+    """DP rows by what was asked for; a word means two threads. ``kernels``: host -> release, of
+    hosts with facts.
+    """
     records = []
     for word, value in asked.items():
         for number, wobble in enumerate(STEADY):

@@ -24,7 +24,9 @@ def campaign(
     node: str = "any",
     limited: bool = False,
 ) -> Path:
-    """A disk, its throughput and latency, ``factor`` times as fast; ``limited`` by a cgroup at what it reads."""
+    """A disk, its throughput and latency, ``factor`` times as fast; ``limited`` by a cgroup at what
+    it reads.
+    """
     context = {"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {}
     records = []
     for number in range(repetitions):

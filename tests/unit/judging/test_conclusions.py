@@ -1,8 +1,9 @@
-"""Published reports, fed with their own numbers: in the report that comes of each every conclusion of its authors that the
-numbers carry is stated, and of those that they do not carry the contrary is said, or that nothing is told apart.
+"""Published reports, fed with their own numbers: in the report that comes of each every conclusion
+of its authors that the numbers carry is stated, and of those that they do not carry the contrary
+is said, or that nothing is told apart.
 
-What an author says of a graph whose numbers the report does not print (CPU, disk and network of ``six-core-evaluation``) can
-be held against nothing.
+What an author says of a graph whose numbers the report does not print (CPU, disk and network of
+``six-core-evaluation``) can be held against nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ SITES = {
     PROMETHEUS: (["hyperion", "prometheus"], "report-2"),
 }
 
-# (report, chapter, what its author concludes, words of what is found in its numbers): carried ones, and those that are not.
+# (report, chapter, what its author concludes, words of what is found in its numbers): carried ones,
+# and those that are not.
 CARRIED = [
     (DISK, "disk", "values increase with the record size", "1MB is faster than 64KB at all 28 points"),
     (DISK, "disk", "and go on to do so", "16MB is faster than 1MB at 20 of 28 points"),
@@ -109,8 +111,8 @@ OPEN = [
 
 
 def fed(folder: Path, name: str, facts: bool = False) -> Results:
-    """A campaign of a report's own numbers as its preset would measure them: every run that it prints, else its average as one;
-    with ``facts`` beside its own theoretical values.
+    """A campaign of a report's own numbers as its preset would measure them: every run that it
+    prints, else its average as one; with ``facts`` beside its own theoretical values.
     """
     files, formulas = SITES.get(name, ([], ""))
     sites = {"site": [f"config/sites/{file}.yaml" for file in files], "formula_set": formulas}
@@ -139,7 +141,9 @@ def fed(folder: Path, name: str, facts: bool = False) -> Results:
 
 
 def chapters(folder: Path, name: str, facts: bool) -> dict[str, str]:
-    """Subsystem -> what the report says of it: page one's sentences and those below its tables, a line each."""
+    """Subsystem -> what the report says of it: page one's sentences and those below its tables, a
+    line each.
+    """
     results = fed(folder, name, facts)
     data = document.build(results, rows.build(results), {}, None, partial=False)
     page_one = [str(sentence) for sentence in data["caveats"]]

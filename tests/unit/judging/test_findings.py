@@ -366,8 +366,8 @@ def test_factors_are_of_medians_as_the_tests_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [26, 37, 41])
 def test_among_many_equal_rows_none_is_called_best(tmp_path: Path, seed: int) -> None:
-    """Of twelve equal rows with thirty repetitions the extremes lie apart in every fourth case, as in these; a test of all
-    rows sees through.
+    """Of twelve equal rows with thirty repetitions the extremes lie apart in every fourth case, as
+    in these; a test of all rows sees through.
     """
     draw = random.Random(seed)  # noqa: S311
     records = []

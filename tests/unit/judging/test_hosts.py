@@ -1,4 +1,6 @@
-"""A row belongs to equal nodes and to what its jobs were given there: limits and claims follow the records."""
+"""A row belongs to equal nodes and to what its jobs were given there: limits and claims follow the
+records.
+"""
 
 import copy
 import csv
@@ -41,7 +43,9 @@ def campaign(
     runs: list[tuple[str, int, float]],
     **context: Any,
 ) -> Path:
-    """DP rows: (host, threads, share of the limit of one core at 3 GHz), in the order of their repetitions."""
+    """DP rows: (host, threads, share of the limit of one core at 3 GHz), in the order of their
+    repetitions.
+    """
     records, counts = [], dict.fromkeys((threads for _, threads, _ in runs), 0)
     for host, threads, share in runs:
         of = make.cell(
@@ -172,7 +176,9 @@ def test_nodes_without_facts_count_as_equal_and_the_row_says_so(tmp_path: Path) 
 
 
 def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> None:
-    """Half the memory channels populated on one of two hosts: half its limit, by the same model name."""
+    """Half the memory channels populated on one of two hosts: half its limit, by the same model
+    name.
+    """
     records, channels = [], {"a": 8, "b": 4}
     for number, host in enumerate("ababab"):
         of = make.cell(
@@ -195,7 +201,9 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
 def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(
     tmp_path: Path, kernel: str
 ) -> None:
-    """A campaign of one node, told as if every other cell of each row had been measured on a second one."""
+    """A campaign of one node, told as if every other cell of each row had been measured on a second
+    one.
+    """
     folder = tmp_path / "c"
     with zipfile.ZipFile(make.DATA / "campaigns" / "before-the-layers.zip") as archive:
         archive.extractall(folder)
@@ -224,7 +232,9 @@ def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(
 def beside(
     folder: Path, own: str, reference: str, values: dict[str, float], other: str = "AMD EPYC"
 ) -> Row:
-    """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the reference's."""
+    """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the
+    reference's.
+    """
     records = []
     for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
         for number, host in enumerate(hosts):
@@ -274,7 +284,9 @@ def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> Non
 
 
 def between(folder: Path, pairs: list[tuple[str, str, float]], kernels: dict[str, str]) -> Row:
-    """A row of the network: client, server and bit/s of each repetition, and the kernel of each host."""
+    """A row of the network: client, server and bit/s of each repetition, and the kernel of each
+    host.
+    """
     records = []
     for number, (client, server, value) in enumerate(pairs):
         of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
@@ -356,7 +368,9 @@ def test_records_tell_what_their_jobs_were_given_not_what_the_first_one_was(tmp_
 
 
 def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path) -> None:
-    """Also where some of them are not measured: their number comes from the others of the node, or is not known yet."""
+    """Also where some of them are not measured: their number comes from the others of the node, or
+    is not known yet.
+    """
 
     def of(workload: str, repetition: int = 0, node: str = "a") -> Cell:
         data = make.cell(
@@ -403,7 +417,9 @@ def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_pat
 
 
 def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path: Path) -> None:
-    """Own and reference, measured or not: one row for each number of threads, under the bytes that were walked."""
+    """Own and reference, measured or not: one row for each number of threads, under the bytes that
+    were walked.
+    """
 
     def of(instrument: str, threads: int, repetition: int) -> Cell:
         return make.cell(

@@ -1,4 +1,6 @@
-"""Many nodes: the median speaks for all, slow nodes are named, and paper has a line for each point, not for each node."""
+"""Many nodes: the median speaks for all, slow nodes are named, and paper has a line for each point,
+not for each node.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def campaign(
     repetitions: int = 3,
     config: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent of the others'."""
+    """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent
+    of the others'.
+    """
     records = []
     for number in range(1, nodes + 1):
         name = f"node{number}"
@@ -112,7 +116,9 @@ def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -
 
 @pytest.fixture
 def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
-    """Twelve nodes whose rows spread so far that none lies apart by itself; node5 is slow in all of them together."""
+    """Twelve nodes whose rows spread so far that none lies apart by itself; node5 is slow in all of
+    them together.
+    """
     records = []
     for number in range(1, 13):
         for repetition, wild in enumerate((0.6, 1.0, 1.4)):

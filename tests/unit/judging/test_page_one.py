@@ -26,7 +26,9 @@ WILD = (1.0, 1.5, 0.5)
 def judged(
     folder: Path, wobble: Sequence[float], loopback: bool = True, limit: float = 2e10
 ) -> Analysis:
-    """A CPU row and a network row of three repetitions each; the network's limit is stated where it is no loopback."""
+    """A CPU row and a network row of three repetitions each; the network's limit is stated where it
+    is no loopback.
+    """
     records = []
     for number, factor in enumerate(wobble):
         of = make.cell("cpubench", "DP", subsystem="cpu", repetition=number)
@@ -223,7 +225,9 @@ def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
 
 def test_the_numbers_of_a_sentence_agree_with_what_it_says(tmp_path: Path) -> None:
     def told(name: str, *factors: float) -> list[str]:
-        """A disk's rows of three repetitions, wild where the factor is above one; a negative one is cached."""
+        """A disk's rows of three repetitions, wild where the factor is above one; a negative one is
+        cached.
+        """
         records = []
         for row, factor in enumerate(factors):
             for number in range(3):
@@ -284,7 +288,9 @@ def test_more_threads_are_not_advised_where_they_were_measured(tmp_path: Path) -
 
 
 def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path: Path) -> None:
-    """Of as many threads as the best row has, one with a reference; and why rows of more threads do not speak is said."""
+    """Of as many threads as the best row has, one with a reference; and why rows of more threads do
+    not speak is said.
+    """
 
     def of(name: str, *rows: tuple[str, int, float, bool]) -> Analysis:
         records = []
@@ -342,7 +348,9 @@ def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path:
 
 
 def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> None:
-    """Threads that had half of their CPUs: in one row of eight a doubt about that row, in six a sentence about the campaign."""
+    """Threads that had half of their CPUs: in one row of eight a doubt about that row, in six a
+    sentence about the campaign.
+    """
 
     def of(waited: int) -> Analysis:
         records = []
@@ -388,7 +396,9 @@ def test_what_most_rows_share_is_said_once_and_marks_no_row(tmp_path: Path) -> N
 
 
 def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> None:
-    """Clocks that move in most rows of the CPU are the machine's, however many rows of the network know none."""
+    """Clocks that move in most rows of the CPU are the machine's, however many rows of the network
+    know none.
+    """
     records = []
     for threads in (1, 2, 3, 4):
         for number, hz in enumerate((3.0e9, 3.0e9, 2.7e9)):
@@ -438,7 +448,9 @@ def test_of_a_latency_the_shortest_is_told(tmp_path: Path) -> None:
 def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
     tmp_path: Path, virtual: bool, flush: float, kept: bool
 ) -> None:
-    """What it read may have come from there, too: said once, and of the row that speaks for it on page one."""
+    """What it read may have come from there, too: said once, and of the row that speaks for it on
+    page one.
+    """
     records = []
     for workload, rate in (("RS", 3e9), ("WS", 1e9)):
         for number, factor in enumerate(QUIET):

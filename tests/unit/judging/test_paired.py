@@ -1,4 +1,6 @@
-"""Campaigns measured in turn: judged by pair, so that what the machine did meanwhile is in both and goes out."""
+"""Campaigns measured in turn: judged by pair, so that what the machine did meanwhile is in both and
+goes out.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ WOBBLE = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]
 def campaign(
     folder: Path, factor: float, beside: str, late: Sequence[int] = (), isa: str = "auto"
 ) -> Path:
-    """Four rows in six rounds, each a minute after the one before; this side of the rounds in ``late`` an hour later."""
+    """Four rows in six rounds, each a minute after the one before; this side of the rounds in
+    ``late`` an hour later.
+    """
     records = []
     for number, (moved, own) in enumerate(zip(WANDERING, WOBBLE, strict=True)):
         for row, workload in enumerate(("QP", "HP", "SP", "DP")):

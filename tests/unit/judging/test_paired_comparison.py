@@ -67,7 +67,9 @@ def test_equal_choices_are_seldom_told_apart() -> None:
 
 
 def test_the_conclusions_of_the_report_of_2020_are_carried_by_its_runs(tmp_path: Path) -> None:
-    """Its authors: large records beat small ones in all patterns, at every number of threads, in three runs each."""
+    """Its authors: large records beat small ones in all patterns, at every number of threads, in
+    three runs each.
+    """
     records = []
     for (table, workload, block, threads, instrument), values in published.load(
         "disk-patterns-2020"

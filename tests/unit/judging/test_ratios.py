@@ -1,4 +1,6 @@
-"""The own figure against that of a reference: which references count, and what is said of the ratio."""
+"""The own figure against that of a reference: which references count, and what is said of the
+ratio.
+"""
 
 from __future__ import annotations
 

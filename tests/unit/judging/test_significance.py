@@ -11,7 +11,9 @@ from peakmark.judging import compare, datasets, significance
 
 
 def many(folder: Path, seed: int, rows: int = 40, slow: tuple[int, ...] = ()) -> Path:
-    """``rows`` rows of six noisy values of one machine; those in ``slow`` at four fifths of the rate."""
+    """``rows`` rows of six noisy values of one machine; those in ``slow`` at four fifths of the
+    rate.
+    """
     import numpy as np
 
     random = np.random.default_rng(seed)

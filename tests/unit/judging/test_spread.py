@@ -8,7 +8,8 @@ import pytest
 from peakmark.judging import spread
 
 ROWS = 2000
-# Of so many rows, a count this far above the expectation comes by chance in fewer than one of ten thousand runs.
+# Of so many rows, a count this far above the expectation comes by chance in fewer than one of ten
+# thousand runs.
 SLACK = 4.0
 
 
@@ -39,7 +40,8 @@ def test_a_restless_machine_is_seen(n: int) -> None:
 def test_the_threshold_falls_to_the_true_spread_as_repetitions_come() -> None:
     widths = [spread.widest(n) for n in (2, 3, 6, 30, 1000)]
     assert widths == sorted(widths, reverse=True)
-    # 98 % of the chi-square distribution with 2 degrees of freedom lie below 7.824, with 29 below 46.693.
+    # 98 % of the chi-square distribution with 2 degrees of freedom lie below 7.824, with 29 below
+    # 46.693.
     assert spread.widest(3) == pytest.approx(0.05 * (7.824 / 2) ** 0.5, rel=0.01)
     assert spread.widest(30) == pytest.approx(0.05 * (46.693 / 29) ** 0.5, rel=0.002)
     assert spread.QUIET < widths[-1] < 1.1 * spread.QUIET

@@ -99,7 +99,8 @@ def test_a_cpu_whose_memory_speed_no_source_states_has_no_limit_and_says_how_to_
         and "write memory.channels and memory.speed_mts in the site file" in (limit.reason or "")
     )
     assert (f"{channels} channels a socket" in (limit.reason or "")) is (channels is not None)
-    # What to do then helps, and so do modules that can be read; one channel without a module is still found.
+    # What to do then helps, and so do modules that can be read; one channel without a module is
+    # still found.
     stated = memory(
         "RS",
         "pool",
@@ -255,7 +256,8 @@ def test_memorys_limit_is_that_of_the_channels_the_threads_reach() -> None:
     both = memory(
         "RS", "pool", 1 << 20, 2, facts, placed={**placed, "sockets": 2, "numa_nodes": [0, 1]}
     )
-    # A node of memory alone, as one behind CXL is, has no channel of a socket; one without memory has none either.
+    # A node of memory alone, as one behind CXL is, has no channel of a socket; one without memory
+    # has none either.
     more = [
         *TWO_NODES,
         {**TWO_NODES[0], "node": 2, "cpus": ""},

@@ -1,4 +1,6 @@
-"""A host that is a folder: files as the kernel shows them, and tools that print what real ones printed."""
+"""A host that is a folder: files as the kernel shows them, and tools that print what real ones
+printed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ DATA = campaign_data.DATA
 
 
 def host(root: Path, files: Mapping[str, str], tools: Mapping[str, str] | None = None) -> Host:
-    """A machine made of files below ``root`` and of what its tools print, by the tool's name and arguments."""
+    """A machine made of files below ``root`` and of what its tools print, by the tool's name and
+    arguments.
+    """
     for name, text in files.items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)

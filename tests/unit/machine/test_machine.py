@@ -95,7 +95,9 @@ def test_facts_that_explain_differences(tmp_path: Path) -> None:
 def test_facts_that_are_there_are_asked_of_no_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first cell on a node asks; for all further ones, a program would be started beside each measurement."""
+    """The first cell on a node asks; for all further ones, a program would be started beside each
+    measurement.
+    """
     asked = tmp_path / "asked"
     program = tmp_path / "bin" / "sinfo"
     program.parent.mkdir()

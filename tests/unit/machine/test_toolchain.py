@@ -1,6 +1,8 @@
-"""What the compiler or assembler cannot make is left out and said: by an assembler that knows no AVX-VNNI, as none did before
-binutils 2.36, and by a gcc without its option, as none had it before 11. And clang, which refuses nothing. `make test-debian11` asks
-the real gcc 10 and binutils 2.35."""
+"""What the compiler or assembler cannot make is left out and said: by an assembler that knows no
+AVX-VNNI, as none did before binutils 2.36, and by a gcc without its option, as none had it
+before 11. And clang, which refuses nothing. `make test-debian11` asks the real gcc 10 and
+binutils 2.35.
+"""
 
 import json
 import os
@@ -17,10 +19,12 @@ from peakmark.resources import ROOT
 from peakmark.running import doctor
 
 KERNELS = ROOT / "src" / "kernels"
-# The assembler itself, told to know nothing of AVX-VNNI: it refuses the line that one before binutils 2.36 refuses, in the same words.
+# The assembler itself, told to know nothing of AVX-VNNI: it refuses the line that one before
+# binutils 2.36 refuses, in the same words.
 OLD_AS = "gcc -Wa,-march=+noavx_vnni"
 
-# gcc 8.5 of RHEL 8 with binutils 2.30: the option is not known to it, and it would not come to assembling.
+# gcc 8.5 of RHEL 8 with binutils 2.30: the option is not known to it, and it would not come to
+# assembling.
 OLD_GCC = """#!/bin/sh
 for word in "$@"; do
     if [ "$word" = -mavxvnni ]; then

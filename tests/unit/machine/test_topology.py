@@ -23,7 +23,9 @@ def machine(
     cache: Callable[[int], int],
     size: str,
 ) -> Host:
-    """A /sys of ``cpus`` CPUs; ``core`` gives the first CPU of a CPU's core, ``cache`` what its last-level cache goes by."""
+    """A /sys of ``cpus`` CPUs; ``core`` gives the first CPU of a CPU's core, ``cache`` what its
+    last-level cache goes by.
+    """
 
     def write(name: str, text: str) -> None:
         path = root / "sys/devices/system" / name
@@ -57,14 +59,18 @@ def machine(
 
 
 def xeon(root: Path) -> Host:
-    """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, odd on socket 1, as many vendors' firmware counts."""
+    """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, odd on socket 1, as many
+    vendors' firmware counts.
+    """
     return machine(
         root, 16, lambda c: c % 8, lambda c: c % 2, lambda c: c % 2, lambda c: c % 2, "24M"
     )
 
 
 def epyc(root: Path) -> Host:
-    """Two sockets of 8 cores in two last-level caches each, two NUMA nodes a socket (NPS2), 2 threads a core."""
+    """Two sockets of 8 cores in two last-level caches each, two NUMA nodes a socket (NPS2), 2
+    threads a core.
+    """
     return machine(
         root,
         32,

@@ -1,4 +1,6 @@
-"""Kernels that are cut off, of another machine, or say nothing: a failure, and measured when they are mended."""
+"""Kernels that are cut off, of another machine, or say nothing: a failure, and measured when they
+are mended.
+"""
 
 from __future__ import annotations
 

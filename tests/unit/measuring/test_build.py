@@ -16,7 +16,9 @@ from peakmark.resources import ROOT
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A copy of the kernels' sources beside what make has made of them, so that little is left to compile."""
+    """A copy of the kernels' sources beside what make has made of them, so that little is left to
+    compile.
+    """
     for name in ("src/kernels", "build/kernels"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
     shutil.copytree(

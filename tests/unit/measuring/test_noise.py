@@ -1,4 +1,6 @@
-"""What else goes on on a node: read from a system made of files, from this machine, and put into words."""
+"""What else goes on on a node: read from a system made of files, from this machine, and put into
+words.
+"""
 
 import dataclasses
 import os

@@ -82,7 +82,9 @@ for attempt in (
 
 
 def network(words: str, folder: Path) -> list[str]:
-    """What is said in a network namespace with nothing but a loopback that is down, after some commands there."""
+    """What is said in a network namespace with nothing but a loopback that is down, after some
+    commands there.
+    """
     code = f"{words}; exec {shlex.quote(sys.executable)} -c {shlex.quote(IN_A_NETWORK_OF_ITS_OWN)} {shlex.quote(str(folder))}"
     argv = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", code]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)

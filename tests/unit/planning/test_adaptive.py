@@ -1,4 +1,6 @@
-"""Repetitions until the interval is narrow: rounds, decisions, what is spared and what a second run leaves alone."""
+"""Repetitions until the interval is narrow: rounds, decisions, what is spared and what a second run
+leaves alone.
+"""
 
 import itertools
 import json
@@ -197,7 +199,9 @@ def test_all_looks_together_miss_in_no_more_than_five_per_cent(bounds: tuple[int
 
 
 def test_a_row_that_ends_when_its_interval_is_narrow_is_as_sure_as_it_says() -> None:
-    """Simulated; with the usual intervals more of the same rows miss than the 5 % that they promise."""
+    """Simulated; with the usual intervals more of the same rows miss than the 5 % that they
+    promise.
+    """
     criterion, missed = Criterion(6, 30, 0.02), {"looks": 0, "usual": 0}
     ways = {
         "looks": lambda values: sequential_testing.summarise(values, criterion),

@@ -1,4 +1,6 @@
-"""Times of a plan: from records of the same row, of the same kind, of the network's speed; a guess only without any."""
+"""Times of a plan: from records of the same row, of the same kind, of the network's speed; a guess
+only without any.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def one_of_each(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def a_machine(cell: Cell) -> float:
-    """Seconds on a machine that is like none of the estimates: a slow disk, fast cores, a network of 3 Gb/s."""
+    """Seconds on a machine that is like none of the estimates: a slow disk, fast cores, a network
+    of 3 Gb/s.
+    """
     threads, total = min(cell.concurrency, 8), float(cell.options.get("total") or 0)
     size = float(cell.options.get("size") or 0)
     if cell.instrument == "cpubench":
@@ -95,7 +99,9 @@ def test_one_cell_of_each_kind_makes_the_times_those_of_the_machine() -> None:
 
 
 def test_between_two_numbers_of_threads_lies_what_lies_between() -> None:
-    """A disk that is faster with every request in flight, up to 32, and one at which all wait for each other."""
+    """A disk that is faster with every request in flight, up to 32, and one at which all wait for
+    each other.
+    """
     for power in (0.0, 1.0):
 
         def disk(cell: Cell, power: float = power) -> float:
@@ -152,7 +158,9 @@ def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
 
 @pytest.mark.parametrize("slower", [0.25, 4.0])
 def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
-    """A cell of some milliseconds once made its kind take days, as what it was late counted as the machine's."""
+    """A cell of some milliseconds once made its kind take days, as what it was late counted as the
+    machine's.
+    """
     made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]), None)
     before = made.durations
     kinds = one_of_each(made.cells)

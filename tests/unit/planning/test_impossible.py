@@ -1,4 +1,6 @@
-"""What is possible nowhere is refused when it is planned; what a reference cannot do is said in the plan."""
+"""What is possible nowhere is refused when it is planned; what a reference cannot do is said in the
+plan.
+"""
 
 from __future__ import annotations
 

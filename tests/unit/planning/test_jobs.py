@@ -249,7 +249,9 @@ def test_where_slurm_chooses_the_node_a_job_has_rows_whole_with_the_programs_bes
 def test_a_program_that_fills_several_rows_holds_them_on_one_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """IOZone measures all patterns of a record in one go, ping and qperf stand beside every number of streams."""
+    """IOZone measures all patterns of a record in one go, ping and qperf stand beside every number
+    of streams.
+    """
     tools = {name: f"/{name}" for name in ("iozone", "qperf", "ping")}
     disk = {
         "workloads": ["RS", "WR"],

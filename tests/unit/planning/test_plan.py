@@ -25,7 +25,9 @@ GRID = {
 
 @pytest.fixture
 def every_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH on which every reference tool is found: planning only asks whether there is an executable."""
+    """A PATH on which every reference tool is found: planning only asks whether there is an
+    executable.
+    """
     for name in ("xhpl", "pmbw", "likwid-bench", "iozone", "fio", "iperf3", "qperf", "ping"):
         path = tmp_path / name
         path.write_text("#!/bin/sh\nexit 1\n")

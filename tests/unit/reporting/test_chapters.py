@@ -1,4 +1,6 @@
-"""Chapters of the author's: where they stand, that they are words and nothing more, and that they travel with a bundle."""
+"""Chapters of the author's: where they stand, that they are words and nothing more, and that they
+travel with a bundle.
+"""
 
 from __future__ import annotations
 

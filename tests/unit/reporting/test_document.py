@@ -1,4 +1,6 @@
-"""What the report says, before it is set as PDF or page: verdicts, tables, notes, machine, artifact and provenance."""
+"""What the report says, before it is set as PDF or page: verdicts, tables, notes, machine, artifact
+and provenance.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,9 @@ def test_a_mean_is_not_called_a_median(swept: Path, tmp_path: Path) -> None:
 
 
 def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: Path) -> None:
-    """A fifth above its limit and spread: the notes name the program, and so do figures and the first page."""
+    """A fifth above its limit and spread: the notes name the program, and so do figures and the
+    first page.
+    """
     records = []
     for repetition, value in enumerate((5e8, 9e8, 7e8)):
         for tool in ("diskbench", "iozone"):

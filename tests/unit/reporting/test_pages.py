@@ -22,7 +22,9 @@ MOST = {"sweep": 8, "full": 13}  # pages
 
 
 def _filled(drawn: Path, folder: Path) -> list[float]:
-    """Of each page the share of its height that is used: from the top margin to the lowest ink above the footer."""
+    """Of each page the share of its height that is used: from the top margin to the lowest ink
+    above the footer.
+    """
     if shutil.which("pdftoppm") is None:
         pytest.skip("pdftoppm (poppler-utils) is not installed")
     subprocess.run(

@@ -1,4 +1,6 @@
-"""The PDF: what it says, that hostile names cannot break it, that it never changes without a reason."""
+"""The PDF: what it says, that hostile names cannot break it, that it never changes without a
+reason.
+"""
 
 from __future__ import annotations
 
@@ -249,7 +251,9 @@ def test_durations_are_told_in_fitting_units() -> None:
 
 
 def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
-    """The standards' own checker, which envs/install.sh brings where it can; it holds a file to all that it claims to be."""
+    """The standards' own checker, which envs/install.sh brings where it can; it holds a file to all
+    that it claims to be.
+    """
     jars = ROOT / ".venv" / "verapdf"
     if not jars.is_dir():
         pytest.skip("veraPDF is not installed: see what envs/install.sh says")

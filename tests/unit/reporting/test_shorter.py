@@ -1,4 +1,6 @@
-"""What paper says once: remedies, doubts that all rows share, brackets of formulas, failures that recur."""
+"""What paper says once: remedies, doubts that all rows share, brackets of formulas, failures that
+recur.
+"""
 
 from __future__ import annotations
 

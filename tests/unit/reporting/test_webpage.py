@@ -1,4 +1,6 @@
-"""The HTML page: whole, offline, safe from hostile texts, with the PDF's numbers; sorting, filter and zoom in a browser."""
+"""The HTML page: whole, offline, safe from hostile texts, with the PDF's numbers; sorting, filter
+and zoom in a browser.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ NO_ANSWER = slurm.SlurmError(
 
 
 class Site:
-    """What Slurm answers: state and reason of each job, the nodes that take none, and whether sbatch takes another."""
+    """What Slurm answers: state and reason of each job, the nodes that take none, and whether
+    sbatch takes another.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.submitted, self.cancelled = 0.0, [], []  # type: ignore[var-annotated]

@@ -1,4 +1,6 @@
-"""What dead runs left goes; what lives, is another's, is new, strange or a link stays, whatever it is called."""
+"""What dead runs left goes; what lives, is another's, is new, strange or a link stays, whatever it
+is called.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from peakmark.resources import ROOT
 from peakmark.running import clean
 
 KERNELS = ROOT / "build" / "kernels"
-# A run that is killed together with its guard, as when a node loses power; it says where its directory is.
+# A run that is killed together with its guard, as when a node loses power; it says where its
+# directory is.
 DYING = """
 import sys, time
 from pathlib import Path

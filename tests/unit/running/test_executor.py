@@ -18,7 +18,9 @@ from snakemake_executor_plugin_peakmark import PAUSE_S, Executor
 def test_the_thread_that_the_interface_starts_finds_all_it_needs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It starts in the interface's own ``__init__``: whatever is missing then ends the thread, and the run waits for ever."""
+    """It starts in the interface's own ``__init__``: whatever is missing then ends the thread, and
+    the run waits for ever.
+    """
     there: set[str] = set()
 
     def begins(self: Any, workflow: Any, logger: Any) -> None:
@@ -40,7 +42,9 @@ def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPat
 def test_a_disk_that_takes_no_folder_is_a_failed_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error out of ``run_job`` would end Snakemake with a traceback, and leave all other jobs alone."""
+    """An error out of ``run_job`` would end Snakemake with a traceback, and leave all other jobs
+    alone.
+    """
     monkeypatch.setattr(RemoteExecutor, "__init__", lambda *_: None)
     run = SimpleNamespace(
         plan=SimpleNamespace(cluster=object(), directory=tmp_path), queue=lambda **_: object()

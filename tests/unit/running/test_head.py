@@ -99,7 +99,9 @@ DRAINED = "allocation failure: Required node not available (down, drained or res
 def test_slurm_is_asked_once_for_each_kind_of_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twelve cells on three nodes, of which those of one node and those of two ask for something else."""
+    """Twelve cells on three nodes, of which those of one node and those of two ask for something
+    else.
+    """
     nodes = ("n1", "n2", "n3")
     one = made(
         tmp_path,

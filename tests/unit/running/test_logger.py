@@ -1,4 +1,6 @@
-"""The progress line of a run: jobs, time left by the cells' own estimates, failures with their last words."""
+"""The progress line of a run: jobs, time left by the cells' own estimates, failures with their last
+words.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,9 @@ def test_a_job_of_several_cells_is_told_while_it_runs(
 def test_the_executor_tells_of_cells_while_the_log_tells_of_jobs(
     handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each in its own thread: a job that ends while the time left is computed from all jobs is no error."""
+    """Each in its own thread: a job that ends while the time left is computed from all jobs is no
+    error.
+    """
     names = [f"results/a/nodes/n{number}.own" for number in range(3)]
     for number, output in enumerate(names):
         progress.steps[output] = {str(cell): 10.0 for cell in range(4)}

@@ -1,4 +1,6 @@
-"""Jobs in Slurm: handed over, waited for, given up; with the words that real Slurms say, and no Slurm."""
+"""Jobs in Slurm: handed over, waited for, given up; with the words that real Slurms say, and no
+Slurm.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,9 @@ def test_the_end_is_no_error_while_slurm_does_not_answer(
 def test_one_late_answer_does_not_keep_the_end_of_a_job_for_an_hour(
     four: plan.Plan, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twenty times as long as the answer took would be hours where the machine had stood still for some minutes."""
+    """Twenty times as long as the answer took would be hours where the machine had stood still for
+    some minutes.
+    """
     queue, _ = filled(four, site)
     steps(queue, site, 2)
 

@@ -62,7 +62,9 @@ def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: P
 
 
 def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) -> None:
-    """The same campaign in two commands: `status` speaks of the cells, the last word of a failed run of what failed."""
+    """The same campaign in two commands: `status` speaks of the cells, the last word of a failed
+    run of what failed.
+    """
     for cell in six.cells:
         record = campaign_data.record(cell, status="unavailable", reason="too many threads")
         records.write(Path(six.record_name(cell)), record | {"raw": {}})

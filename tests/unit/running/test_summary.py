@@ -1,4 +1,6 @@
-"""The last words of a run: files that are there, numbers with their doubts, commands that can be pasted."""
+"""The last words of a run: files that are there, numbers with their doubts, commands that can be
+pasted.
+"""
 
 from __future__ import annotations
 

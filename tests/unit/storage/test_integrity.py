@@ -1,4 +1,6 @@
-"""A record that was damaged, edited, copied or measured with other options never counts, and is never deleted."""
+"""A record that was damaged, edited, copied or measured with other options never counts, and is
+never deleted.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +145,9 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
 @given(seed=st.integers(0, 2**32 - 1))
 @example(seed=1371806)  # a line break inside a key
 def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None:
-    """Bytes changed, taken out or put in: the record is refused in one sentence, or says exactly what it said before."""
+    """Bytes changed, taken out or put in: the record is refused in one sentence, or says exactly
+    what it said before.
+    """
     chance = random.Random(seed)  # noqa: S311
     path = stored(tmp_path)
     before = records.read(path)

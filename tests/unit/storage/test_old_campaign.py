@@ -1,9 +1,11 @@
-"""A campaign measured and reported before the package had its layers: its records count, and its tables say the same.
+"""A campaign measured and reported before the package had its layers: its records count, and its
+tables say the same.
 
-``tests/unit/data/campaigns/before-the-layers.zip`` was measured with peakmark as of commit 2e79cdc (version 0.1.0), on two
-cores that were busy with other things, so that there is much to remark on. Names of host, user and folders were replaced;
-``tables/`` in it are those that the same commit made of the records. Whoever changes how old records are read or summarised
-has to explain here what is different.
+``tests/unit/data/campaigns/before-the-layers.zip`` was measured with peakmark as of commit 2e79cdc
+(version 0.1.0), on two cores that were busy with other things, so that there is much to remark on.
+Names of host, user and folders were replaced; ``tables/`` in it are those that the same commit made
+of the records. Whoever changes how old records are read or summarised has to explain here what is
+different.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def test_old_outputs_are_those_that_the_records_name(campaign: Path) -> None:
 
 
 def test_old_rows_have_their_limits_and_remarks(campaign: Path) -> None:
-    """What a reader is told of a row does not get lost: whatever had a note or a formula has one still."""
+    """What a reader is told of a row does not get lost: whatever had a note or a formula has one
+    still.
+    """
     for then in sorted((campaign / "then").glob("*.csv")):
         headings, before = _read(then)
         _, after = _read(campaign / "tables" / then.name)

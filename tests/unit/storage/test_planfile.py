@@ -1,4 +1,6 @@
-"""The plan on disk: plain JSON, of which a job reads the lines that are its own, and starts without heavy modules."""
+"""The plan on disk: plain JSON, of which a job reads the lines that are its own, and starts without
+heavy modules.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ print(code, *sorted({name.partition(".")[0] for name in sys.modules}))
 
 
 def test_measuring_brings_no_numpy_no_pandas_and_no_snakemake(tmp_path: Path) -> None:
-    """Their start would cost more than a short cell, and a BLAS starts a thread per core beside the measurement."""
+    """Their start would cost more than a short cell, and a BLAS starts a thread per core beside the
+    measurement.
+    """
     planfile.write(tmp_path / "plan.json", plan())
     argv = [sys.executable, "-c", WATCHED, str(tmp_path / "plan.json"), CELLS[0].id]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)

@@ -16,7 +16,9 @@ from peakmark.storage.results import Results
 
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
-    """Of seven cells: one record is cut, one is of another cell, one is not there; read two at a time."""
+    """Of seven cells: one record is cut, one is of another cell, one is not there; read two at a
+    time.
+    """
     monkeypatch.setattr(survey, "PART", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     cells = [

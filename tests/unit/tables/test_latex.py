@@ -37,7 +37,9 @@ def built(folder: Path) -> dict[str, str]:
 
 
 def _compiled(files: list[Path], width: int, folder: Path) -> list[float]:
-    """By how many points the boxes of these tables are too wide, each set alone in a column of this width."""
+    """By how many points the boxes of these tables are too wide, each set alone in a column of this
+    width.
+    """
     if shutil.which("pdflatex") is None:
         pytest.skip(
             "no pdflatex on PATH (Debian packages texlive-latex-recommended and texlive-science)"

@@ -1,4 +1,6 @@
-"""Presets that repeat published reports: their grids become tables with the headings, rows and order of the report."""
+"""Presets that repeat published reports: their grids become tables with the headings, rows and
+order of the report.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def record(cell: Cell, number: int) -> dict[str, Any]:
 
 
 def small_campaign(folder: Path, name: str) -> Path:
-    """A campaign of every planned cell of a preset, one repetition each, except where three runs are listed."""
+    """A campaign of every planned cell of a preset, one repetition each, except where three runs
+    are listed.
+    """
     made = planned(name)
     kept = 3 if name == "disk-patterns-2020" else 1
     cells = [cell for cell in made.cells if cell.repetition < kept]
@@ -190,7 +194,9 @@ def test_full_gives_each_point_at_least_the_work_of_the_reports() -> None:
 
 
 def _asked(name: str, key: str, instrument: str) -> dict[str, set[Any]]:
-    """Workload -> what a preset's cells of an instrument say under a key; ``None`` where they say nothing."""
+    """Workload -> what a preset's cells of an instrument say under a key; ``None`` where they say
+    nothing.
+    """
     found: dict[str, set[Any]] = {}
     for cell in planned(name).cells:
         if cell.instrument == instrument:

@@ -1,4 +1,6 @@
-"""The published reports again from their own numbers: averages, efficiencies and runs as printed, and beside this machine."""
+"""The published reports again from their own numbers: averages, efficiencies and runs as printed,
+and beside this machine.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,8 @@ def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_wha
                 computed = layout_tables.value(layout_table, column, line)
                 assert computed is not None
                 compared += 1
-                # Averages are printed as whole numbers, cut or rounded; efficiencies were computed from those.
+                # Averages are printed as whole numbers, cut or rounded; efficiencies were computed
+                # from those.
                 agrees = (
                     round(printed) in (math.floor(computed), math.floor(computed + 0.5))
                     if quantity == "average"

@@ -13,7 +13,8 @@ from peakmark.instruments.base import Completed, Cost, Invocation, Parsed, Tool,
 
 WORKLOADS = workloads.WORKLOADS["cpu"]
 
-# op/s of one core that any processor of the last ten years reaches: what a fixed number of operations may take.
+# op/s of one core that any processor of the last ten years reaches: what a fixed number of
+# operations may take.
 _CAUTIOUS_RATE = 5e9
 
 

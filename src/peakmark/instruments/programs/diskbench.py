@@ -1,4 +1,6 @@
-"""diskbench, the own kernel for direct reads and writes of a disk. Also what a disk cell's variant means."""
+"""diskbench, the own kernel for direct reads and writes of a disk. Also what a disk cell's variant
+means.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ class DiskBench(kernel.Kernel):
                 for word in (f"--{key}", str(cell.options[key]))
             ),
             *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
-            # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where the interrupt arrives.
+            # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where
+            # the interrupt arrives.
             *self.common_options(cell, workspace, len(workspace.cpus)),
         )
         return Invocation(self.command(cell, argv))
@@ -114,8 +117,9 @@ class DiskBench(kernel.Kernel):
 
 
 def sync_s(cell: Cell, written: float) -> float:
-    """Seconds that the device may take on top where each record of ``written`` bytes waits for it: one after the other, as a
-    disk that turns does it, whatever the threads."""
+    """Seconds that the device may take on top where each record of ``written`` bytes waits for it:
+    one after the other, as a disk that turns does it, whatever the threads.
+    """
     return (
         written / common.needed_block(cell) * _SYNC_S if cell.options.get("sync") == "each" else 0.0
     )
@@ -127,8 +131,9 @@ def size_of(cell: Cell) -> int:
 
 
 def file_size(cell: Cell, workers: str) -> int:
-    """Bytes of one file, each of the ``workers`` ("threads", "processes") having one: its share of the size in whole
-    records. Errors: ConfigError when that is none."""
+    """Bytes of one file, each of the ``workers`` ("threads", "processes") having one: its share of
+    the size in whole records. Errors: ConfigError when that is none.
+    """
     record = common.needed_block(cell)
     size = size_of(cell) // cell.concurrency // record * record
     if size == 0:
@@ -140,7 +145,9 @@ def file_size(cell: Cell, workers: str) -> int:
 
 
 def engine_of(cell: Cell) -> tuple[str, int]:
-    """(engine, requests in flight per thread) as the variant says. Errors: ConfigError, also when options disagree."""
+    """(engine, requests in flight per thread) as the variant says. Errors: ConfigError, also when
+    options disagree.
+    """
     match = _URING.fullmatch(cell.variant)
     if match is None and cell.variant != "psync":
         raise ConfigError(

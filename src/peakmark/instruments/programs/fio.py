@@ -1,8 +1,9 @@
 """fio: reads and writes with O_DIRECT, one workload per cell, with percentiles of the latency.
 
-The files are laid out with data before the clock starts, writes overwrite them, and ``end_fsync`` ends a write: fio
-counts it into ``runtime`` (seen with fio 3.33: an fsync delayed by 1.5 s made a runtime of 1.0 s 2.5 s long), so
-bytes / runtime is what reached the device. With ``group_reporting`` runtime is that of the longest thread.
+The files are laid out with data before the clock starts, writes overwrite them, and ``end_fsync``
+ends a write: fio counts it into ``runtime`` (seen with fio 3.33: an fsync delayed by 1.5 s made a
+runtime of 1.0 s 2.5 s long), so bytes / runtime is what reached the device. With
+``group_reporting`` runtime is that of the longest thread.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ class Fio(common.Instrument):
         seed = common.option_number(cell, "seed", None, zero=True)
         if seed is not None:
             argv.append(f"--randseed={int(seed)}")
-        # Submission and completion, as every other program counts them; fio's own choice leaves the submission out.
+        # Submission and completion, as every other program counts them; fio's own choice leaves the
+        # submission out.
         argv += ["--lat_percentiles=1", "--output-format=json"]
         return Invocation(self.command(cell, argv))
 
@@ -154,7 +156,9 @@ class Fio(common.Instrument):
 
 
 def amount_of(cell: Cell) -> int | None:
-    """Bytes to move, None where a time is asked. New files are new once only: one pass, whatever the time."""
+    """Bytes to move, None where a time is asked. New files are new once only: one pass, whatever
+    the time.
+    """
     total = common.option_size(cell, "total", None)
     if cell.options.get("fill") != "new":
         return total

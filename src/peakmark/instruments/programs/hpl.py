@@ -1,7 +1,9 @@
-"""HPL, the High-Performance Linpack: ``xhpl``, or Debian's ``hpcc``, which holds it among other tests.
+"""HPL, the High-Performance Linpack: ``xhpl``, or Debian's ``hpcc``, which holds it among other
+tests.
 
-One process, threads in the BLAS. What HPL reaches is decided by the BLAS: the core type that OpenBLAS chose is kept in
-``Parsed.library``, and a warning says when an unoptimised BLAS was linked.
+One process, threads in the BLAS. What HPL reaches is decided by the BLAS: the core type that
+OpenBLAS chose is kept in ``Parsed.library``, and a warning says when an unoptimised BLAS was
+linked.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ class Hpl(common.Instrument):
     }
 
     def find(self, path: str) -> Tool:
-        """Neither program has a version option; hpcc would run for minutes. The loader says whether it could start."""
+        """Neither program has a version option; hpcc would run for minutes. The loader says whether
+        it could start.
+        """
         if not Path(path).is_file() or not os.access(path, os.X_OK):
             raise Unavailable("not-run", path=path, why="it is not a program file")
         for line in _linked(path).splitlines():
@@ -165,7 +169,9 @@ def _nb(cell: Cell) -> int:
 
 
 def _linked(path: str) -> str:
-    """What the dynamic loader would load for ``path``, without running it; empty for a static program or a script."""
+    """What the dynamic loader would load for ``path``, without running it; empty for a static
+    program or a script.
+    """
     with Path(path).open("rb") as program:
         if program.read(4) != b"\x7fELF":
             return ""
@@ -173,11 +179,12 @@ def _linked(path: str) -> str:
 
 
 def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
-    """OPENBLAS_CORETYPE where OpenBLAS 0.3.21 (Debian 12) does not know the CPU and takes narrow kernels, else None.
+    """OPENBLAS_CORETYPE where OpenBLAS 0.3.21 (Debian 12) does not know the CPU and takes narrow
+    kernels, else None.
 
-    It knows no AMD family 26 (Zen 5), there Haswell kernels ran at 0.6 of the rate of SkylakeX's, and no Intel server
-    after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell. Later versions take kernels for those
-    CPUs whose DGEMM is SkylakeX's too.
+    It knows no AMD family 26 (Zen 5), there Haswell kernels ran at 0.6 of the rate of SkylakeX's,
+    and no Intel server after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell.
+    Later versions take kernels for those CPUs whose DGEMM is SkylakeX's too.
     """
     if not {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
         return None

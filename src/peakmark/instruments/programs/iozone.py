@@ -1,8 +1,10 @@
-"""IOZone: sequential and random reads and writes with O_DIRECT, all four patterns in one execution (workload ALL).
+"""IOZone: sequential and random reads and writes with O_DIRECT, all four patterns in one execution
+(workload ALL).
 
-The files are written once, then over-written: WS is the second pass (``rewrite``), because diskbench too writes files
-that are there. RS is the first pass of reading. IOZone's kB is 1024 B. With several processes it sleeps two seconds
-around each phase and reports what its children did until the first of them was done; a single process does not sleep.
+The files are written once, then over-written: WS is the second pass (``rewrite``), because
+diskbench too writes files that are there. RS is the first pass of reading. IOZone's kB is 1024 B.
+With several processes it sleeps two seconds around each phase and reports what its children did
+until the first of them was done; a single process does not sleep.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from peakmark.instruments.programs.diskbench import file_size, sync_s
 from peakmark.reasons import Unavailable
 
 USUAL_LARGEST = 16 << 20
-"""Largest record of builds as distributions carry them, taken where the build that will measure cannot be asked."""
+"""Largest record of builds as distributions carry them, taken where the build that will measure
+cannot be asked.
+"""
 TOO_LARGE = 23  # exit code
 _KB = 1024
 _SLEEPS_S = 20.0  # six phases with two sleeps of 2 s each, most of them shared
@@ -36,7 +40,8 @@ _PASSES, _WRITING = 6, 3  # phases, and those of them that write
 _CAUTIOUS_THROUGHPUT = 150e6
 _CAUTIOUS_OPERATION_S = 200e-6
 
-# Columns of the single-file table for -i 0 -i 1 -i 2, and the phases of throughput mode, by the same names.
+# Columns of the single-file table for -i 0 -i 1 -i 2, and the phases of throughput mode, by the
+# same names.
 _COLUMNS = ("write", "rewrite", "read", "reread", "random read", "random write")
 _PHASES = {
     "initial writers": "write",
@@ -63,7 +68,9 @@ _HEADER = re.compile(
 
 
 class Iozone(common.Instrument):
-    """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` 1/s and a latency derived from it. Variant ``psync``."""
+    """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` 1/s and a latency derived from it.
+    Variant ``psync``.
+    """
 
     name = "iozone"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}
@@ -80,8 +87,8 @@ class Iozone(common.Instrument):
     variants = ("psync",)
 
     def largest(self, path: str) -> int:
-        """Bytes of the largest record that this build takes: what it says of one of 1 GiB, with ``-h``, so that nothing is
-        measured. Errors: Unavailable when it cannot be executed.
+        """Bytes of the largest record that this build takes: what it says of one of 1 GiB, with
+        ``-h``, so that nothing is measured. Errors: Unavailable when it cannot be executed.
         """
         answer = common.ask(path, "-r", "1g", "-h")
         return _largest(answer) or (1 << 30 if "Usage: iozone" in answer else USUAL_LARGEST)
@@ -155,7 +162,9 @@ def _largest(text: str) -> int | None:
 
 
 def in_ops(cell: Cell) -> bool:
-    """Whether operations per second are measured. Errors: ConfigError when the option is no truth value."""
+    """Whether operations per second are measured. Errors: ConfigError when the option is no truth
+    value.
+    """
     value = cell.options.get("ops")
     if value is not None and not isinstance(value, bool):
         raise ConfigError(f"cell {cell.id}: option ops={value!r} is not allowed, use true or false")
@@ -163,7 +172,9 @@ def in_ops(cell: Cell) -> bool:
 
 
 def _table(text: str, cell: Cell) -> dict[str, float]:
-    """The row of single-file mode by column. Its header spans two lines; -i 0 -i 1 -i 2 fill the first six columns."""
+    """The row of single-file mode by column. Its header spans two lines; -i 0 -i 1 -i 2 fill the
+    first six columns.
+    """
     header = _HEADER.search(text)
     if header is None:
         raise ParseError("IOZone's table has not the columns of -i 0 -i 1 -i 2")

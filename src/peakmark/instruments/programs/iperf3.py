@@ -30,7 +30,9 @@ _FIRST_THREADED = (3, 16)
 
 
 class Iperf3(common.Instrument):
-    """network TCP UDP in bit/s at the receiver; block is the length of a write or datagram, concurrency the streams."""
+    """network TCP UDP in bit/s at the receiver; block is the length of a write or datagram,
+    concurrency the streams.
+    """
 
     name = "iperf3"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": ("TCP", "UDP")}
@@ -127,7 +129,9 @@ def _tcp(end: Document) -> tuple[float, dict[str, Any]]:
 
 
 def _udp(end: Document) -> tuple[float, dict[str, Any]]:
-    """In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older ones have no ``sum_received``."""
+    """In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older ones have no
+    ``sum_received``.
+    """
     packets = end.number("sum.packets", zero=True)
     if not packets:
         counted = end.number(
@@ -145,7 +149,8 @@ def _udp(end: Document) -> tuple[float, dict[str, Any]]:
         "sent_bit_per_second": end.number_or_none("sum_sent.bits_per_second"),
     }
     if "sum_received" in end.values:
-        # 3.12 counts the losses of the omitted warm-up too (104 % were seen): what arrived against what was sent is right.
+        # 3.12 counts the losses of the omitted warm-up too (104 % were seen): what arrived against
+        # what was sent is right.
         sent = end.number("sum_sent.bytes")
         details["loss"] = max(0.0, 1 - end.number("sum_received.bytes") / sent)
         return _received(end), details

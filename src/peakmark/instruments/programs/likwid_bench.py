@@ -1,9 +1,12 @@
-"""likwid-bench: an independent measurement of the floating-point peak and of sequential memory access.
+"""likwid-bench: an independent measurement of the floating-point peak and of sequential memory
+access.
 
-A size given to it is the total of all vectors of all threads. It is given in plain bytes (suffix B), of which it reads
-numbers below 2^31 only, larger ones in its kB of 1000 B; a size that does not fit the kernel's stride is cut. Its fixed cost is one second for calibrating its clock; with
-``-s`` it repeats the test until it is long enough, three to four times that long in all. So the number of iterations is
-given instead, from a guess of the rate: a run lasts between a fifth and four times the asked seconds.
+A size given to it is the total of all vectors of all threads. It is given in plain bytes (suffix
+B), of which it reads numbers below 2^31 only, larger ones in its kB of 1000 B; a size that does not
+fit the kernel's stride is cut. Its fixed cost is one second for calibrating its clock; with ``-s``
+it repeats the test until it is long enough, three to four times that long in all. So the number of
+iterations is given instead, from a guess of the rate: a run lasts between a fifth and four times
+the asked seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ _RESULTS = {
     "memory": ("throughput", "B/s", "Data volume (Byte)", "MByte/s"),
 }
 
-# Instruction sets from the best to the plainest: (what the CPU must have, suffix of likwid's kernels, name for --isa).
+# Instruction sets from the best to the plainest: (what the CPU must have, suffix of likwid's
+# kernels, name for --isa).
 _SUFFIXES: tuple[tuple[frozenset[str], str, str], ...] = (
     (frozenset({"avx512f", "fma"}), "_avx512_fma", "avx512"),
     (frozenset({"avx512f"}), "_avx512", "avx512"),
@@ -67,7 +71,9 @@ _FLOPS = {
 
 @dataclass(frozen=True)
 class Execution:
-    """What is run: kernel, bytes of all vectors of all threads, passes of each thread over its part."""
+    """What is run: kernel, bytes of all vectors of all threads, passes of each thread over its
+    part.
+    """
 
     test: str
     size: int
@@ -75,7 +81,9 @@ class Execution:
 
 
 class LikwidBench(common.Instrument):
-    """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variants ``block`` and ``pool``, stores as rambench's."""
+    """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variants ``block`` and ``pool``, stores as
+    rambench's.
+    """
 
     name = "likwid-bench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -159,12 +167,16 @@ def size_of(cell: Cell) -> int:
 
 
 def _written(size: int) -> str:
-    """Bytes as likwid-bench reads them, rounded up to the next kB where a plain number would not fit."""
+    """Bytes as likwid-bench reads them, rounded up to the next kB where a plain number would not
+    fit.
+    """
     return f"{size}B" if size < 1 << 31 else f"{-(-size // 1000)}kB"
 
 
 def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Execution:
-    """Kernel, size and iterations. Errors: Unavailable when likwid-bench offers no kernel for this CPU."""
+    """Kernel, size and iterations. Errors: Unavailable when likwid-bench offers no kernel for this
+    CPU.
+    """
     store = store_of(cell) if writes(cell.workload) else ""
     if store == "libc":
         raise Unavailable("store-libc", program="likwid-bench")
@@ -189,7 +201,9 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
 
 
 def _bandwidth(share: float, threads: int) -> float:
-    """B/s of one thread that works on ``share`` bytes: a guess for the number of iterations, by cache level."""
+    """B/s of one thread that works on ``share`` bytes: a guess for the number of iterations, by
+    cache level.
+    """
     for limit, guess in ((48 << 10, 120e9), (1 << 20, 60e9), (4 << 20, 30e9)):
         if share <= limit:
             return guess
@@ -197,7 +211,9 @@ def _bandwidth(share: float, threads: int) -> float:
 
 
 def read_output(text: str) -> Mapping[str, str]:
-    """The ``Key: value`` lines of a whole run. Errors: ParseError when the run did not come to its end."""
+    """The ``Key: value`` lines of a whole run. Errors: ParseError when the run did not come to its
+    end.
+    """
     values = dict(_LINE.findall(text))
     if "Test" not in values:
         raise ParseError(f"likwid-bench did not start its test: {common.excerpt(text)}")

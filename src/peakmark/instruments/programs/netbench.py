@@ -37,7 +37,9 @@ _CAUTIOUS_RTT_S = 200e-6
 
 
 class NetBench(kernel.Kernel):
-    """network TCP UDP in bit/s at the receiver (UDP variant ``gso``), LAT-TCP LAT-UDP round trips (``busy-poll``)."""
+    """network TCP UDP in bit/s at the receiver (UDP variant ``gso``), LAT-TCP LAT-UDP round trips
+    (``busy-poll``).
+    """
 
     name = "netbench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": WORKLOADS}

@@ -36,7 +36,8 @@ _SUMMARY = re.compile(
     r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? ([0-9.]+)% packet loss",
     re.MULTILINE,
 )
-# As to users of a system on which ping has no capability and none of their groups may open its sockets.
+# As to users of a system on which ping has no capability and none of their groups may open its
+# sockets.
 _NO_RIGHTS = re.compile(r"socket: (?:Operation not permitted|Permission denied)")
 _TIMES = re.compile(
     r"^rtt min/avg/max/mdev = ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms\b", re.MULTILINE
@@ -44,7 +45,9 @@ _TIMES = re.compile(
 
 
 class Ping(common.Instrument):
-    """network LAT-ICMP (ALL is the same): mean round trip in s, block is not used. One packet at a time."""
+    """network LAT-ICMP (ALL is the same): mean round trip in s, block is not used. One packet at a
+    time.
+    """
 
     name = "ping"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": (WORKLOAD, "ALL")}
@@ -72,7 +75,9 @@ class Ping(common.Instrument):
     two_nodes = True
 
     def find(self, path: str) -> Tool:
-        """Errors: Unavailable also when this user may not open its socket, which asking its version does not tell."""
+        """Errors: Unavailable also when this user may not open its socket, which asking its version
+        does not tell.
+        """
         tool = super().find(path)
         if _NO_RIGHTS.search(common.ask(path, "-n", "-q", "-c", "1", "-w", "1", "127.0.0.1")):
             raise Unavailable("no-rights", path=path)
@@ -137,7 +142,9 @@ def _count(cell: Cell) -> int:
 
 
 def _interval(version: str, user: int) -> float:
-    """Seconds between packets: 2 ms where that is allowed, else the 200 ms that older releases ask of a user."""
+    """Seconds between packets: 2 ms where that is allowed, else the 200 ms that older releases ask
+    of a user.
+    """
     digits = re.sub(r"\D", "", version)[:8]
     return _FAST_S if user == 0 or (len(digits) == 8 and int(digits) >= _FAST_SINCE) else _SLOW_S
 

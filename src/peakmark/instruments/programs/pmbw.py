@@ -1,7 +1,9 @@
-"""pmbw, the parallel memory bandwidth benchmark: the nearest reference for block re-use and for dependent loads.
+"""pmbw, the parallel memory bandwidth benchmark: the nearest reference for block re-use and for
+dependent loads.
 
-It divides one area by the number of threads and scans it again and again: sequential reads and writes only, no copy, no
-random blocks. Measured for 1 to 1.5 s per routine, whatever the cell's ``seconds`` say.
+It divides one area by the number of threads and scans it again and again: sequential reads and
+writes only, no copy, no random blocks. Measured for 1 to 1.5 s per routine, whatever the cell's
+``seconds`` say.
 """
 
 from __future__ import annotations
@@ -111,10 +113,11 @@ _ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are 
 
 
 class Pmbw(common.Instrument):
-    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS, WS and RWS.
+    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS,
+    WS and RWS.
 
-    It writes through the caches: beside streaming stores it only reads; beside copies of the C library, which stores as it
-    sees fit, the row says so.
+    It writes through the caches: beside streaming stores it only reads; beside copies of the C
+    library, which stores as it sees fit, the row says so.
     """
 
     name = "pmbw"
@@ -193,7 +196,8 @@ class Pmbw(common.Instrument):
     def estimate(self, cell: Cell) -> Cost:
         routines = 2 * len(_NEEDS.get(cell.workload, (READ,))) if cell.workload != "LAT" else 1
         memory = memory_for(area_of(cell), cell.concurrency)
-        # One thread fills all memory before the first routine; each routine is tried, then run for 1.5 s.
+        # One thread fills all memory before the first routine; each routine is tried, then run for
+        # 1.5 s.
         fixed = 0.2 + routines * _SECONDS_PER_ROUTINE
         return Cost(seconds=fixed + memory / 2e9, memory_bytes=memory, fixed_s=fixed)
 
@@ -222,7 +226,8 @@ def memory_for(area: int, threads: int) -> int:
 
 
 def widest(kind: str, offered: Sequence[str]) -> list[str]:
-    """Of the routines pmbw offers here, those of one kind with the widest registers: both loops by pointer.
+    """Of the routines pmbw offers here, those of one kind with the widest registers: both loops by
+    pointer.
 
     Errors: Unavailable when it has none.
     """
@@ -241,7 +246,8 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
 
 
 def read_results(text: str) -> dict[str, dict[str, Any]]:
-    """RESULT lines by routine; numbers of threads and area as int, bandwidth (B/s), time and rate (s) as float.
+    """RESULT lines by routine; numbers of threads and area as int, bandwidth (B/s), time and rate
+    (s) as float.
 
     Errors: ParseError for a line that is cut, repeated or contradicts itself.
     """

@@ -1,8 +1,9 @@
 """qperf: latency of one byte over TCP and UDP, both in one execution (workload ALL).
 
-It prints the time of one way, half of a round trip; the values here are doubled and say so. It has no warm-up. Beside
-``{port}`` it uses a data port that the server's kernel chooses, which a firewall between the nodes must let through.
-Over UDP it waits for a lost datagram until its time is over and counts that time: its mean is then far above netbench's.
+It prints the time of one way, half of a round trip; the values here are doubled and say so. It has
+no warm-up. Beside ``{port}`` it uses a data port that the server's kernel chooses, which a firewall
+between the nodes must let through. Over UDP it waits for a lost datagram until its time is over and
+counts that time: its mean is then far above netbench's.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ def _section(text: str, test: str) -> dict[str, str]:
 def _row(cell: Cell, test: str, fields: dict[str, str]) -> Measurement:
     one_way = common.number(fields["latency"], f"qperf: latency of {test}") * 1e-9
     rate = common.number(fields["msg_rate"], f"qperf: msg_rate of {test}")
-    # The latency is of the time at this end, the rate of both ends' mean, and their clocks count hundredths of a second.
+    # The latency is of the time at this end, the rate of both ends' mean, and their clocks count
+    # hundredths of a second.
     here = common.number(fields["loc_real_time"], f"qperf: loc_real_time of {test}")
     there = common.number(fields["rem_real_time"], f"qperf: rem_real_time of {test}")
     common.agree(

@@ -27,7 +27,9 @@ _TOUCH = 1.0e9  # B/s at which one thread fills fresh memory
 
 
 class RamBench(kernel.Kernel):
-    """memory RS WS RWS RR WR RWR in B/s, variants ``block`` and ``pool``; LAT in s per dependent load, no variant."""
+    """memory RS WS RWS RR WR RWR in B/s, variants ``block`` and ``pool``; LAT in s per dependent
+    load, no variant.
+    """
 
     name = "rambench"
     workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": WORKLOADS}
@@ -106,7 +108,9 @@ def buffers(cell: Cell) -> int:
 
 
 def pool_of(cell: Cell) -> int:
-    """Bytes that all threads walk together in variant ``pool``, source and destination of a copy included."""
+    """Bytes that all threads walk together in variant ``pool``, source and destination of a copy
+    included.
+    """
     if cell.options.get("pool") == workloads.AUTO:
         return POOL
     return common.option_size(cell, "pool", POOL) or POOL
@@ -118,14 +122,18 @@ def writes(workload: str) -> bool:
 
 
 def store_of(cell: Cell) -> str:
-    """How a cell's stores go: temporal, streaming or libc; without a word of the configuration a pool's stream."""
+    """How a cell's stores go: temporal, streaming or libc; without a word of the configuration a
+    pool's stream.
+    """
     if cell.variant == ORDINARY:
         return "temporal"
     return str(cell.options.get("store") or ("streaming" if cell.variant == "pool" else "temporal"))
 
 
 def check_variant(cell: Cell) -> None:
-    """Errors: Unavailable when LAT has a variant, another workload has none, or one that only reads has that of stores."""
+    """Errors: Unavailable when LAT has a variant, another workload has none, or one that only reads
+    has that of stores.
+    """
     common.need_variant(cell, cell.workload != "LAT")
     if cell.variant == ORDINARY and not writes(cell.workload):
         raise Unavailable(
