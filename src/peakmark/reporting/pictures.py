@@ -26,8 +26,10 @@ Widths = Mapping[str, int]
 
 def names(rows: Mapping[str, Sequence[Row]], layout: Layout | None = None) -> list[str]:
     """The figures that the report shows, that of page one first."""
-    asked = None if fleet.is_many(rows) else layout
-    drawn = [entry.name for table in TABLES for entry in figures_of(table, rows[table.name], asked) if entry.rows]
+    many = fleet.is_many(rows)
+    entries = [entry for table in TABLES for entry in figures_of(table, rows[table.name], None if many else layout)]
+    # Of many nodes, points without a number to go by are not drawn.
+    drawn = [entry.name for entry in entries if (fleet.spots(entry.rows) if many else entry.rows)]
     if len(fleet.nodes(rows)) > 1:
         return [FLEET, *drawn] if any(verdict.headline(rows, entry) for entry in verdict.planned(rows)) else drawn
     # A bar alone would be the table's line again.

@@ -69,6 +69,8 @@ def grid(rows: Sequence[Row]) -> Grid:
 def of_nodes(rows: Sequence[Row]) -> Grid:
     """The same of many nodes: median, lowest and highest node, and which is the slowest."""
     table, spots = rows[0].table, fleet.spots(rows)
+    if not spots:  # no row of any node has a number to go by: each says why
+        return grid(rows)
 
     def shown(value: Callable[[Spot], float]) -> Callable[[Spot], str]:
         return lambda spot: significant(value(spot) * table.factor)
