@@ -23,8 +23,8 @@ FIO_FIRST = 4
 
 
 @pytest.fixture
-def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
-    return Workflow.make(cluster, tmp_path / "checkout")
+def workflow(equal: Cluster, tmp_path: Path) -> Workflow:
+    return Workflow.make(equal, tmp_path / "checkout")
 
 
 def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(workflow: Workflow) -> None:
@@ -235,8 +235,8 @@ def test_a_node_that_is_drained_meanwhile_is_given_up_with_its_reason(workflow: 
     (name,) = workflow.attempts()
     assert name == "cpu/cpubench/DP_none_x1/node1/0" and set(workflow.records()) == {name.replace("node1", "node2")}
     reason = workflow.attempts()[name]
-    assert "node1 is" in reason and "a broken fan" in reason and "given up after 2 s" in reason
-    assert "jobs wait, and would for ever" in workflow.said and reason in workflow.said
+    assert "node1 is" in reason and "a broken fan" in reason and "give_up_after" in reason
+    assert "1 job waits since" in workflow.said and reason in workflow.said
     assert not pending() and "Traceback" not in workflow.said
     cluster.resume("node1")
     again = workflow.snakemake(*TO_TABLES)
