@@ -27,7 +27,7 @@ _REMEDIES = (
         r"[Ee]xclusive|OverSubscribe",
         "slurm.exclusive: false in the site file asks for a node without asking for it alone",
     ),
-    (r"[Mm]emory", "slurm.memory: per_cpu or none in the site file asks for it in another way"),
+    (r"[Mm]emory|CPU count per node", "slurm.memory: per_cpu or none in the site file asks for it in another way"),
     (
         r"[Tt]ime limit|MaxWall",
         "slurm.partition in the site file names one with longer jobs; slurm.runtime_factor makes them shorter",

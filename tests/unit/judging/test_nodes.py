@@ -181,7 +181,9 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
         [make.cell(tool, workload, subsystem=subsystem, node=name, concurrency=2) for name in names]
         for tool, workload, subsystem in (("cpubench", "DP", "cpu"), ("rambench", "LAT", "memory"))
     ]
-    measured = [make.record(of, [make.measurement(of, "rate", 1e10)], host=of.node, context={"cpus": [0]}) for of in cpu]
+    measured = [
+        make.record(of, [make.measurement(of, "rate", 1e10)], host=of.node, context={"cpus": [0]}) for of in cpu
+    ]
     missing = [make.record(of, status="unavailable", reason="no memory", host=of.node) for of in memory]
     folder = make.write(tmp_path / "c", [*measured, *missing])
     tables.build(folder)

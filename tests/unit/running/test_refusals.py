@@ -31,6 +31,12 @@ def test_what_may_go_better_later(words: str) -> None:
             "slurm.",
         ),
         ("allocation failure: Memory specification can not be satisfied", "slurm.memory"),
+        # Of --mem=0 where MaxMemPerCPU allows less than the node has; sbatch --test-only takes it.
+        (
+            "sbatch: error: CPU count per node can not be satisfied sbatch: error: Batch job submission failed: "
+            "Requested node configuration is not available",
+            "slurm.memory",
+        ),
         ("allocation failure: Node count specification invalid", "slurm.partition"),
         ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),
         ("allocation failure: Access/permission denied", "slurm.partition"),
