@@ -81,7 +81,7 @@ _REMEDIES = (
     (r"(?i)\baccount\b", _ACCOUNT),
     (r"(?i)\bqos\b", _QOS),
     (r"(?i)\bpartition\b", _PARTITION),
-    (r"(?i)\bmemory\b", _MEMORY),
+    (r"(?i)\bmemory\b|CPU count per node", _MEMORY),
     (r"(?i)\btime limit\b", _TIME),
 )
 """Slurm's sentences (slurm_errno.c) -> what to do about them."""

@@ -200,6 +200,27 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
     assert pages[6] == pages[24]
 
 
+def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path: Path) -> None:
+    """Of the CPU nothing counts, of the memory nobody has measured anything."""
+    names = [f"node{number}" for number in range(1, 7)]
+    cpu, memory = [
+        [make.cell(tool, workload, subsystem=subsystem, node=name, concurrency=2) for name in names]
+        for tool, workload, subsystem in (("cpubench", "DP", "cpu"), ("rambench", "LAT", "memory"))
+    ]
+    measured = [
+        make.record(of, [make.measurement(of, "rate", 1e10)], host=of.node, context={"cpus": [0]})
+        for of in cpu
+    ]
+    missing = [
+        make.record(of, status="unavailable", reason="no memory", host=of.node) for of in memory
+    ]
+    folder = make.write(tmp_path / "c", [*measured, *missing])
+    tables.build(folder)
+    assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
+    figures.build(folder)
+    assert report.build(folder).exists()
+
+
 def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path: Path) -> None:
     folder = campaign(
         tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}}

@@ -168,6 +168,18 @@ def test_the_limit_lies_between_two_minutes_and_that_of_the_partition(
     assert jobs.minutes(unlimited.cells[:1], unlimited) > 180
 
 
+def test_the_limit_has_room_for_the_jobs_that_share_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {exclusive: false}}")
+    cpu = [{**CPU, "concurrency": [1, 16]}]
+    one = made(
+        tmp_path, monkeypatch, where(cpus=16, limit=None), cpu=cpu, seconds=60, site="site.yaml"
+    )
+    few, many = sorted(one.cells, key=lambda cell: cell.concurrency)[:: len(one.cells) - 1]
+    assert jobs.minutes([few], one) > 8 * jobs.minutes([many], one)
+
+
 def test_only_what_is_shared_beyond_the_node_waits_for_its_like(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

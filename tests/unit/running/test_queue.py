@@ -44,6 +44,33 @@ def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(
     assert len(site.submitted) == 4, "one has ended, so there is room for the last"
 
 
+def test_jobs_of_two_nodes_follow_those_of_one_however_snakemake_tells_of_them(
+    four: plan.Plan, site: Site
+) -> None:
+    queue = Queue(four, clock=lambda: site.now)
+    # The plan's order is one, one, pair, pair; Snakemake has told of the first and the last two so far.
+    tasks = [
+        Task(
+            place,
+            (cell,),
+            Path(four.record_name(cell)),
+            jobs.comment(four, [cell]),
+            (f"--comment={place}",),
+            "",
+        )
+        for place, cell in enumerate(four.cells)
+    ]
+    for place in (2, 3):
+        tasks[place].nodes, tasks[place].node_count = ("n1", "n2"), 2
+    for place in (0, 2, 3):
+        queue.add(tasks[place])
+    steps(queue, site, 1)
+    assert not queue.hands_over
+    queue.add(tasks[1])
+    steps(queue, site, 5)
+    assert [words[0] for words in site.submitted] == [f"--comment={place}" for place in range(4)]
+
+
 def test_a_job_of_several_cells_tells_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
 ) -> None:

@@ -79,6 +79,12 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
         ("sbatch: error: Invalid generic resource (gres) specification", "slurm.extra"),
         ("sbatch: error: say your account, please", "slurm.account"),
         ("allocation failure: Memory specification can not be satisfied", "slurm.memory"),
+        # Of --mem=0 where MaxMemPerCPU allows less than the node has; sbatch --test-only takes it.
+        (
+            "sbatch: error: CPU count per node can not be satisfied sbatch: error: Batch job submission failed: "
+            "Requested node configuration is not available",
+            "slurm.memory",
+        ),
         ("allocation failure: Node count specification invalid", "slurm.partition"),
         ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),
         ("allocation failure: Access/permission denied", "slurm.partition"),
