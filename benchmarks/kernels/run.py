@@ -18,9 +18,9 @@ from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.instruments import REGISTRY
-from peakmark.instruments.programs import pmbw
 from peakmark.instruments.base import Measurement, Tool, Workspace
 from peakmark.instruments.common import last_line
+from peakmark.instruments.programs import pmbw
 from peakmark.measuring import execute, lock, pair, placing
 from peakmark.reasons import MeasurementError, Unavailable
 

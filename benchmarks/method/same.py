@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark.instruments.tables import BY_NAME
 from peakmark.cell import Cell
 from peakmark.files import write_text
+from peakmark.instruments.tables import BY_NAME
 from peakmark.judging import compare
 from peakmark.judging.sides import Point, read
 
