@@ -44,6 +44,7 @@ _OF_LIMITS = (
 _OF_ANY_LIMIT = "slurm.qos or slurm.account in the site file names another; sacctmgr show qos lists their limits"
 
 _REMEDIES = (
+    ("CPU count per node", _MEMORY),
     (
         "Argument list too long",
         "there are too many small nodes to leave out: name the large ones in nodes:, or a feature of theirs, slurm.constraint in the "
@@ -81,7 +82,7 @@ _REMEDIES = (
     (r"(?i)\baccount\b", _ACCOUNT),
     (r"(?i)\bqos\b", _QOS),
     (r"(?i)\bpartition\b", _PARTITION),
-    (r"(?i)\bmemory\b|CPU count per node", _MEMORY),
+    (r"(?i)\bmemory\b", _MEMORY),
     (r"(?i)\btime limit\b", _TIME),
 )
 """Slurm's sentences (slurm_errno.c) -> what to do about them."""
