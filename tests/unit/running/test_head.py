@@ -66,7 +66,7 @@ import os, signal, sys
 from pathlib import Path
 from peakmark.running import head
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
-head.survive_hangup(Path(sys.argv[1]))
+head.ignore_sighup(Path(sys.argv[1]))
 os.kill(os.getpid(), signal.SIGHUP)
 print("goes on", flush=True)
 """

@@ -264,7 +264,7 @@ def test_a_forgotten_job_is_known_by_what_it_made(four: plan.Plan, site: Site) -
     made_it.write_text("{}")
     site.states = {"4": ("RUNNING", "None")}
     ended = {one.task.cells[0]: one.why for one in steps(queue, site, 4)}
-    assert ended[four.cells[0]] is None and "forgotten job 2" in str(ended[four.cells[1]])
+    assert ended[four.cells[0]] is None and "forgotten job 2" in ended[four.cells[1]].text
     assert set(queue.active) == {"4"}
 
 
@@ -274,7 +274,7 @@ def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
     steps(queue, site, 1)
     site.states["1"] = (state, "None")
     (ended,) = steps(queue, site, 2)
-    assert state in str(ended.why) and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
+    assert state in ended.why.text and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
 
 
 def test_a_record_that_was_finished_counts_whatever_became_of_its_job(
@@ -372,7 +372,7 @@ def test_a_job_whose_node_was_lost_is_submitted_again(
         ended = steps(queue, site, 2)
     assert (
         len(ended) == 1
-        and state in str(ended[0].why)
+        and state in ended[0].why.text
         and len(site.submitted) == 6
         and len(said) == 2
     )

@@ -47,7 +47,7 @@ POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/
 def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> None:
     error = refusal(f"sbatch: error: {limit} {failed} {POLICY}")
     assert not submission_errors.later(error)
-    sentence = str(submission_errors.reason(error))
+    sentence = submission_errors.reason(error).text
     assert limit in sentence and remedy in sentence
     assert "slurm_account" not in sentence, "accounting is no account"
 
@@ -92,7 +92,7 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
 )
 def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
     assert not submission_errors.later(refusal(words))
-    sentence = str(submission_errors.reason(refusal(words)))
+    sentence = submission_errors.reason(refusal(words)).text
     assert remedy in sentence and "sbatch" not in sentence
 
 

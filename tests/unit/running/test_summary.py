@@ -38,7 +38,7 @@ def test_a_row_in_doubt_is_not_told_without_it(
 ) -> None:
     found = {
         name: [
-            replace(row, marks=(message("clock-differs", Severity.UNSURE, more=0.2),))
+            replace(row, warnings=(message("clock-differs", Severity.UNSURE, more=0.2),))
             for row in rows_
         ]
         if name == "cpu"
