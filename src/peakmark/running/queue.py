@@ -37,6 +37,10 @@ FEW = 64
 the controller.
 """
 LATER_S = 3.0
+PAIRS_S = 2.0
+"""So long after the last new job of one node those of two nodes are submitted: Snakemake tells of
+jobs in an order of its own, and a node would stand idle until the other one is free too.
+"""
 NODES_S = 10.0
 IDLE_S = 600.0
 """So long no job runs before the user hears why Slurm lets them wait."""
@@ -74,6 +78,7 @@ class Queue:
         self.interval = LOOK_S
         self._looked = -LONGEST_S
         self._submit_at = self._nodes_at = 0.0
+        self._pairs_at = 0.0
         self._silent_since: float | None = None
         self._said: set[Hashable] = set()
         self._away: dict[str, str] = {}
@@ -88,6 +93,8 @@ class Queue:
         number = self.adopted.pop(task.comment, None)
         if number is None:
             heapq.heappush(self.waiting, task)
+            if task.node_count == 1:
+                self._pairs_at = self.clock() + PAIRS_S
         else:
             task.number = number
             self.active[number] = task
@@ -96,9 +103,15 @@ class Queue:
     def hands_over(self) -> bool:
         """Whether another step would submit at once: there are jobs, and Slurm takes them."""
         return (
-            bool(self.waiting)
+            self._is_next_due()
             and len(self.active) < self.max_jobs
             and self.clock() >= self._submit_at
+        )
+
+    def _is_next_due(self) -> bool:
+        """Whether the next job may be submitted: jobs of two nodes are the last of the plan."""
+        return bool(self.waiting) and (
+            self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
         )
 
     def step(self) -> list[Ended]:
@@ -144,11 +157,13 @@ class Queue:
 
     def _submit(self) -> Iterator[Ended]:
         until = self.clock() + LOOK_S
-        while self.waiting and not self._over and self._submit_at <= self.clock() < until:
-            room = min(BATCH, self.max_jobs - len(self.active), len(self.waiting))
-            if room <= 0:
+        while not self._over and self._submit_at <= self.clock() < until:
+            room = min(BATCH, self.max_jobs - len(self.active))
+            tasks: list[Task] = []
+            while len(tasks) < room and self._is_next_due():
+                tasks.append(heapq.heappop(self.waiting))
+            if not tasks:
                 return
-            tasks = [heapq.heappop(self.waiting) for _ in range(room)]
             silence = self._look_for([task for task in tasks if task.unanswered])
             if silence is not None:
                 self._push(tasks)
