@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from peakmark import slurm
-
 from peakmark.messages import Message, Range, between, catalogue, merge, message, render
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.resources import ROOT
