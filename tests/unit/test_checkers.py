@@ -62,7 +62,7 @@ def test_a_schema_that_changed_has_checks_of_its_own(
 LOADED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import peakmark.__main__, peakmark.measuring.command
+import peakmark.__main__, peakmark.measuring.job
 ours = [module for name, module in sys.modules.items() if name.startswith("peakmark")]
 print("\\n".join(module.__cached__ for module in ours))
 """
@@ -85,3 +85,9 @@ def test_all_that_a_cell_loads_is_compiled_before_even_where_python_keeps_nothin
     assert len(loaded) > 20 and all(str(copy) in path for path in loaded)
     assert [path for path in loaded if not Path(path).is_file()] == []
     assert len(list((tmp_path / "checkers").rglob("*.pyc"))) == 2
+
+
+def test_a_check_fills_nothing_in(tmp_path: Path) -> None:
+    config: dict[str, Any] = {"report": {}}
+    make("config", tmp_path, partial=True)(config)
+    assert config == {"report": {}}

@@ -472,7 +472,7 @@ def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
                     of, [make.measurement(of, "throughput", rate * factor, details=details)]
                 )
             )
-    facts = {"cpu": {"virtualised": virtual}}
+    facts = {"cpu": {"virtualised": "KVM" if virtual else None}}
     one = Analysis(Results.read(make.write(tmp_path / "c", records, facts=facts)))
     (disk,) = verdict.verdicts(one.rows)
     assert disk.what == "RS of 1 MiB, 1 thread"

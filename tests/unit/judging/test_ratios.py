@@ -64,7 +64,7 @@ def test_a_tiny_matrix_and_an_estimate_contradict_nobody(tmp_path: Path) -> None
 
 def test_a_ratio_names_buffers_that_only_one_had_in_huge_pages(tmp_path: Path) -> None:
     records = []
-    for tool, details in (("diskbench", {"huge_pages": True}), ("fio", {})):
+    for tool, details in (("diskbench", {"huge_pages": 1}), ("fio", {})):
         of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
         records.append(make.record(of, [make.measurement(of, "throughput", 1e9, details=details)]))
     heads = verdict.verdicts(Analysis(Results.read(make.write(tmp_path / "c", records))).rows)
@@ -102,7 +102,10 @@ def test_a_known_difference_explains_a_factor_of_two(
     tmp_path: Path, huge: bool, factor: float, level: Severity | None
 ) -> None:
     records = []
-    for tool, value, details in (("diskbench", factor, {"huge_pages": huge}), ("fio", 1.0, {})):
+    for tool, value, details in (
+        ("diskbench", factor, {"huge_pages": int(huge)}),
+        ("fio", 1.0, {}),
+    ):
         of = make.cell(tool, "RS", subsystem="disk", variant="psync", block=1 << 20)
         records.append(
             make.record(of, [make.measurement(of, "throughput", 1e9 * value, details=details)])

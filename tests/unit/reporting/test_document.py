@@ -226,7 +226,7 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
 def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     config = {
-        "cpu": [{"total": 1e12, "workloads": ["DP"]}],
+        "cpu": [{"total": 1e12, "workloads": ["DP"], "concurrency": [1]}],
         "warmup": 0.2,
         "seconds": 12345.25,
         "seed": 1,
