@@ -549,7 +549,6 @@ COMMANDS = (
     "machine",
     "summary",
     "html",
-    "sbom",
 )
 
 
@@ -633,7 +632,6 @@ def closed(_: Path, chance: random.Random) -> Input:
             ["plan"],
             ["status", str(CAMPAIGN)],
             ["tables", str(CAMPAIGN)],
-            ["sbom"],
             ["doctor"],
             ["--help"],
         )
