@@ -161,8 +161,10 @@ def _prepare(
     folders: list[Path] = [ROOT, Path(sys.prefix), Path(sys.base_prefix), *path, *shown]
     seen = {str(one.resolve()) for one in folders}
     hidden = sorted(
-        one for one in seen if one.startswith(("/tmp/", "/run/")) and one != str(directory)
-    )  # noqa: S108
+        one
+        for one in seen
+        if one.startswith(("/tmp/", "/run/")) and one != str(directory)  # noqa: S108
+    )
     settings = {
         "PATH": f"{Path(sys.executable).parent}:{common.SYSTEM_PATH}",
         "PYTHONPATH": ":".join(python_path),

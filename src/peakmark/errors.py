@@ -62,6 +62,7 @@ _REMEDIES = {
     errno.EROFS: "write elsewhere: a report can be given a place with -o FILE",
     errno.EACCES: "mend its rights, or write elsewhere",
     errno.EPERM: "mend its rights, or write elsewhere",
+    errno.ENOTDIR: "a folder is needed there: move the file in its place away",
     errno.EIO: "its disk or network has failed: see dmesg, or ask who runs the machine",
     errno.EMFILE: "raise the number of open files (ulimit -n)",
 }

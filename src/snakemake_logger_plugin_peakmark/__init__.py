@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import os
 import sys
 import threading
 import time
@@ -35,12 +36,13 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from peakmark import interrupts
+from peakmark import interrupts, resources
 from peakmark.config import overrides
 from peakmark.formatting import duration
-from peakmark.running import folders, progress
+from peakmark.running import preflight, progress
 from peakmark.running.user_errors import UserError, as_workflow_error
 
+STATE = Path(".snakemake")
 PLAIN_STEP = 0.1
 """Without a terminal a line is printed each time this share of the expected time has passed."""
 
@@ -70,11 +72,18 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 def _begin(arguments: Sequence[str]) -> None:
     overrides.check_command_line(arguments)
     workplace = Path((overrides.named(arguments, ("--directory", "-d")) or ["."])[-1])
-    folders.check_state(workplace)
-    folders.keep_caches(workplace)
+    preflight.check_folder(workplace / STATE)
+    _keep_caches(workplace)
     # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines
     # for each message.
     logging.raiseExceptions = False
+
+
+def _keep_caches(workplace: Path) -> None:
+    """Keep the caches of Snakemake and Matplotlib out of the home directory, which some users lack."""
+    cache = (workplace / STATE / "cache").absolute()
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    resources.keep_matplotlib(cache)
 
 
 class LogHandler(LogHandlerBase):
@@ -185,7 +194,7 @@ class LogHandler(LogHandlerBase):
         """
         from peakmark import files
 
-        full = None if text else files.full(Path("results")) or files.full(folders.STATE)
+        full = None if text else files.full(Path("results")) or files.full(STATE)
         if full is None and "was not measured: No space left" in text:
             full = text
         if full is None:

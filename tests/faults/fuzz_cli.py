@@ -29,7 +29,7 @@ from tests.faults import hostile_kinds
 from tests.faults.hostile_kinds import CAMPAIGN, PRECIOUS, Input, Kind
 
 from peakmark import cli
-from peakmark.bundling import anonymise, bundle, sbom, unbundle  # noqa: F401
+from peakmark.bundling import anonymise, bundle, unbundle  # noqa: F401
 from peakmark.figures import figures  # noqa: F401
 from peakmark.judging import compare_text  # noqa: F401
 from peakmark.running import doctor, summary  # noqa: F401

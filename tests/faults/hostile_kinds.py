@@ -550,7 +550,6 @@ COMMANDS = (
     "machine",
     "summary",
     "html",
-    "sbom",
 )
 
 
@@ -634,7 +633,6 @@ def closed(_: Path, chance: random.Random) -> Input:
             ["plan"],
             ["status", str(CAMPAIGN)],
             ["tables", str(CAMPAIGN)],
-            ["sbom"],
             ["doctor"],
             ["--help"],
         )

@@ -106,7 +106,6 @@ def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout: Checkout) -
     tables.write_text("mine")
     refused = checkout.snakemake(config)
     assert refused.returncode == 1
-    assert refused.stderr.splitlines()[1:] == [
-        "Error: the campaign needs a folder results/tiny/tables: it is a file; move it away"
-    ]
+    (error,) = refused.stderr.splitlines()[1:]
+    assert error.startswith("Error: results/tiny/tables: ")
     assert tables.read_text() == "mine"

@@ -12,15 +12,14 @@ import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from peakmark import documents
+from peakmark import documents, resources
 from peakmark.bundling import crate, staging
-from peakmark.bundling.crate import Extra
 from peakmark.bundling.staging import Replace
-from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.errors import ConfigError
 from peakmark.figures import figures
 from peakmark.judging.analysis import Analysis
 from peakmark.reporting import document, report, webpage
@@ -37,13 +36,11 @@ def write(
     *,
     partial: bool = False,
     licence: str | None = None,
-    extra: Sequence[Extra] = (),
     replace: Replace | None = None,
 ) -> Path:
     """Write the bundle of a campaign; without ``target`` beside its folder, under the folder's
     name. Returns its path.
 
-    extra    files to add, such as a bill of materials
     replace  what every text passes through before it is bundled and reported, see ``staging``
     The same records give the same bytes. Errors: PeakmarkError when cells are missing and
     ``partial`` is not set, or the file cannot be written; RecordError for a damaged record or raw
@@ -65,22 +62,11 @@ def write(
         copied = Analysis.of(folder)
         paths += _derived(copied, partial)
         files = {path: (folder / path).read_bytes() for path in sorted(paths)}
-        for entry in extra:
-            if (
-                entry.path in files
-                or PurePosixPath(entry.path).is_absolute()
-                or ".." in PurePosixPath(entry.path).parts
-            ):
-                raise PeakmarkError(
-                    f"the bundle cannot take an extra file at {entry.path!r}: choose another path"
-                )
-            files[entry.path] = entry.content
+        files["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
         files = dict(sorted(files.items()))
         files[SUMS] = checksums(files).encode()
         described = (
-            json.dumps(
-                crate.describe(copied.results, files, extra, licence), indent=1, ensure_ascii=False
-            )
+            json.dumps(crate.describe(copied.results, files, licence), indent=1, ensure_ascii=False)
             + "\n"
         )
         packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied.results))

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
@@ -45,29 +44,14 @@ _PARTS = {line["part"]: (line["name"], line["description"]) for line in data.tab
 """File or folder of a bundle -> what it is called, and what it is."""
 
 
-@dataclass(frozen=True)
-class Extra:
-    """A file to add to a bundle: its path in it, what it is called, says, and holds, and its media
-    type.
-    """
-
-    path: str
-    name: str
-    description: str
-    content: bytes
-    kind: str = "application/json"
-
-
 def describe(
     results: Results,
     files: Mapping[str, bytes],
-    extra: Sequence[Extra] = (),
     licence: str | None = None,
 ) -> dict[str, Any]:
     """The JSON-LD of a bundle of ``files`` (POSIX path -> content); ``licence``: an SPDX identifier
     or an address.
     """
-    added = {entity.path: entity for entity in extra}
     folders: dict[str, list[str]] = {}
     for path in files:
         head, _, rest = path.partition("/")
@@ -109,7 +93,7 @@ def describe(
         name, text = _PARTS.get(folder, (folder, f"Files below {folder}."))
         parts = _refs([quote(path) for path in members])
         graph.append(_entity(f"{quote(folder)}/", "Dataset", name, description=text, hasPart=parts))
-    graph += [_file(path, content, added.get(path)) for path, content in files.items()]
+    graph += [_file(path, content) for path, content in files.items()]
     return {"@context": CONTEXT, "@graph": graph}
 
 
@@ -164,11 +148,9 @@ def _licence(given: str | None) -> Entity:
     return _entity(address, "CreativeWork", given)
 
 
-def _file(path: str, content: bytes, extra: Extra | None) -> Entity:
+def _file(path: str, content: bytes) -> Entity:
     name, text = _PARTS.get(path, (path, None))
     kind = _KINDS.get(PurePosixPath(path).suffix, "text/plain")
-    if extra is not None:
-        name, text, kind = extra.name, extra.description, extra.kind
     digest = hashlib.sha256(content).hexdigest()
     size = str(len(content))
     return _entity(

@@ -1,6 +1,4 @@
-"""``peakmark machine``, ``doctor``, ``clean`` and ``sbom``: about this machine and this
-installation.
-"""
+"""``peakmark machine``, ``doctor`` and ``clean``: about this machine and this installation."""
 
 from __future__ import annotations
 
@@ -62,12 +60,6 @@ def add(commands: Any) -> None:
     clean.add_argument("--dry-run", action="store_true", help="only say what would go")
     clean.set_defaults(run=_clean)
 
-    sbom = commands.add_parser(
-        "sbom", help="what this installation consists of: a CycloneDX bill of materials (JSON)"
-    )
-    sbom.add_argument("--kernels", type=Path, default=BUILD, help="folder of the compiled kernels")
-    sbom.set_defaults(run=_sbom)
-
 
 def _machine(options: argparse.Namespace) -> int:
     from peakmark import machine
@@ -109,11 +101,4 @@ def _clean(options: argparse.Namespace) -> int:
     from peakmark.running import clean
 
     output.say(clean.clean(options.places, options.dry_run))
-    return 0
-
-
-def _sbom(options: argparse.Namespace) -> int:
-    from peakmark.bundling import sbom
-
-    output.say(sbom.make(options.kernels).rstrip())
     return 0

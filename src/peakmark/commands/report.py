@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output
-from peakmark.measuring.build import BUILD
 
 ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 
@@ -132,32 +131,16 @@ def _summary(options: argparse.Namespace) -> int:
 
 
 def _bundle(options: argparse.Namespace) -> int:
-    from peakmark.bundling import anonymise, bundle, sbom
-    from peakmark.bundling.crate import Extra
+    from peakmark.bundling import anonymise, bundle
     from peakmark.judging.analysis import Analysis
-    from peakmark.reporting import document
 
     judged = Analysis.of(options.campaign)
-    results = judged.results
-    # The bill says nothing of hosts and users; its time is that of the newest record, so that
-    # bundles can be compared.
-    bill = sbom.make(BUILD, document.newest(results), results.config.get("tools"))
-    description = "CycloneDX bill of materials of the installation that made this bundle"
     path = bundle.write(
         judged,
         options.output,
         partial=options.partial,
         licence=options.license,
-        extra=[
-            Extra(
-                "sbom.cdx.json",
-                "Software bill of materials",
-                description,
-                bill.encode(),
-                sbom.MEDIA_TYPE,
-            )
-        ],
-        replace=anonymise.replacer(results) if options.anonymise else None,
+        replace=anonymise.replacer(judged.results) if options.anonymise else None,
     )
     _print_path(path)
     return 0

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from peakmark import statistics
 from peakmark.config.layouts import LayoutTable
-from peakmark.formatting import plural
-from peakmark.judging import beside, paired_comparison, ratios, to_limit, trends
+from peakmark.formatting import percent, plural
+from peakmark.judging import paired_comparison, ratios, trends
 from peakmark.judging.label_formatter import LabelFormatter, Topic, noun, repeated
 from peakmark.judging.measured import DEFAULT
 from peakmark.judging.ranking import apart, better, differ, groups, ratio
@@ -54,7 +55,7 @@ def of(
         *((topic, [text]) for topic, text in all_points),
         (Topic.REFERENCE, _references(labels, right, over_all)),
         (Topic.DISAGREEMENT, _disagreements(labels, measured)),
-        (Topic.LIMIT, to_limit.sentences(labels, measured)),
+        (Topic.LIMIT, _limits(labels, measured)),
         (
             Topic.MACHINE,
             dict.fromkeys(f"{row.limit.finding.text}." for row in rows if row.limit.finding),
@@ -207,7 +208,36 @@ def _references(
             text += " with enough repetitions" if len(judged) < len(pairs) else ""
         elif entry.instrument in over_all:
             text += f"; {over_all[entry.instrument]}"
-        yield " ".join([f"{text}.", *beside.sentences(labels, labels.program(entry), pairs)])
+        yield f"{text}."
+
+
+def _limits(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
+    """What share of the limit each program reaches, and how many rows are beyond it."""
+    for entry in labels.table.series:
+        if entry.instrument in ratios.NOT_ALIKE:
+            continue
+        shares = []
+        for row in rows:
+            series = row.series.get(entry.instrument)
+            if series and series.efficiency is not None and ratios.is_measured(series):
+                shares.append((series.efficiency, row))
+        inside = [share for share in shares if share[0] <= DEFAULT.limit]
+        if inside:
+            ends = [choose(inside, key=itemgetter(0)) for choose in (min, max)]
+            reached = " to ".join(
+                f"{percent(share, labels.mark)} % ({labels.row(row)})"
+                for share, row in ends[: len(inside)]
+            )
+            text = f"{labels.program(entry)} reaches {reached} of the limit"
+            if len(inside) > 2:
+                middle = statistics.median([share for share, _ in inside])
+                text += f", {percent(middle, labels.mark)} % in the median of {len(inside)} rows"
+            yield f"{text}."
+        above = len(shares) - len(inside)
+        if above:
+            of = "" if entry is labels.table.own else f" of {labels.program(entry)}"
+            rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
+            yield f"{rest}: the limit or the figure{of} is wrong, as the notes say."
 
 
 def _sign_conflicts(labels: LabelFormatter, pairs: Sequence[ratios.Pair]) -> Iterator[str]:

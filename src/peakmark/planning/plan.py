@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from peakmark import fonts
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
@@ -177,8 +176,6 @@ def complete(
         )  # what is wrong here is said before anything is measured
     for name in completed["report"]["published"]:
         published.load(name)
-    if not checked:
-        fonts.check(completed["report"])
     inputs.check_logo(completed["report"]["logo"])
     inputs.check_texts(completed["report"])
     return completed

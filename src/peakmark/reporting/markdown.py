@@ -116,15 +116,3 @@ def plain(nodes: Sequence[Node]) -> str:
     return "".join(
         plain(word["words"]) if "words" in word else word.get("text", "") for word in nodes
     )
-
-
-def texts(value: Any) -> Iterator[str]:
-    """All texts of a tree."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for entry in value.values():
-            yield from texts(entry)
-    elif isinstance(value, list):
-        for entry in value:
-            yield from texts(entry)

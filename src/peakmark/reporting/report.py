@@ -7,18 +7,18 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from peakmark import documents, fonts
+from peakmark import documents, output
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
 from peakmark.judging.analysis import Analysis
 from peakmark.judging.rows import layout_of
-from peakmark.reporting import chapters, document, markdown, pictures
+from peakmark.reporting import chapters, document, pictures
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 
@@ -60,14 +60,9 @@ def build(
         for place, source in chapters.sources(results).items():
             (folder / place).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, folder / place)
-        more = fonts.needed(results.report_config, "".join(markdown.texts(data["chapters"])))
-        text = json.dumps(printable(data, fonts.known(more)), ensure_ascii=False)
-        (folder / "data.json").write_text(text, encoding="utf-8")
-        (folder / "fonts").mkdir()
-        for path in more:
-            shutil.copyfile(path, folder / "fonts" / path.name)
-        compiled = _compile(
+        compiled = _typeset(
             folder,
+            data,
             document.newest(results),
             [*chapters.sources(results).values(), *_logo_of(results)],
         )
@@ -97,16 +92,51 @@ def must_be_complete(
         )
 
 
-def _compile(folder: Path, when: datetime, included: Sequence[Path]) -> bytes:
-    """The PDF. ``included``: the author's files, in which a mistake may be."""
+def _typeset(
+    folder: Path, data: Mapping[str, Any], when: datetime, included: Sequence[Path]
+) -> bytes:
+    """The PDF of a document's data. Fonts of this machine are used only for characters that the
+    shipped ones lack, as others would give other bytes; what no font has is printed as U+FFFD.
+    """
+    from matplotlib import get_data_path
+    from matplotlib.ft2font import FT2Font
+
+    (folder / "fonts").mkdir()
+    shipped = Path(get_data_path()) / "fonts" / "ttf"
+    shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
+    characters = set[int]()
+    for name in ("DejaVuSans", "DejaVuSansMono"):
+        characters.update(FT2Font(str(shipped / f"{name}.ttf")).get_charmap())
+    text = json.dumps(data, ensure_ascii=False)
+    shown = json.dumps(printable(data, characters), ensure_ascii=False)
+    if text != shown:
+        try:
+            return _compile(folder, text, when, included, system_fonts=True)
+        except PeakmarkError:  # PDF/A forbids missing glyphs
+            lost = " ".join(sorted(set(text) - set(shown)))
+    compiled = _compile(folder, shown, when, included)
+    if text != shown:
+        output.tell(
+            f"no font here has all of {lost}: the report shows \ufffd, install a font for them"
+        )
+    return compiled
+
+
+def _compile(
+    folder: Path, text: str, when: datetime, included: Sequence[Path], system_fonts: bool = False
+) -> bytes:
+    """The PDF of a document's data as JSON. ``included``: the author's files, in which a mistake
+    may be.
+    """
     import typst
 
+    (folder / "data.json").write_text(text, encoding="utf-8", errors="replace")
     try:
         compiler = typst.Compiler(
             str(folder / "main.typ"),
             root=str(folder),
             font_paths=[str(folder / "fonts")],
-            ignore_system_fonts=True,
+            ignore_system_fonts=not system_fonts,
         )
         compiled = compiler.compile(format="pdf", pdf_standards=list(STANDARDS), timestamp=when)
     except typst.TypstError as error:
@@ -151,13 +181,8 @@ def _logo_of(results: Results) -> list[Path]:
     return [] if path is None else [path]
 
 
-def printable(value: Any, known: frozenset[int]) -> Any:
-    """A JSON value whose texts hold only ``known`` characters, those that the report's fonts can
-    show; others become U+FFFD.
-
-    PDF/A forbids missing glyphs, and a host may be called anything; what a person wrote was refused
-    before.
-    """
+def printable(value: Any, known: Container[int]) -> Any:
+    """A JSON value whose texts hold only ``known`` characters; others become U+FFFD."""
     return mapped(
         value,
         lambda text: "".join(it if ord(it) in known or it == "\n" else "\ufffd" for it in text),

@@ -5,7 +5,7 @@ where the limits come from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
@@ -17,7 +17,7 @@ from peakmark.judging.findings import Conclusion
 from peakmark.judging.label_formatter import Topic
 from peakmark.judging.row import Key, Row
 from peakmark.judging.rows import layout_of
-from peakmark.reporting import formulas, pictures, shorter
+from peakmark.reporting import formulas, pictures
 from peakmark.storage.results import Results
 from peakmark.tables import captions, footnotes, layout_tables, nodes, page_tables, presentation
 from peakmark.tables.presentation import PrintedTable
@@ -40,15 +40,13 @@ class _Printed(NamedTuple):
 @dataclass(frozen=True)
 class Sections:
     """What the chapters are made of. ``widths``: see ``pictures``; ``page``: for the page, where
-    each row of many nodes has a line too, and nothing is left out that stands elsewhere;
-    ``named``: the remedies that paper has named already.
+    each row of many nodes has a line too.
     """
 
     results: Results
     rows: Rows
     widths: pictures.Widths
     page: bool
-    named: set[str] = field(default_factory=set)
 
     def build(self) -> list[dict[str, Any]]:
         """Title and parts of each chapter, in the order of the configured layout where there is
@@ -188,9 +186,7 @@ class Sections:
         return {
             "title": grid.title,
             "name": captions.of_table(grid.title, members[0].table.subsystem),
-            "table": page_tables.table(
-                grid if self.page else shorter.grid(grid, self.named), members, self.results.mark
-            ),
+            "table": page_tables.table(grid, members, self.results.mark),
             "findings": [],
             "figures": [],
             "formulas": formulas.build([], {}, self.results.mark),
@@ -200,12 +196,12 @@ class Sections:
         self, grid: PrintedTable, every: Sequence[Conclusion], rows: Sequence[Row]
     ) -> list[dict[str, Any]]:
         """What the rows say, without what their notes say one by one, what page one says of the
-        whole campaign, and on paper without the words of a column of the table.
+        whole campaign, and the words of a column of the table.
         """
         elsewhere = {Topic.DISAGREEMENT}
         if any(note.code == "few" and note.is_shared for row in rows for note in row.warnings):
             elsewhere.add(Topic.FEW)
-        if not self.page and grid.texts("doubt"):
+        if grid.texts("doubt"):
             elsewhere.add(Topic.DOUBT)
         return [
             _as_data(finding.heading, finding.text)

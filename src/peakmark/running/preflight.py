@@ -6,6 +6,7 @@ What a cluster's nodes have is theirs to say; Slurm says here whether it would s
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ from peakmark import files, slurm
 from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
-from peakmark.errors import ConfigError
+from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.formatting import duration, plural
 from peakmark.instruments import REGISTRY, common
 from peakmark.machine import allowed, storage
@@ -39,6 +40,41 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
         *(site.conflicts(asked) if isinstance(asked, list) else ()),
         *_lines(_empty(plan, cells)),
     ]
+
+
+FOLDERS = (
+    "cells",
+    "logs",
+    "attempts",
+    "machine",
+    "nodes",
+    "repetitions",
+    "set-aside",
+    "tables",
+    "figures",
+)
+"""Folders of a campaign."""
+
+
+def check_campaign(directory: Path) -> None:
+    """Errors: OSError or PeakmarkError, see ``check_folder``, for what a campaign writes into."""
+    for name in ("", *FOLDERS):
+        check_folder(directory / name)
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a folder can be made and written to, where Snakemake would print a traceback.
+
+    Raises:
+        OSError: if a file or a link to nowhere is in the way, or rights are missing.
+        PeakmarkError: if the disk is full.
+    """
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    os.scandir(there).close()
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+    if full := files.full(there):
+        raise PeakmarkError(full)
 
 
 def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | None:

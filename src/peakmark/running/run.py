@@ -24,7 +24,7 @@ from peakmark.planning import adaptive, cluster, grouping, jobs, plan
 from peakmark.planning.cluster import Cluster, settings_of
 from peakmark.planning.plan import Plan
 from peakmark.planning.plan_text import node_names
-from peakmark.running import folders, head, preflight, progress, resume
+from peakmark.running import head, preflight, progress, resume
 from peakmark.running.queue import MAX_JOBS, Queue
 from peakmark.running.task import Task, written
 from peakmark.storage import decisions, integrity, planfile
@@ -72,7 +72,7 @@ class Run:
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
         if main:
-            folders.check_campaign(self.plan.directory, self.plan.cells)
+            preflight.check_campaign(self.plan.directory)
         self.findings = resume.survey(self.plan.results) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
@@ -285,7 +285,6 @@ class Run:
 
         Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
         """
-        folders.check_room(self.plan.directory)
         interrupts.once()  # the last words are said undisturbed, however often Ctrl-C is pressed
         held = [head.lock(self.plan.directory)]
         if self.plan.cluster is None:

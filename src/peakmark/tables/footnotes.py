@@ -19,23 +19,10 @@ BOUND = "\u00a0"  # a letter and its number stay on one line
 
 
 class Footnote(NamedTuple):
-    """A letter, the sentence that it stands for, and of that the fact alone and the remedy, empty
-    without one.
-    """
+    """A letter and the sentence that it stands for."""
 
     letter: str
     text: str
-    fact: str
-    remedy: str
-
-    @classmethod
-    def of(cls, letter: str, sentence: Sentence, mark: str, more: str = "") -> Footnote:
-        """The words as they are printed, with ``more`` behind them."""
-        whole, fact = (
-            typeset(closed(f"{text.rstrip('.')}{more}"), mark)
-            for text in (str(sentence), sentence.fact)
-        )
-        return cls(letter, whole, fact, sentence.remedy)
 
 
 @dataclass(frozen=True)
@@ -77,13 +64,18 @@ class Notes:
     def footnotes(
         self, mark: str, more: Callable[[str], str] = lambda _: ""
     ) -> tuple[Footnote, ...]:
-        """What the letters stand for, as it is printed; ``more``: what is said behind the words of
-        a letter.
+        """What the letters stand for, as it is printed, with each remedy once; ``more``: what is
+        said behind the words of a letter.
         """
-        return tuple(
-            Footnote.of(place, wording, mark, more(place))
-            for place, wording in self.sentences_by_letter.items()
-        )
+        footnotes = []
+        remedies = set[str]()
+        for place, sentence in self.sentences_by_letter.items():
+            text = sentence.fact if sentence.remedy in remedies else str(sentence)
+            remedies.add(sentence.remedy)
+            footnotes.append(
+                Footnote(place, typeset(closed(f"{text.rstrip('.')}{more(place)}"), mark))
+            )
+        return tuple(footnotes)
 
     @property
     def numbered(self) -> bool:

@@ -183,27 +183,18 @@ def test_the_description_names_every_file_and_everything_it_refers_to(packed: Pa
     assert measuring["startTime"] == "2026-11-21T04:00:00+00:00"
 
 
-def test_a_licence_and_extra_files_are_described_and_checked(tmp_path: Path) -> None:
+def test_a_licence_and_requirements_are_described_and_checked(tmp_path: Path) -> None:
     folder = campaign(tmp_path / "small")
-    sbom = crate.Extra(
-        "sbom.cdx.json",
-        "Bill of materials",
-        "What was installed.",
-        b"{}",
-        "application/vnd.cyclonedx+json",
-    )
-    made = bundle.write(folder, tmp_path / "b.zip", licence="CC-BY-4.0", extra=[sbom])
+    made = bundle.write(folder, tmp_path / "b.zip", licence="CC-BY-4.0")
     with unbundle.unpacked(made) as unpacked:
-        assert (unpacked / "sbom.cdx.json").read_bytes() == b"{}"
+        assert "--hash=sha256:" in (unpacked / "requirements.txt").read_text()
         entities = {
             one["@id"]: one for one in json.loads((unpacked / crate.NAME).read_text())["@graph"]
         }
     assert entities["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
-    assert entities["sbom.cdx.json"]["encodingFormat"] == "application/vnd.cyclonedx+json"
+    assert entities["requirements.txt"]["encodingFormat"] == "text/plain"
     with pytest.raises(ConfigError, match="neither an SPDX identifier"):
         bundle.write(folder, tmp_path / "c.zip", licence="do what you want")
-    with pytest.raises(PeakmarkError, match=r"cannot take an extra file at 'plan\.json'"):
-        bundle.write(folder, tmp_path / "c.zip", extra=[crate.Extra("plan.json", "", "", b"")])
 
 
 def test_authors_agents_and_publisher_are_described_where_they_are_given(tmp_path: Path) -> None:

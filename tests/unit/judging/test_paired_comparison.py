@@ -231,61 +231,14 @@ def beside_a_limit(
     )
 
 
-def test_each_program_is_held_against_the_limit_over_all_points(tmp_path: Path) -> None:
-    own, theirs = beside_a_limit(
-        tmp_path / "c", [0.5, 0.6, 0.7, 0.8, 0.85, 0.9], [0.92, 0.94, 0.96, 0.97, 0.98, 0.99]
-    )
-    assert own == (
-        "MyDiskBench reaches 50.0 % (RS of 1 MiB, 1 thread) to 90.0 % (RS of 1 MiB, 8 threads) of the limit, 75.0 % in the median "
-        "of 6 rows; short of it at all 6 points (by chance 0.03)."
-    )
-    assert (
-        theirs.startswith("IOZone reaches 92.0 % (RS of 1 MiB, 1 thread) to 99.0 %")
-        and "at all 6 points" in theirs
-    )
-
-
-def test_where_a_program_reaches_the_limit_is_named(tmp_path: Path) -> None:
-    own = [0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.95, 0.97, 1.02]
-    records = []
-    for threads, share in enumerate(own, 1):
-        of = make.cell(
-            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads
-        )
-        records.append(make.record(of, [make.measurement(of, "throughput", LIMIT * share)]))
-    config = {"site_facts": {"disk": {"throughput": {"RS": LIMIT}}}}
-    found = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
-        "disk_throughput"
-    ]
-    (text,) = told(found, "Limit")
-    assert text.endswith(
-        "short of it at 8 of 9 points (by chance 0.04), not with RS of 1 MiB, 9 threads."
-    )
-
-
-def test_of_a_limit_that_some_rows_exceed_nobody_is_said_to_stay_short(tmp_path: Path) -> None:
+def test_the_share_of_the_limit_is_said_of_each_program(tmp_path: Path) -> None:
     own, theirs, above = beside_a_limit(tmp_path / "c", [0.5] * 6, [0.5, 0.6, 0.7, 0.8, 0.9, 2.0])
-    assert own.endswith("at all 6 points (by chance 0.03).")
-    assert theirs.endswith("of the limit, 70.0 % in the median of 5 rows.")
-    assert (
-        above
-        == "1 row is above the limit, which cannot be: the limit or the figure of IOZone is wrong, as the notes say."
+    assert own.endswith("of the limit, 50.0 % in the median of 6 rows.")
+    assert theirs == (
+        "IOZone reaches 50.0 % (RS of 1 MiB, 1 thread) to 90.0 % (RS of 1 MiB, 6 threads) of the "
+        "limit, 70.0 % in the median of 5 rows."
     )
-
-
-@pytest.mark.parametrize(
-    ("shares", "words"),
-    [
-        ([0.9, 0.9, 0.9, 1.02, 1.03, 1.04], "not told apart from it (by chance 1)."),
-        ([1.01, 1.02, 1.03, 1.02, 1.03, 1.04], "beyond it at 6 of 6 points (by chance 0.03)."),
-        ([0.5, 0.6, 0.7], "of the limit, 60.0 % in the median of 3 rows."),
-    ],
-)
-def test_what_too_few_or_even_points_tell_of_a_limit(
-    tmp_path: Path, shares: list[float], words: str
-) -> None:
-    (text,) = beside_a_limit(tmp_path / "c", shares, [])
-    assert text.endswith(words)
+    assert above.startswith("1 row is above the limit")
 
 
 def test_what_is_said_of_a_reference_at_all_points_is_of_the_rounds_that_its_ratio_is_of(
