@@ -97,12 +97,11 @@ def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
 
 def test_slow_nodes_are_sentences_and_quiet_ones_are_not(twelve: Path, tmp_path: Path) -> None:
     said = fleet_text.slow(rows.build(Results.read(twelve)))
-    assert said[0].startswith("node10 is slow: its memory is 12.")
-    assert said[0].endswith("behind the median of all nodes (in all 2 rows).")
-    assert said[1].startswith("node3 is slow: its CPU is 10.")
-    assert len(said) == 3
+    memory, cpu, _ = said
+    assert memory.startswith("node10 ") and "memory is 12." in memory and "all 2 rows" in memory
+    assert cpu.startswith("node3 ") and "CPU is 10." in cpu
     even = fleet_text.slow(rows.build(Results.read(campaign(tmp_path / "even", 6, {}))))
-    assert even[0] == "No node of 6 is slow in most rows of a resource."
+    assert even[0].startswith("No node of 6 ")
 
 
 def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -> None:
@@ -139,13 +138,11 @@ def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
 
 
 def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[Row]]) -> None:
-    assert not any(group.slow for group in fleet.groups(wild["cpu"])), (
-        "no interval of three such values is beyond the others"
-    )
+    # No interval of three such values is beyond the others.
+    assert not any(group.slow for group in fleet.groups(wild["cpu"]))
     said = fleet_text.slow(wild)
-    assert said[0].startswith("node5 is slow: its CPU is ")
-    assert "in the median of 4 rows, beyond all that the other nodes show" in said[0]
-    assert len(said) == 2
+    slow, _ = said
+    assert slow.startswith("node5 ") and "CPU" in slow and "4 rows" in slow
 
 
 def test_figures_mark_and_name_a_node_that_is_slow_in_all_rows_together(
@@ -196,7 +193,7 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
         assert "node2 " not in text
         page = webpage.build(folder).read_text()
         assert "node3 is slow" in page
-        assert page.count('<th scope="row">node2</th>') == 6
+        assert page.count(">node2</th>") == 6
     assert pages[6] == pages[24]
 
 
@@ -228,7 +225,7 @@ def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path
     results = Results.read(folder)
     found = rows.build(results)
     names = pictures.names(found, rows.layout_of(results))
-    assert names == ["fleet", "cpu", "memory_throughput_pool"], "not those of the layout"
+    assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
     data = document.build(results, found, dict.fromkeys(names, 50), None, partial=False)
     (said,) = [one for one in data["caveats"] if "layout" in one]
     assert "tables/four-subsystems-2018-hyperion" in said
@@ -243,10 +240,9 @@ def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
     ]
     folder = make.write(tmp_path / "c", [make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]],
                         planned=cells[10:])  # fmt: skip
-    assert runs_text.problems(Results.read(folder))["lines"] == [
-        ["hpl DP_none_x1 on 10 nodes (10 cells)", "not possible here", "no HPL"],
-        ["hpl DP_none_x1 on node11 and node12 (2 cells)", "not measured", "no record yet"],
-    ]
+    refused, missing = runs_text.problems(Results.read(folder))["lines"]
+    assert "10 nodes (10 cells)" in refused[0] and refused[1:] == ["not possible here", "no HPL"]
+    assert "node11 and node12 (2 cells)" in missing[0] and missing[1] == "not measured"
 
 
 def test_what_machines_have_alike_is_said_once() -> None:
@@ -258,12 +254,8 @@ def test_what_machines_have_alike_is_said_once() -> None:
         for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
     ]
     (one,) = many.alike(machines)
-    assert one["name"] == "5 nodes: node1 to node5"
-    assert one["groups"] == [
-        {"title": "Processor", "items": [["Model", "one"]]},
-        {
-            "title": "What differs between the nodes",
-            "items": [["Turbo", "on (4 nodes); off (node3)"]],
-        },
-    ]
+    assert one["name"].startswith("5 nodes")
+    alike, differ = (group["items"] for group in one["groups"])
+    assert alike == [["Model", "one"]]
+    assert differ == [["Turbo", "on (4 nodes); off (node3)"]]
     assert many.alike(machines[:2]) == machines[:2]
