@@ -57,9 +57,8 @@ def test_what_is_drawn_from_one_row_is_like_and_like() -> None:
     assert found.judged == 200
     assert found.share <= 0.08
     assert same.resampled(calm, 6, 200) == found, "seeded"
-    assert same.resampled(calm, 21, 200).judged == 0, (
-        "too few values for two samples without repeats"
-    )
+    # Too few values for two samples without repeats.
+    assert same.resampled(calm, 21, 200).judged == 0
     # Were the values of the two sides not mixed, every comparison would claim a difference.
     assert same.resampled({ROW: [1.0] * 20 + [2.0] * 20}, 6, 200).share <= 0.08
 
@@ -85,9 +84,8 @@ def test_of_real_rows_the_quiet_ones_are_judged_and_all_make_a_campaign() -> Non
     assert {one.judged for one in marks.values()} == {50} and not any(
         one.claimed for one in marks.values()
     )
-    assert sum(one.claimed for _, one in drawn.marks({ROW: [1.0] * 39 + [1.2]}, 50)) > 0, (
-        "a row that is marked is counted"
-    )
+    # A row that is marked is counted.
+    assert sum(one.claimed for _, one in drawn.marks({ROW: [1.0] * 39 + [1.2]}, 50)) > 0
     campaigns = dict(drawn.campaigns(values, 20))
     assert [one.judged for one in campaigns.values()] == [20, 20]
     assert max(one.claimed for one in campaigns.values()) <= 4
@@ -127,7 +125,7 @@ def test_repetitions_beside_which_something_else_went_on_are_no_values_of_a_quie
         records.append(make.record(of, values, context=context))
     folder = make.write(tmp_path / "c", records)
     assert drawn.undisturbed([folder, folder]) == {ROW: [1e10, 8e10, 1e10, 8e10]}
-    assert list(drawn.quiet({ROW: [1e10] * 9})) == [], "too few to call it quiet"
+    assert list(drawn.quiet({ROW: [1e10] * 9})) == []  # too few to call it quiet
     assert list(drawn.quiet({ROW: [1e10] * 10})) == [ROW]
 
 
@@ -167,7 +165,7 @@ def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str, nothing_le
         pytest.skip("the scratch directory is in memory")
     assert outcome.ratio is not None, outcome.note
     assert outcome.named, outcome
-    assert not outcome.alarm, "the same words without the fault would mean nothing"
+    assert not outcome.alarm  # the same words without the fault would mean nothing
 
 
 def test_a_competitor_ends_with_its_block(bench: Bench) -> None:
@@ -226,7 +224,7 @@ def test_what_neither_this_kernel_nor_a_guest_can_do_says_why(
     assert not outcome.possible and not outcome.guest
     assert outcome.note.startswith("no such qdisc; ") and "install user-mode-linux" in outcome.note
     here = verdicts.judge_here_or_in_a_guest(bench, replace(other, modules=()), 1, 1)
-    assert here.note == "no such qdisc", "not every fault is one of the kernel"
+    assert here.note == "no such qdisc"  # not every fault is one of the kernel
 
 
 def test_the_command_line_names_its_choices(capsys: pytest.CaptureFixture[str]) -> None:

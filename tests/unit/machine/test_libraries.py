@@ -108,7 +108,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
         '{"compiler": "cc 1", "flags": "-O9", "isa_flags": {"avx2": "-mavx2"}, "io_uring": true}'
     )
     found = present(folder)
-    assert "cpubench" not in found, "what is not compiled is left out"
+    assert "cpubench" not in found  # what is not compiled is left out
     facts = machine.collect(tmp_path, tools=found, cpubench=folder / "cpubench")
     validate(facts, "machine", "facts")
     (group,) = (

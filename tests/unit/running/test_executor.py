@@ -79,6 +79,6 @@ def test_while_jobs_come_nobody_sleeps_long(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert pause() == PAUSE_S
     executor.added.append(object())
-    assert 0 < pause() < PAUSE_S / 4, "the next one may be a millisecond away"
+    assert 0 < pause() < PAUSE_S / 4  # the next one may be a millisecond away
     queue.hands_over = True
     assert pause() == 0.0

@@ -188,7 +188,7 @@ def test_a_failure_is_named_with_the_end_of_its_log(
     }
     output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
     assert "failed disk/fio/x/any/0" in output
-    assert "[red]no luck[/red]" in output, "what a tool says is no markup"
+    assert "[red]no luck[/red]" in output  # what a tool says is no markup
 
 
 def test_a_failure_is_named_where_its_log_cannot_be_read(handler: plugin.LogHandler) -> None:
