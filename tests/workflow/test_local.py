@@ -211,37 +211,3 @@ def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path
     assert f"measured by process {process.pid}" in run.stderr
     assert "Traceback" not in run.stderr
     assert not checkout.records("tiny")
-
-
-def test_snakemake_rests_while_a_cell_measures(checkout: Checkout) -> None:
-    """It goes through its jobs when one ends, not each second once more for each that has ended."""
-    (checkout.directory / "probe.smk").write_text(
-        """include: "Snakefile"
-
-begin = workflow._onstart
-
-
-def counted(log):
-    begin(log)
-    scheduler = workflow.scheduler
-    select = scheduler.job_selector
-
-    def counting(jobs):
-        print("a pass", file=sys.stderr)
-        return select(jobs)
-
-    scheduler.job_selector = counting
-
-
-workflow._onstart = counted
-"""
-    )
-    cells = {"workloads": ["DP"], "concurrency": [1]}
-    config = checkout.write_config(
-        "tiny.yaml", {"campaign": "tiny", "repetitions": 3, "seconds": 2.0, "cpu": [cells]}
-    )
-    run = checkout.snakemake(config, "--snakefile", "probe.smk", *TO_TABLES)
-    assert run.returncode == 0, run.stderr
-    # One before the first job and one after each that ended: three cells, the tables, perhaps the
-    # kernels.
-    assert 4 <= run.stderr.count("a pass") <= 7, run.stderr

@@ -127,10 +127,6 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
         )
 
 
-def test_modules_of_the_memory_are_a_number() -> None:
-    assert machine_text._memory({"total": 1 << 30, "modules": 8})["Modules"] == 8
-
-
 def test_the_core_type_of_the_runs_is_told_before_what_the_library_takes_by_itself(
     tmp_path: Path,
 ) -> None:

@@ -85,8 +85,3 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None
     with pytest.raises(PeakmarkError, match="cannot open the lock"), lock.held("cell"):
         pass
     assert not (tmp_path / "target").exists()
-
-
-def test_a_node_of_a_cluster_has_a_lock_of_its_own() -> None:
-    with lock.held("cell-node1"), lock.held("cell-node2"), lock.held("cell"):
-        pass

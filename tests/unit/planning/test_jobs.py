@@ -294,9 +294,3 @@ def test_a_program_that_fills_several_rows_holds_them_on_one_node(
         "disk/diskbench/WR-psync_4KiB_x2/any",
         "disk/iozone/ALL-psync_4KiB_x2/any",
     } in by_record
-
-
-def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = made(tmp_path, monkeypatch, cpu=[CPU])
-    cell: Cell = one.cells[0]
-    assert one.record_name(cell) == f"results/c/cells/{cell.id}.json"
