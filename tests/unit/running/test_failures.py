@@ -32,9 +32,8 @@ def test_every_bad_end_becomes_an_attempt_once(
         "5",
     )
     assert record["reason"].startswith(f"Slurm ended job 5: {state}")
-    assert failures.keep(one, [cell], "5", state, details, NOW) is None, (
-        "a job that wrote its own attempt gets no second"
-    )
+    # A job that wrote its own attempt gets no second.
+    assert failures.keep(one, [cell], "5", state, details, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
     assert path is not None
     record = records.read(path)
     assert record["reason"].startswith(f"Slurm ended job 5: {words}")
-    assert record["context"]["slurm"]["state"] == "FAILED", "what Slurm calls it stays on record"
+    assert record["context"]["slurm"]["state"] == "FAILED"  # what Slurm calls it stays on record
     failure = status.last_failure(one.results, one.cells[0])
     assert failure is not None and failure.job_log == DATA / log
 

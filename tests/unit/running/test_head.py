@@ -131,7 +131,7 @@ def test_slurm_is_asked_once_for_each_kind_of_job(
     assert f"--time={longest}" in next(argv for argv in asked if "--nodes=1" in argv)
     asked.clear()
     head.check(one, {}, lambda cell: cell.subsystem != "network")
-    assert len(asked) == 1, "what is measured asks for nothing"
+    assert len(asked) == 1  # what is measured asks for nothing
 
 
 @pytest.mark.parametrize(("words", "refused"), [(ACCOUNT, True), (DRAINED, False)])

@@ -52,9 +52,8 @@ def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: P
     told = status.describe(planned(six), only_failed=True)
     assert not told.complete and "complete" not in told.text
     lines = [line.strip() for line in told.text.splitlines()]
-    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines, (
-        "numbers of jobs are no other reason"
-    )
+    # Numbers of jobs are no other reason.
+    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines
     assert (
         told.text.count("NODE_FAIL") == 1 and "any: Slurm has forgotten job 9 before" in told.text
     )

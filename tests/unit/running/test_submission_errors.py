@@ -49,7 +49,7 @@ def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> No
     assert not submission_errors.later(error)
     sentence = submission_errors.reason(error).text
     assert limit in sentence and remedy in sentence
-    assert "slurm_account" not in sentence, "accounting is no account"
+    assert "slurm_account" not in sentence  # accounting is no account
 
 
 def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:

@@ -23,7 +23,7 @@ from peakmark.running import summary
 def test_they_name_the_files_five_numbers_with_their_unit_and_the_reference(swept: Path) -> None:
     text = summary.describe(swept)
     assert str(swept / "report.pdf") in text
-    assert "report.html" not in text, "no page was made"
+    assert "report.html" not in text  # no page was made
     numbers = [line for line in text.splitlines() if line.startswith("  ")]
     assert [line.split()[0] for line in numbers] == ["CPU", "Memory", "Disk", "Disk", "Network"]
     assert "GigaOPS" in numbers[0]
