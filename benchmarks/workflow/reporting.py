@@ -38,6 +38,6 @@ def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> l
         for _ in range(turns)
     ]
     return [
-        Line(f"{cells} records to the tables", "s", [cost.wall for cost in costs], 30.0),
-        Line(f"{cells} records, memory", "GiB", [cost.memory / (1 << 30) for cost in costs], 1.0),
+        Line(f"{cells} records to the tables", "s", [cost.wall for cost in costs], 60.0),
+        Line(f"{cells} records, memory", "GiB", [cost.memory / (1 << 30) for cost in costs], 1.5),
     ]
