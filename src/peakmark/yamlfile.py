@@ -1,16 +1,17 @@
 """Files that users write in YAML or JSON, read strictly: what a reader would pass over in silence
 is said, with its line.
 
-Refused are keys that stand twice (the first would be lost), aliases that multiply (a file of one
-kilobyte can ask for the memory of the world), numbers that are none (``.nan``, ``.inf``), and what
-is no regular file.
+Refused are keys that stand twice (the first would be lost), numbers that are none (``.nan``,
+``.inf``), more values than anybody writes, and what is no regular file.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from peakmark.errors import ConfigError
 LARGEST = 512 << 10
 """Bytes of a file: a list of ten thousand nodes has a fifth of it."""
 MOST = 200_000
-"""Values of a file when each alias is written out."""
+"""Values of a file, each as often as aliases repeat it."""
 
 _FLOAT, _TEXT = "tag:yaml.org,2002:float", "tag:yaml.org,2002:str"
 _LOOKS = yaml.SafeLoader("")
@@ -58,7 +59,7 @@ def parse(text: str, where: str) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
-        _size(node, where, {})
+        _check_values(node, where, itertools.count(1))
         return loader.construct_document(node)
     except RecursionError as error:
         raise ConfigError(f"{where} is not valid YAML: it is nested too deeply") from error
@@ -127,35 +128,27 @@ def _json(text: str, where: str) -> Any:
     return value
 
 
-def _size(node: yaml.Node, where: str, known: dict[int, int]) -> int:
-    """How many values the node stands for, after a look at each. Errors: ConfigError."""
-    if id(node) in known:
-        size = known[id(node)]
-        if size == 0:
-            raise ConfigError(
-                f"{_at(node, where)}: what the anchor here names holds itself: write it out"
-            )
-        return size
-    known[id(node)] = 0
-    size = 1
+def _check_values(node: yaml.Node, where: str, count: Iterator[int]) -> None:
+    """Look at each value, as often as aliases stand for it. Errors: ConfigError."""
+    if next(count) > MOST:
+        raise ConfigError(
+            f"{where} holds more than {MOST} values, counted where aliases repeat them"
+        )
     _check_tag(node, where)
     if isinstance(node, yaml.ScalarNode):
         _check_text(node.value, _at(node, where))
+        if node.tag == _FLOAT and not _finite(node.value):
+            raise ConfigError(
+                f"{_at(node, where)} has {node.value} for a number: allowed are finite numbers"
+            )
+        return
     if isinstance(node, yaml.MappingNode):
         _keys_once(node, where)
-        size += sum(_size(part, where, known) for pair in node.value for part in pair)
-    elif isinstance(node, yaml.SequenceNode):
-        size += sum(_size(part, where, known) for part in node.value)
-    elif node.tag == _FLOAT and not _finite(node.value):
-        raise ConfigError(
-            f"{_at(node, where)} has {node.value} for a number: allowed are finite numbers"
-        )
-    if size > MOST:
-        raise ConfigError(
-            f"{_at(node, where)}: its anchors and aliases stand for more than {MOST} values when written out"
-        )
-    known[id(node)] = size
-    return size
+        parts = [part for pair in node.value for part in pair]
+    else:
+        parts = node.value
+    for part in parts:
+        _check_values(part, where, count)
 
 
 def _check_text(text: str, where: str) -> None:

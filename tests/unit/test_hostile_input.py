@@ -38,13 +38,13 @@ FILES = {
     ),
     "an inner key twice": ("report:\n  title: a\n  title: b\n", ["line 3", "'title'", "line 2"]),
     "a key twice in JSON": ('{"cpu": [], "cpu": []}', ["'cpu' twice"]),
-    "anchors that multiply": (bomb(), ["line", "anchors and aliases", "200000"]),
+    "anchors that multiply": (bomb(), ["200000", "aliases"]),
     "merges that multiply": (
         "a0: &a0 {x: 1}\n"
         + "\n".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)),
-        ["anchors and aliases"],
+        ["200000", "aliases"],
     ),
-    "an anchor in itself": ("a: &a [*a]", ["line 1", "holds itself"]),
+    "an anchor in itself": ("a: &a [*a]", ["nested too deeply"]),
     "an open bracket": ("campaign: x\ncpu: [\n", ["line 3", "not valid YAML"]),
     "tabs": ("cpu:\n\t- x\n", ["line 2", "not valid YAML"]),
     "two documents": ("a: 1\n---\nb: 2\n", ["not valid YAML"]),

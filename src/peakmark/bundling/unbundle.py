@@ -8,7 +8,6 @@ import hashlib
 import shutil
 import tempfile
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -25,11 +24,6 @@ from peakmark.units import gigabytes
 
 MAX_FILES = 500_000
 MAX_BYTES = 8 << 30
-SMALL_BYTES = 64 << 20
-MAX_RATIO = 100
-"""Text of records packs to a tenth, one byte repeated to a thousandth: what is larger than so many
-times its file, and than ``SMALL_BYTES``, holds nothing that was measured.
-"""
 CHUNK = 1 << 20
 # What a report is made of; all else in an unpacked bundle is made from it, and may be made anew.
 SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
@@ -148,9 +142,6 @@ def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipIn
             raise _damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}")
         if kind not in (0, 0o100000):
             raise _damaged(bundle, f"{entry.filename!r} is a link or a special file")
-    twice, count = Counter(names).most_common(1)[0] if names else ("", 0)
-    if count > 1:
-        raise _damaged(bundle, f"it holds {twice!r} twice")
     _check_size(bundle, entries)
     # Who packs an unpacked bundle again often packs its folder.
     folders = {name.partition("/")[0] for name in names}
@@ -159,19 +150,11 @@ def _entries(bundle: Path, archive: zipfile.ZipFile) -> list[tuple[zipfile.ZipIn
 
 
 def _check_size(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
-    """Errors: PeakmarkError for a bundle that would fill the disk: too many files or bytes, or more
-    than text packs to.
-    """
+    """Errors: PeakmarkError for a bundle that would fill the disk: too many files or bytes."""
     size = sum(entry.file_size for entry in entries)
-    packed = bundle.stat().st_size
     if len(entries) > MAX_FILES or size > MAX_BYTES:
         raise PeakmarkError(
             f"{bundle} unpacks to more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB, which no bundle of peakmark does"
-        )
-    if size > SMALL_BYTES and size > MAX_RATIO * packed:
-        raise PeakmarkError(
-            f"{bundle} would unpack to {size / packed:.0f} times its size, {gigabytes(size)}, which no bundle of peakmark "
-            "does: it was not unpacked"
         )
     free = files.free(Path(tempfile.gettempdir()))
     if size > free:
@@ -187,7 +170,7 @@ def _extract(bundle: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, pla
         with archive.open(entry) as source, place.open("xb") as target:
             shutil.copyfileobj(source, target, CHUNK)
     except (FileExistsError, NotADirectoryError) as error:
-        raise _damaged(bundle, f"{entry.filename!r} is a file and a folder at once") from error
+        raise _damaged(bundle, f"it holds {entry.filename!r} twice") from error
 
 
 def verify(folder: Path, bundle: Path | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -12,14 +13,13 @@ from peakmark import files
 from peakmark.errors import PeakmarkError
 from peakmark.instruments import REGISTRY
 from peakmark.machine import libraries
-from peakmark.machine.host import Host, chosen
+from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.measuring import lock
 from peakmark.reasons import MeasurementError, Unavailable
-from peakmark.running import probe
 from peakmark.units import gigabytes
 
 Finding = tuple[str, str, str]
-"""Mark, what it is about, and what was found: see ``probe.line``."""
+"""Mark (ok, note, missing or broken), what it is about, and what was found."""
 
 
 def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
@@ -28,11 +28,25 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     others = [*_references(), *_toolchain(kernels), *_settings(), *_busy()]
-    lines = [
-        *(probe.of_node() if node else ()),
-        *(probe.line(*finding) for finding in (*needed, *others)),
-    ]
+    lines = [line(*finding) for finding in (*(_cpus() if node else ()), *needed, *others)]
     return "\n".join(lines), all(mark in ("ok", "note") for mark, _, _ in needed)
+
+
+def line(mark: str, what: str, text: str) -> str:
+    """A finding as it is printed."""
+    return f"{mark:<8}{what:<14}{text}"
+
+
+def _cpus() -> Iterator[Finding]:
+    """The CPUs that a job may use of those of its node, and threads a core."""
+    usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 0
+    if usable == present:
+        yield "ok", "CPUs", f"{usable} of {present}"
+    else:
+        bound = "the job is bound to a part of its node"
+        yield "note", "CPUs", f"{usable} of {present}; {bound}"
+    siblings = Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+    yield "ok", "threads", f"{len(parse_cpu_list(siblings)) or 1} a core"
 
 
 def _programs() -> Iterator[Finding]:

@@ -5,7 +5,6 @@ kind.
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import signal
 import time
@@ -15,9 +14,9 @@ from typing import Any
 
 from peakmark import interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
-from peakmark.machine.host import Host, parse_cpu_list
 from peakmark.planning import durations, jobs
 from peakmark.running import preflight, submission_errors
+from peakmark.running.doctor import line
 
 FOLDER = Path("results") / "doctor"
 MINUTES = 5
@@ -61,11 +60,6 @@ def examine(settings: Mapping[str, Any], scratch: Path | None, wait_s: float) ->
     return "\n".join(lines), True
 
 
-def line(mark: str, what: str, finding: str) -> str:
-    """A line of ``peakmark doctor``; ``mark``: ok, note, missing or broken."""
-    return f"{mark:<8}{what:<14}{finding}"
-
-
 def _probe(options: list[str], node: slurm.Node, scratch: Path | None, wait_s: float) -> str:
     """What a job finds on the node, in the words of ``peakmark doctor`` there."""
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -105,16 +99,3 @@ def _answer(path: Path, number: str, wait_s: float) -> str:
             f"did not run within {wait_s:g} s and is cancelled; --wait gives it longer",
         )
     return path.read_text(encoding="utf-8").rstrip()
-
-
-def of_node() -> list[str]:
-    """On a node, inside a job: the CPUs it may use of those that are there, and threads a core."""
-    allowed, there = len(os.sched_getaffinity(0)), os.cpu_count() or 0
-    mark = "ok" if allowed == there else "note"
-    bound = f"{allowed} of {there}" + (
-        "" if allowed == there else "; the job is bound to a part of its node"
-    )
-    siblings = parse_cpu_list(
-        Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
-    )
-    return [line(mark, "CPUs", bound), line("ok", "threads", f"{len(siblings) or 1} a core")]

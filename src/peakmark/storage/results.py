@@ -18,7 +18,6 @@ from peakmark.formatting import natural
 from peakmark.storage import decisions, facts, integrity, planfile, records
 from peakmark.storage.decisions import Decisions
 from peakmark.storage.integrity import Finding
-from peakmark.storage.survey import survey
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class Results:
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
         """Cell id -> what is known of its record, of every planned cell."""
-        return survey(self.directory, self.planned)
+        return integrity.survey(self.directory, self.planned)
 
     @cached_property
     def _cells(self) -> dict[str, Finding]:
