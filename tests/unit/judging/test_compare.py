@@ -28,39 +28,16 @@ def campaign(
     it reads.
     """
     context = {"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {}
-    records = []
-    for number in range(repetitions):
+    steady = STEADY[:repetitions]
+    rates = [4e8 * factor * value for value in steady]
+    records = make.runs("diskbench", "RS", *rates, node=node, context=context)
+    for number, value in enumerate(steady):
         of = make.cell(
-            "diskbench",
-            "RS",
-            subsystem="disk",
-            variant="psync",
-            block=1 << 20,
-            repetition=number,
+            "diskbench", "RR", subsystem="disk", variant="psync", block=4096, repetition=number,
             node=node,
-        )
-        records.append(
-            make.record(
-                of,
-                [make.measurement(of, "throughput", 4e8 * factor * STEADY[number])],
-                context=context,
-            )
-        )
-        of = make.cell(
-            "diskbench",
-            "RR",
-            subsystem="disk",
-            variant="psync",
-            block=4096,
-            repetition=number,
-            node=node,
-        )
-        values = {"iops": 1e4 * factor * STEADY[number], "latency": 1e-4 / factor * STEADY[number]}
-        records.append(
-            make.record(
-                of, [make.measurement(of, metric, value) for metric, value in values.items()]
-            )
-        )
+        )  # fmt: skip
+        values = {"iops": 1e4 * factor * value, "latency": 1e-4 / factor * value}
+        records.append(make.record(of, [make.measurement(of, *pair) for pair in values.items()]))
     return make.write(folder, records)
 
 

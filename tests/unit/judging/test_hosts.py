@@ -2,7 +2,6 @@
 records.
 """
 
-import copy
 import csv
 import json
 import os
@@ -48,18 +47,15 @@ def campaign(
     """
     records, counts = [], dict.fromkeys((threads for _, threads, _ in runs), 0)
     for host, threads, share in runs:
-        of = make.cell(
-            "cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=counts[threads]
-        )
+        records += make.runs(
+            "cpubench", "DP", share * LIMIT, repetition=counts[threads], concurrency=threads,
+            host=host, details=CLOCK, context=context,
+        )  # fmt: skip
         counts[threads] += 1
-        measured = make.measurement(of, "rate", share * LIMIT, details=CLOCK)
-        records.append(make.record(of, [measured], host=host, context=context))
-    make.write(folder, records)
-    for name, facts in hosts.items():
-        path = folder / "machine" / f"{name}.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({**copy.deepcopy(VM), "host": name, "cpu": VM["cpu"] | facts}))
-    return folder
+    machines = {name: {"host": name, "cpu": VM["cpu"] | facts} for name, facts in hosts.items()}
+    return make.write(
+        folder, records, machines={name: VM | facts for name, facts in machines.items()}
+    )
 
 
 def cpu_rows(folder: Path) -> list[Row]:
@@ -179,19 +175,14 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
     """Half the memory channels populated on one of two hosts: half its limit, by the same model
     name.
     """
-    records, channels = [], {"a": 8, "b": 4}
+    records = []
     for number, host in enumerate("ababab"):
-        of = make.cell(
-            "rambench", "RS", subsystem="memory", variant="pool", block=1 << 20, repetition=number
-        )
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e10)], host=host))
-    folder = make.write(tmp_path / "c", records)
-    (folder / "machine").mkdir()
-    for host, count in channels.items():
+        records += make.runs("rambench", "RS", 1e10, repetition=number, host=host)
+    machines = {}
+    for host, count in {"a": 8, "b": 4}.items():
         memory = {"channels": count, "speed_mts": 3200, "populated_channels": count}
-        facts = {**copy.deepcopy(VM), "host": host, "memory": VM["memory"] | memory}
-        (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
-    (row,) = build_rows(Results.read(folder))["memory_throughput"]
+        machines[host] = VM | {"host": host, "memory": VM["memory"] | memory}
+    (row,) = make.judge(tmp_path / "c", records, machines=machines).rows["memory_throughput"]
     assert row.measured.efficiency is None and row.level is Severity.UNSURE
     assert "a and b" in str(row.limit.reason)
     assert [note.case for note in row.specific_warnings if note.code == "hosts"] == ["limits"]
@@ -227,19 +218,16 @@ def beside(
     records = []
     for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
         for number, host in enumerate(hosts):
-            of = make.cell(instrument, "DP", subsystem="cpu", repetition=number)
-            value = (
-                1e10 * (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
+            value = 1e10 * (values[host] if instrument == "cpubench" else 1)
+            value *= 2 if host == "b" else 1
+            records += make.runs(
+                instrument, "DP", value, repetition=number, host=host, details=CLOCK
             )
-            records.append(
-                make.record(of, [make.measurement(of, "rate", value, details=CLOCK)], host=host)
-            )
-    make.write(folder, records)
-    (folder / "machine").mkdir()
-    for host, model in (("a", "AMD EPYC"), ("b", other)):
-        facts = {**copy.deepcopy(VM), "host": host, "cpu": VM["cpu"] | {"model_name": model}}
-        (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
-    (row,) = build_rows(Results.read(folder))["cpu"]
+    machines = {
+        host: VM | {"host": host, "cpu": VM["cpu"] | {"model_name": model}}
+        for host, model in (("a", "AMD EPYC"), ("b", other))
+    }
+    (row,) = make.judge(folder, records, machines=machines).rows["cpu"]
     return row
 
 
@@ -278,19 +266,15 @@ def between(folder: Path, pairs: list[tuple[str, str, float]], kernels: dict[str
     """
     records = []
     for number, (client, server, value) in enumerate(pairs):
-        of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
         context = {"server_host": server}
-        records.append(
-            make.record(
-                of, [make.measurement(of, "throughput", value)], host=client, context=context
-            )
+        records += make.runs(
+            "netbench", "TCP", value, repetition=number, host=client, context=context
         )
-    make.write(folder, records)
-    (folder / "machine").mkdir()
-    for host, kernel in kernels.items():
-        facts = {**copy.deepcopy(VM), "host": host, "os": VM["os"] | {"kernel": kernel}}
-        (folder / "machine" / f"{host}.json").write_text(json.dumps(facts))
-    (row,) = build_rows(Results.read(folder))["network_throughput"]
+    machines = {
+        host: VM | {"host": host, "os": VM["os"] | {"kernel": kernel}}
+        for host, kernel in kernels.items()
+    }
+    (row,) = make.judge(folder, records, machines=machines).rows["network_throughput"]
     return row
 
 
@@ -392,14 +376,8 @@ def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_pat
     )
     path = folder / "machine" / "a.json"
     facts = json.loads(path.read_text())
-    path.write_text(
-        json.dumps(
-            {
-                **facts,
-                "limits": {**facts["limits"], "physical_cores_allowed": 1, "cpus_allowed": [0]},
-            }
-        )
-    )
+    facts["limits"] |= {"physical_cores_allowed": 1, "cpus_allowed": [0]}
+    path.write_text(json.dumps(facts))
     (row,) = cpu_rows(folder)
     assert row.limit.value == pytest.approx(2 * LIMIT) and row.measured.efficiency == pytest.approx(
         0.95
@@ -437,35 +415,14 @@ def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path:
 def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(
     tmp_path: Path,
 ) -> None:
-    default = {
-        "interface": "eth0",
-        "kind": "ethernet",
-        "speed_bps": 1e9,
-        "mtu": 1500,
-        "loopback": False,
-    }
-    of = make.cell("netbench", "TCP", subsystem="network", block=1024)
-    link = {
-        "interface": "ib0",
-        "kind": "infiniband",
-        "speed_bps": 200e9,
-        "mtu": 4092,
-        "loopback": False,
-    }
-    network = {
-        "interface": "ib0",
-        "loopback": False,
-        "address": "10.0.0.1",
-        "server_interface": "ib0",
-        "link": link,
-    }
-    record = make.record(
-        of, [make.measurement(of, "throughput", 1e11)], context={"network": network}
-    )
-    folder = make.write(
-        tmp_path / "c", [record], facts={**copy.deepcopy(VM), "host": "node1", "network": default}
-    )
-    (row,) = build_rows(Results.read(folder))["network_throughput"]
+    here = {"mtu": 1500, "loopback": False}
+    default = here | {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9}
+    link = here | {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
+    ends = {"address": "10.0.0.1", "server_interface": "ib0"}
+    network = {"interface": "ib0", "loopback": False, "link": link, **ends}
+    records = make.runs("netbench", "TCP", 1e11, context={"network": network})
+    facts = VM | {"host": "node1", "network": default}
+    (row,) = make.judge(tmp_path / "c", records, facts=facts).rows["network_throughput"]
     assert row.limit.value is not None
     assert row.limit.value > 1e11
 

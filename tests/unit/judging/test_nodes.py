@@ -38,21 +38,16 @@ def campaign(
     records = []
     for number in range(1, nodes + 1):
         name = f"node{number}"
-        for repetition in range(repetitions):
-            wobble = 1 + 0.002 * ((number * 7 + repetition * 3) % 5 - 2)
-            for place, workload in enumerate(("QP", "HP", "SP", "DP")):
-                of = make.cell(
-                    "cpubench", workload, subsystem="cpu", node=name, repetition=repetition
-                )
-                value = 4e11 / 2**place * wobble * slow.get(name, {}).get("cpu", 1.0)
-                records.append(make.record(of, [make.measurement(of, "rate", value)], host=name))
-            for workload in ("RS", "WS"):
-                of = make.cell("rambench", workload, subsystem="memory", variant="pool", block=1 << 20, node=name,
-                               repetition=repetition)  # fmt: skip
-                value = 1.5e10 * wobble * slow.get(name, {}).get("memory", 1.0)
-                records.append(
-                    make.record(of, [make.measurement(of, "throughput", value)], host=name)
-                )
+        by = slow.get(name, {})
+        wobble = [
+            1 + 0.002 * ((number * 7 + repetition * 3) % 5 - 2) for repetition in range(repetitions)
+        ]
+        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+            values = [4e11 / 2**place * one * by.get("cpu", 1.0) for one in wobble]
+            records += make.runs("cpubench", workload, *values, node=name, host=name)
+        for workload in ("RS", "WS"):
+            values = [1.5e10 * one * by.get("memory", 1.0) for one in wobble]
+            records += make.runs("rambench", workload, *values, node=name, host=name)
     return make.write(folder, records, config=config)
 
 
@@ -120,21 +115,12 @@ def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
     """
     records = []
     for number in range(1, 13):
-        for repetition, wild in enumerate((0.6, 1.0, 1.4)):
-            for place, workload in enumerate(("QP", "HP", "SP", "DP")):
-                of = make.cell(
-                    "cpubench",
-                    workload,
-                    subsystem="cpu",
-                    node=f"node{number}",
-                    repetition=repetition,
-                )
-                own = 1 + 0.003 * ((number + place) % 3 - 1)
-                value = 1e10 * wild * own * (0.9 if number == 5 else 1.0)
-                records.append(
-                    make.record(of, [make.measurement(of, "rate", value)], host=f"node{number}")
-                )
-    return rows.build(Results.read(make.write(tmp_path / "c", records)))
+        name = f"node{number}"
+        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+            own = 1e10 * (1 + 0.003 * ((number + place) % 3 - 1)) * (0.9 if number == 5 else 1.0)
+            values = [own * factor for factor in (0.6, 1.0, 1.4)]
+            records += make.runs("cpubench", workload, *values, node=name, host=name)
+    return make.judge(tmp_path / "c", records).rows
 
 
 def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[Row]]) -> None:
