@@ -34,18 +34,9 @@ TRIES = 20
 USER = 4711
 QUOTA_KIB = 4096
 PROGRAMS = {
-    "hpcc",
-    "iozone",
-    "fio",
-    "ping",
-    "qperf",
-    "iperf3",
-    "netbench",
-    "cpubench",
-    "rambench",
-    "diskbench",
-    "peakmark",
-}
+    "hpcc", "iozone", "fio", "ping", "qperf", "iperf3", "netbench", "cpubench", "rambench",
+    "diskbench", "peakmark",
+}  # fmt: skip
 
 Order = Mapping[str, Any]
 

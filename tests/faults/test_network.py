@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def test_a_bad_server_gives_no_number(
         measuring.measure(request)
     bench.assert_failed(cell, str(failure.value))
     if not reset:
-        assert "did not end within" in str(failure.value) or "answer" in str(failure.value)
+        assert re.search("end within|answer", str(failure.value))
     bench.assert_completes(cell)
 
 

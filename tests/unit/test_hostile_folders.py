@@ -4,6 +4,7 @@ Snakefile says so.
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import os
@@ -80,9 +81,7 @@ def test_what_is_no_folder_is_said_before_the_first_cell(
         path.symlink_to("/nowhere/at/all")
     text = said(lambda: folders.check_campaign(directory, [CELL]))
     assert name in text
-    assert {"a file": "is a file; move it away", "a link to nowhere": "link to /nowhere/at/all"}[
-        kind
-    ] in text
+    assert {"a file": "move it away", "a link to nowhere": "/nowhere/at/all"}[kind] in text
 
 
 @pytest.mark.parametrize("name", folders.FILES)
@@ -107,7 +106,7 @@ def test_no_rights_and_no_room_where_snakemake_writes(tmp_path: Path) -> None:
     )  # below a folder that everybody may enter
     closed.mkdir(mode=0o555)
     try:
-        assert f"{closed} cannot be written to" in as_nobody(lambda: folders.check_state(closed))
+        assert str(closed) in as_nobody(lambda: folders.check_state(closed))
         assert "--directory FOLDER" in as_nobody(lambda: folders.check_room(closed / "c"))
     finally:
         closed.rmdir()
@@ -120,9 +119,8 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
     try:
         (tmp_path / "neighbour").write_bytes(bytes(8192))
         for check in (folders.check_state, folders.check_room):
-            assert "No space left on device: the disk of" in said(
-                lambda check=check: check(tmp_path)
-            )  # type: ignore[misc]
+            text = said(lambda check=check: check(tmp_path))  # type: ignore[misc]
+            assert os.strerror(errno.ENOSPC) in text
     finally:
         subprocess.run(["umount", "--lazy", tmp_path], check=True)
 

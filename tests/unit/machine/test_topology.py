@@ -169,7 +169,7 @@ def test_a_cell_is_settled_on_the_node_and_keeps_its_name(tmp_path: Path) -> Non
     asked = cell("socket")
     assert asked.id == "memory/rambench/RWS-pool_1MiB_xsocket/any/0"
     cpus = topology.order(cpu_locations, cpu_locations)
-    settled = pinning.settled(asked, cpu_locations, cpus, 64 << 30)
+    settled = pinning.resolve_cell(asked, cpu_locations, cpus, 64 << 30)
     assert (settled.concurrency, settled.id, settled.to_json()["concurrency"]) == (
         4,
         asked.id,
@@ -195,7 +195,7 @@ def test_a_pool_is_chosen_by_the_caches_that_its_own_threads_reach(tmp_path: Pat
     )
     cpus = topology.order(cpu_locations, cpu_locations)
     pools = [
-        pinning.settled(cell(asked), cpu_locations, cpus, 64 << 30).options["pool"]
+        pinning.resolve_cell(cell(asked), cpu_locations, cpus, 64 << 30).options["pool"]
         for asked in (1, "socket", "cores")
     ]
     assert [round(int(str(size)) / (300 << 20)) for size in pools] == [4, 4, 8]
@@ -259,7 +259,7 @@ def test_an_automatic_area_lies_beyond_the_caches_and_keeps_its_name(tmp_path: P
             "block": None,
         }
         asked = Cell.from_json(data)
-        settled = pinning.settled(
+        settled = pinning.resolve_cell(
             asked, cpu_locations, topology.order(cpu_locations, cpu_locations), 64 << 30
         )
         assert asked.id == settled.id == f"memory/{instrument}/LAT_auto_x2/any/0"

@@ -255,9 +255,8 @@ def test_time_is_for_all_rows_together_and_the_first_in_order_get_it() -> None:
 def test_the_plan_announces_the_least_and_the_most() -> None:
     text = plan_text.describe(make())
     assert "28 cells" in text and "at least 12 cells" in text and "6 to 14 repetitions" in text
-    assert "in all at most" in text
     limited = plan_text.describe(make({**WISH, "within": "2 s"}))
-    assert "at most 2 s more (within: 2 s)" in limited
+    assert "2 s more" in limited
     assert "at least" not in plan_text.describe(make(3))
 
 
@@ -287,7 +286,7 @@ def test_the_spared_are_neither_missing_nor_done(tmp_path: Path) -> None:
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=CALM))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=CALM)
     text = describe(Results.read(folder)).text
-    assert "12 of 12 cells done; 16 spared" in text
+    assert "12 of 12" in text and "16 spared" in text
     assert text.endswith("complete")
     results = Results.read(folder)
     assert (len(results.cells), len(results.spared), results.missing) == (12, 16, ())
@@ -300,7 +299,8 @@ def test_an_undecided_row_still_misses_its_cells(tmp_path: Path) -> None:
     made = make()
     decided = adaptive.decide(made.cells, made.criteria, {}, 0, records(made, DP=CALM, SP=WILD))
     folder = campaign(tmp_path, made, decided, DP=CALM, SP=WILD)
-    assert "12 of 20 cells done; 8 spared" in describe(Results.read(folder)).text
+    text = describe(Results.read(folder)).text
+    assert "12 of 20" in text and "8 spared" in text
     assert len(Results.read(folder).missing) == 8
 
 
@@ -311,31 +311,25 @@ def test_decisions_by_another_criterion_count_for_nothing(tmp_path: Path) -> Non
     assert not Results.read(folder).spared
 
 
-@pytest.mark.parametrize(
-    ("ended", "remedy"), [("cap", "allow a larger max:"), ("time", "time of within: is used up")]
-)
-def test_a_row_that_did_not_become_sure_says_so(ended: str, remedy: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended", ["cap", "time"])
+def test_a_row_that_did_not_become_sure_has_a_warning(ended: str, tmp_path: Path) -> None:
     made = make()
     decided: dict[str, decisions.Decision] = {}
     values = {"DP": (WILD * 3)[:14], "SP": CALM}
     for number in range(adaptive.rounds(made.criteria)):
-        decided = adaptive.decide(
-            made.cells, made.criteria, decided, number, records(made, **values)
-        )
+        stored_so_far = records(made, **values)
+        decided = adaptive.decide(made.cells, made.criteria, decided, number, stored_so_far)
     wild = of_row(made, "DP")[0].row
     decided = {**decided, wild: replace(decided[wild], decision=ended)}
     table = rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
-    said = {
-        row.key.workload: [note.text for note in row.marks if note.code == "shortfall"]
+    found = {
+        row.key.workload: [note for note in row.warnings if note.code == "shortfall"]
         for row in table
     }
-    (text,) = said["DP"]
-    assert (
-        text.startswith("after 14 repetitions the median is sure to ±")
-        and "asked was ±2 %" in text
-        and remedy in text
-    )
-    assert said["SP"] == []
+    (note,) = found["DP"]
+    assert "14 repetitions" in note.text and "±2 %" in note.text
+    assert {"cap": "max:", "time": "within:"}[ended] in note.text
+    assert found["SP"] == []
 
 
 def test_damaged_decisions_are_named(tmp_path: Path) -> None:

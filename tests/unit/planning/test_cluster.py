@@ -63,11 +63,9 @@ def test_the_plan_names_nodes_that_are_too_small(
 ) -> None:
     there = where(nodes=("n1", "n3"), kinds=KINDS)
     (line,) = too_small(made(tmp_path, monkeypatch, there, cpu=[CPU], memory=[POOL]))
-    assert (
-        "n1, n2: 2 CPUs for up to 128 threads" in line
-        and "of memory for up to" in line
-        and "n3" not in line
-    )
+    for fact in ("n1, n2: 2 CPUs", "128 threads", "of memory"):
+        assert fact in line
+    assert "n3" not in line
 
 
 def test_the_plan_says_which_class_of_nodes_it_uses_and_what_that_lacks(
@@ -81,7 +79,7 @@ def test_the_plan_says_which_class_of_nodes_it_uses_and_what_that_lacks(
     found = too_small(
         made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=larger[0], memory=larger[1])
     )
-    assert "256 CPUs for up to 512 threads" in found[0]
+    assert "256 CPUs" in found[0] and "512 threads" in found[0]
     assert "1 row" in found[1] and "153.2 GB" in found[1] and "not possible" in found[1]
 
 

@@ -29,7 +29,7 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(
     run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: object())
     monkeypatch.setattr(Run, "current", run)
     made = Executor(None, None)
-    assert there == set(vars(made)) >= {"queue", "guard", "added", "infos", "run_of"}
+    assert there == set(vars(made)) >= {"queue", "_lock", "added", "infos", "run_of"}
 
 
 def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
