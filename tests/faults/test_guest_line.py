@@ -164,13 +164,8 @@ def test_the_method_finds_and_names_a_shaped_line(tmp_path: Path, kernels: None,
     if reason := guest.why_not():
         pytest.skip(reason)
     fault = next(one for one in FAULTS if one.name == name)
-    argument = {
-        "fault": name,
-        "number": 0,
-        "repetitions": 6,
-        "kernels": str(KERNELS),
-        "facts": machine.collect(tmp_path),
-    }
+    argument = {"fault": name, "number": 0, "repetitions": 6, "kernels": str(KERNELS)}
+    argument["facts"] = machine.collect(tmp_path)
     found = guest.call(
         tmp_path, "benchmarks.method.verdicts:judge_in_a_guest", argument,
         limit_s=GUEST_S, modules=fault.modules, shown=[KERNELS],

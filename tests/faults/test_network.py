@@ -180,20 +180,10 @@ def test_strangers_are_refused_without_disturbing_what_is_measured(
 def test_while_it_measures_the_door_is_shut(kernels: None) -> None:
     """Once the peer is in, nobody can even connect."""
     with serving() as (pid, port):
-        argv = [
-            NETBENCH,
-            "TCP",
-            "--seconds",
-            "1.5",
-            "--warmup",
-            "0",
-            "--port",
-            str(port),
-            "127.0.0.1",
-        ]
-        with subprocess.Popen(
-            argv, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL
-        ) as measuring_client:
+        words = ["--seconds", "1.5", "--warmup", "0", "--port", str(port), "127.0.0.1"]
+        argv = [NETBENCH, "TCP", *words]
+        environment, nothing = {**os.environ, **KEY}, subprocess.DEVNULL
+        with subprocess.Popen(argv, env=environment, stdout=nothing) as measuring_client:
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) > 1, "the test is under way")
             assert port not in pair.listening_ports()  # it does not listen any more
             with pytest.raises(ConnectionRefusedError):
