@@ -94,14 +94,8 @@ def argv(directory: Path, machine: Machine, modules: Sequence[str]) -> list[str]
     words = [shutil.which(PROGRAM, path=common.SYSTEM_PATH) or PROGRAM, *machine.argv()]
     words += ["-accel", "kvm"] if _has_kvm() else []
     words += [
-        "-accel",
-        "tcg,tb-size=256",
-        "-M",
-        "q35",
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-    ]
+        "-accel", "tcg,tb-size=256", "-M", "q35", "-nodefaults", "-no-user-config", "-no-reboot",
+    ]  # fmt: skip
     words += ["-display", "none", "-serial", "stdio", "-kernel", str(_one(root, "boot/vmlinuz-*"))]
     words += ["-initrd", str(directory / "initrd")]
     words += ["-append", f"console=ttyS0 quiet panic=-1 GUEST={directory}"]

@@ -22,7 +22,6 @@ PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
     "nothing": planning.nothing_to_do,
     "jobs": overhead.per_cell,
     "campaign": campaigns.to_the_report,
-    "submit": campaigns.submitted,
     "report": reporting.largest_preset,
     "table": reporting.many_records,
 }

@@ -15,7 +15,6 @@ BEGUN = re.compile(
     r"(?:sched: Allocate|_start_job: Started) JobId=(\S+)(?: in \S+ on| NodeList=)\s*(\S+)"
 )
 ENDED = re.compile(r"_job_complete: JobId=(\S+) done")
-SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) ")
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,3 @@ def ended_jobs(log: Path, after: int = 0) -> list[Job]:
             began, nodes = begun.pop(end[1])
             found.append(Job(end[1], began, when, nodes))
     return found
-
-
-def submissions(log: Path, after: int = 0) -> list[float]:
-    """When jobs were submitted; an array is one submission."""
-    return [
-        when
-        for when, text in _events(log.read_text(errors="replace")[after:])
-        if SUBMITTED.search(text)
-    ]

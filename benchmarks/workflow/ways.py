@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from benchmarks.workflow import journal
 from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.reframe import ReFrame
 from peakmark.errors import PeakmarkError
-from peakmark.running.queue import AT_ONCE
 
 NODES = 2
 LIMIT_S = 1200.0
@@ -114,17 +112,6 @@ class Ways:
             self.cluster.sbatch("sleep 0", "--exclusive", "--output=/dev/null")
         while self.cluster.run(["squeue", "--noheader"]).stdout:
             time.sleep(0.2)
-
-    def submit(self, jobs: int) -> float:
-        """``sbatch`` of so many scripts, several at a time. Returns the seconds that it took; the
-        jobs stay in the queue.
-        """
-        before = len(self.log.read_text(errors="replace"))
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for _ in range(jobs):
-                pool.submit(self.cluster.sbatch, "sleep 0", "--exclusive", "--output=/dev/null")
-        when = journal.submissions(self.log, before)
-        return when[-1] - when[0]
 
     def rule(self, name: str, cells: int, seconds: float) -> None:
         """A rule with nothing but an output, by Snakemake's own Slurm plugin with the settings of

@@ -86,6 +86,15 @@ def repeated(cell: Cell, number: int) -> dict[str, Any]:
     return {**cell.to_json(), "repetition": number}
 
 
+def twice(cells: dict[str, tuple[Cell, str]]) -> list[dict[str, Any]]:
+    """Orders for each cell: as it is, and while the clock is set back."""
+    return [
+        {"cell": repeated(cell, number), "word": word}
+        for cell, word in cells.values()
+        for number in (0, 1)
+    ]
+
+
 def boot(folder: Path, orders: dict[str, dict[str, Any]], limit_s: float) -> dict[str, Any]:
     """Hand the tasks to a guest; each has a campaign's folder of its name with this machine's
     facts.
@@ -101,58 +110,36 @@ def boot(folder: Path, orders: dict[str, dict[str, Any]], limit_s: float) -> dic
         (campaign / "machine").mkdir(parents=True)
         (campaign / "machine/peakmark-guest.json").write_text(json.dumps(facts))
         order |= {"folder": str(campaign), "kernels": str(KERNELS), "python": sys.executable}
-    found = guest.call(
-        folder,
-        "guest_tasks:everything",
-        orders,
-        limit_s=limit_s,
-        modules=MODULES,
-        path=[HERE],
-        shown=[KERNELS],
-    )
+    how: dict[str, Any] = {"modules": MODULES, "path": [HERE], "shown": [KERNELS]}
+    found = guest.call(folder, "guest_tasks:everything", orders, limit_s=limit_s, **how)
     return {name: {**one, "folder": folder / name} for name, one in found.items()}
 
 
 def boot_for_all(folder: Path) -> Seen:
     """The guest that all tests share, which has done everything by now."""
     planned = plan.make(LINE)
-    lines = [
-        {
-            "cell": cell.to_json(),
-            "netem": BAD_LINE if cell.workload in ("TCP", "UDP") else LATE_LINE,
-        }
-        for cell in planned.cells
-    ]
+    lines = []
+    for cell in planned.cells:
+        netem = BAD_LINE if cell.workload in ("TCP", "UDP") else LATE_LINE
+        lines.append({"cell": cell.to_json(), "netem": netem})
     more = [
         {"cell": network_cell(workload="UDP", seconds=0.3).to_json(), "netem": REPEATING},
         {"cell": EVERY_BYTE.to_json(), "netem": BAD_LINE.replace("2%", "5%")},
     ]
     # Too much for the quota, by each program that writes; then what fits; and one whose record
     # finds no room.
-    large = [
-        disk_cell(size=8 * MIB),
-        disk_cell("fio", size=8 * MIB),
-        disk_cell("iozone", "ALL", size=8 * MIB),
-    ]
-    quota = [
-        {**one.to_json(), "options": {**one.options, "scratch": "/tmp/disk/scratch"}}
-        for one in (*large, disk_cell(workload="RS"))
-    ]
-    orders = {
+    tools = (("diskbench", "WS"), ("fio", "WS"), ("iozone", "ALL"))
+    writing = [disk_cell(tool, workload, size=8 * MIB) for tool, workload in tools]
+    quota = []
+    for one in (*writing, disk_cell(workload="RS")):
+        options = {**one.options, "scratch": "/tmp/disk/scratch"}
+        quota.append({**one.to_json(), "options": options})
+    ours = [{"cell": repeated(cell, 1), "word": "--seconds"} for cell in OURS.values()]
+    orders: dict[str, dict[str, Any]] = {
         "line": {"cells": lines},
         "line-more": {"cells": more},
         "quota": {"cells": [*quota, cpu_cell().to_json()]},
-        "clock": {
-            "cells": [
-                {"cell": cell.to_json() | {"repetition": 1}, "word": "--seconds"}
-                for cell in OURS.values()
-            ]
-            + [
-                {"cell": repeated(cell, number), "word": word}
-                for cell, word in ASKING.values()
-                for number in (0, 1)
-            ]
-        },
+        "clock": {"cells": [*ours, *twice(ASKING)]},
     }
     found = boot(folder, orders, GUEST_S)
     (folder / "line/plan.json").write_text(json.dumps(planned.to_json()))

@@ -34,18 +34,9 @@ TRIES = 20
 USER = 4711
 QUOTA_KIB = 4096
 PROGRAMS = {
-    "hpcc",
-    "iozone",
-    "fio",
-    "ping",
-    "qperf",
-    "iperf3",
-    "netbench",
-    "cpubench",
-    "rambench",
-    "diskbench",
-    "peakmark",
-}
+    "hpcc", "iozone", "fio", "ping", "qperf", "iperf3", "netbench", "cpubench", "rambench",
+    "diskbench", "peakmark",
+}  # fmt: skip
 
 Order = Mapping[str, Any]
 
@@ -109,18 +100,8 @@ def line(order: Order) -> dict[str, Any]:
         device = device_of(names)
         for spec in order["cells"]:
             cell = Cell.from_json(spec["cell"])
-            run(
-                "tc",
-                "-n",
-                names.client,
-                "qdisc",
-                "add",
-                "dev",
-                device,
-                "root",
-                "netem",
-                *spec["netem"].split(),
-            )
+            add = ("qdisc", "add", "dev", device, "root", "netem", *spec["netem"].split())
+            run("tc", "-n", names.client, *add)
             before = counters(names, device)
             with within(names.client):
                 one = attempt(order, cell, beyond(names))
@@ -129,11 +110,8 @@ def line(order: Order) -> dict[str, Any]:
             queue = next(queue for queue in json.loads(text) if queue["kind"] == "netem")
             run("tc", "-n", names.client, "qdisc", "del", "dev", device, "root")
             one |= {name: after[name] - before[name] for name in after}
-            one |= {
-                "dropped": queue["drops"],
-                "passed_bytes": queue["bytes"],
-                "netem": spec["netem"],
-            }
+            one |= {"dropped": queue["drops"], "passed_bytes": queue["bytes"]}
+            one["netem"] = spec["netem"]
             seen.append(one)
     return {"seen": seen, "left": left()}
 
@@ -142,10 +120,8 @@ def line(order: Order) -> dict[str, Any]:
 def within(name: str) -> Iterator[None]:
     """This process, and what it starts, in a namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
-    here, there = (
-        os.open("/proc/self/ns/net", os.O_RDONLY),
-        os.open(f"/run/netns/{name}", os.O_RDONLY),
-    )
+    here = os.open("/proc/self/ns/net", os.O_RDONLY)
+    there = os.open(f"/run/netns/{name}", os.O_RDONLY)
     try:
         if libc.setns(there, CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), "setns")
@@ -215,22 +191,23 @@ def within_quota(order: Order, disk: Path) -> dict[str, Any]:
         folder.mkdir()
     shutil.copytree(Path(order["folder"]) / "machine", results / "machine")
     run("chown", "--recursive", f"{USER}:{USER}", str(disk / "scratch"), str(results))
-    over = as_user(
-        order, results, disk, [one for one in order["cells"] if one["subsystem"] == "disk"]
-    )
+    cells = {name: [] for name in ("disk", "cpu")}  # type: dict[str, list[dict[str, Any]]]
+    for one in order["cells"]:
+        cells[one["subsystem"]].append(one)
+    over = as_user(order, results, disk, cells["disk"])
     seen = {"over": over, "left": left(disk / "scratch"), "free": shutil.disk_usage(disk).free}
     # The rest of the quota is taken by a file: measuring goes well, but there is no room for the
     # record.
     with (disk / "filler").open("wb") as stream:
         os.chown(stream.fileno(), USER, USER)
         stream.write(bytes(QUOTA_KIB << 10))
-    before = {str(path): path.read_text() for path in (results / "cells").rglob("*.json")}
-    seen["full"] = as_user(
-        order, results, disk, [one for one in order["cells"] if one["subsystem"] == "cpu"]
-    )
-    seen["kept"] = before == {
-        str(path): path.read_text() for path in (results / "cells").rglob("*.json")
-    }
+
+    def stored() -> dict[str, str]:
+        return {str(path): path.read_text() for path in (results / "cells").rglob("*.json")}
+
+    before = stored()
+    seen["full"] = as_user(order, results, disk, cells["cpu"])
+    seen["kept"] = before == stored()
     seen["half"] = [path.name for path in results.rglob("*.tmp")]
     shutil.copytree(results, order["folder"], dirs_exist_ok=True)
     return seen
@@ -241,19 +218,10 @@ def as_user(order: Order, results: Path, disk: Path, cells: list[dict[str, Any]]
     lies, and no more.
     """
     may = "-all,+dac_read_search"
-    plain = [
-        f"--reuid={USER}",
-        f"--regid={USER}",
-        "--clear-groups",
-        f"--inh-caps={may}",
-        f"--ambient-caps={may}",
-    ]
-    orders = {
-        "kernels": order["kernels"],
-        "tools": {},
-        "namespaces": None,
-        "cells": [{"campaign": str(results), "cell": cell} for cell in cells],
-    }
+    plain = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+    plain += [f"--inh-caps={may}", f"--ambient-caps={may}"]
+    orders = {"kernels": order["kernels"], "tools": {}, "namespaces": None}
+    orders["cells"] = [{"campaign": str(results), "cell": cell} for cell in cells]
     path = Path("/tmp/orders.json")
     path.write_text(json.dumps(orders))
     argv = ["setpriv", *plain, order["python"], "-m", "benchmarks.method.worker", str(path)]
@@ -273,11 +241,10 @@ def clock(order: Order) -> dict[str, Any]:
         run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
         for spec in order["cells"]:
             cell = Cell.from_json(spec["cell"])
-            seen.append(
-                while_set_back(order, cell, spec["word"])
-                if cell.repetition
-                else attempt(order, cell)
-            )
+            if cell.repetition:
+                seen.append(while_set_back(order, cell, spec["word"]))
+            else:
+                seen.append(attempt(order, cell))
         run("tc", "qdisc", "del", "dev", "lo", "root")
         del os.environ["TMPDIR"]
         return {"seen": seen, "left": left(disk)}
@@ -316,10 +283,8 @@ class Backwards:
     def runs(self) -> bool:
         for path in Path("/proc").glob("[0-9]*/comm"):
             try:
-                if (
-                    path.read_text().strip() == self.program
-                    and self.word in path.with_name("cmdline").read_text()
-                ):
+                words = path.with_name("cmdline").read_text()
+                if path.read_text().strip() == self.program and self.word in words:
                     return True
             except OSError:
                 continue

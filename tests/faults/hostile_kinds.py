@@ -28,9 +28,14 @@ from peakmark.storage.results import Results
 CAMPAIGN = Path("results/c")
 PRECIOUS = Path("precious")
 """Files of others: nothing in it may change, whatever a campaign says."""
+OTHERS = ("thesis.pdf", "notes.txt", "report.pdf", "tables/cpu.csv", "0.json", "c.zip")
+OTHERS += ("measurements.csv",)
 CRITERION = {"least": 6, "most": 9, "until": 0.02, "within_s": None}
 GIB = 1 << 30
 QUICK_PRESET = ROOT / "config" / "presets" / "quick.yaml"
+
+
+PLAN = ["plan", "--configfile", str(QUICK_PRESET), "--config", "tools_on=nodes"]
 
 
 @dataclass(frozen=True)
@@ -74,15 +79,7 @@ def prepare(base: Path) -> None:
     """
     others = base / PRECIOUS
     (others / "tables").mkdir(parents=True)
-    for name in (
-        "thesis.pdf",
-        "notes.txt",
-        "report.pdf",
-        "tables/cpu.csv",
-        "measurements.csv",
-        "0.json",
-        "c.zip",
-    ):
+    for name in OTHERS:
         (others / name).write_text(f"years of work: {name}\n")
     for name in ("home", "results"):
         (base / name).mkdir()
@@ -111,23 +108,19 @@ def _campaign(folder: Path, facts: dict[str, Any]) -> None:
         metric = "latency" if cell.workload == "LAT" else METRICS.get(cell.instrument, "throughput")
         value = {"latency": 1e-7, "iops": 2e4}.get(metric, 1e10) * (1 + number / 100)
         written.append(make.record(cell, [make.measurement(cell, metric, value)]) | {"raw": {}})
-    config = {
-        "report": {"title": "T", "author": "A", "text": {"design": "design.md"}},
-        "site_facts": {"name": "s", "cpu": {}},
-    }
+    report = {"title": "T", "author": "A", "text": {"design": "design.md"}}
+    config = {"report": report, "site_facts": {"name": "s", "cpu": {}}}
     make.write(folder, written, config=config, facts=facts)
     plan = json.loads((folder / "plan.json").read_text())
     row = CELLS[0].row
     for place, cell in enumerate(CELLS):
         plan["cells"][place] |= {"id": cell.id, "job": f"any.{place // 6}"}
     planfile.write(folder / "plan.json", plan | {"adaptive": {row: CRITERION}, "cluster": None})
-    decided = decisions.Decision(
-        next(iter(Results.read(folder).criteria.values())), 6, 6, 0.01, "narrow"
-    )
+    criterion = next(iter(Results.read(folder).criteria.values()))
+    decided = decisions.Decision(criterion, 6, 6, 0.01, "narrow")
     decisions.write(folder / decisions.FOLDER / "0.json", {row: decided})
-    failed = make.record(CELLS[0], status="failed", reason="it broke") | {
-        "raw": {"0.stderr": make_sum(b"broke\n")}
-    }
+    failed = make.record(CELLS[0], status="failed", reason="it broke")
+    failed["raw"] = {"0.stderr": hashlib.sha256(b"broke\n").hexdigest()}
     attempt = folder / "attempts" / CELLS[0].id / "0.json"
     attempt.parent.mkdir(parents=True)
     attempt.write_text(records.text_of(failed))
@@ -149,14 +142,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all that is in a JSON value."""
     if path:
         yield path
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, inner in items:
+    keyed = value if isinstance(value, dict) else {}
+    for key, inner in (*keyed.items(), *enumerate(value if isinstance(value, list) else ())):
         yield from places(inner, (*path, key))
 
 
@@ -180,14 +167,19 @@ def changed(value: Any, chance: random.Random, times: int = 1) -> Any:
         if way < 0.1:
             del inner[last]
         elif way < 0.2 and isinstance(inner, dict):
-            inner[str(chance.choice([word for word in VALUES if isinstance(word, str)]))] = (
-                inner.pop(last)
-            )
+            name = chance.choice([word for word in VALUES if isinstance(word, str)])
+            inner[name] = inner.pop(last)
         elif way < 0.25 and isinstance(inner, list):
             inner.append(copy.deepcopy(inner[last]))
         else:
             inner[last] = any_value(chance)
     return copied
+
+
+DAMAGED = (
+    b"", b"\0" * 100, b"[" * 100_000, b"null", b"[]", b"{}", b"5", b"\xff\xfe", b'{"a": 1e400}',
+    b'"\\ud800"', b"NaN",
+)  # fmt: skip
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
@@ -199,20 +191,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
         return data[:place] + bytes([chance.randrange(256)]) + data[place + 1 :]
     if way < 0.8:
         return data[:place] + data[max(0, place - 40) :]
-    others = (
-        b"",
-        b"\0" * 100,
-        b"[" * 100_000,
-        b"null",
-        b"[]",
-        b"{}",
-        b"5",
-        b"\xff\xfe",
-        b'{"a": 1e400}',
-        b'"\\ud800"',
-        b"NaN",
-    )
-    return chance.choice(others)
+    return chance.choice(DAMAGED)
 
 
 def put_json(path: Path, value: Any) -> None:
@@ -253,9 +232,7 @@ def site_file(place: Path, chance: random.Random) -> Input:
     _yaml(path, chance.choice(sorted((ROOT / "config" / "sites").glob("*.yaml"))), chance)
     if chance.random() < 0.2:
         return Input(["doctor", "--slurm", "--site", str(path), "--wait", "0"])
-    return Input(
-        ["plan", "--configfile", str(QUICK_PRESET), "--config", f"site={path}", "tools_on=nodes"]
-    )
+    return Input([*PLAN, f"site={path}"])
 
 
 def layout_file(place: Path, chance: random.Random) -> Input:
@@ -272,18 +249,14 @@ def _yaml(path: Path, source: Path, chance: random.Random) -> None:
     way = chance.random()
     if way < 0.4:
         lines = text.splitlines()
-        number = chance.choice(
-            [place for place, line in enumerate(lines) if ":" in line and not line.startswith("#")]
-        )
+        keys = [at for at, line in enumerate(lines) if ":" in line and not line.startswith("#")]
+        number = chance.choice(keys)
         lines[number] = f"{lines[number].partition(':')[0]}: {chance.choice(YAML_VALUES)}"
         text = "\n".join(lines)
     elif way < 0.8:
         value = changed(yaml.safe_load(text), chance, chance.choice((1, 1, 3)))
-        text = (
-            yaml.safe_dump(value, allow_unicode=True)
-            if chance.random() < 0.5
-            else json.dumps(value)
-        )
+        as_yaml = chance.random() < 0.5
+        text = yaml.safe_dump(value, allow_unicode=True) if as_yaml else json.dumps(value)
     else:
         path.write_bytes(damaged(text.encode(), chance))
         return
@@ -296,9 +269,17 @@ def plan_file(place: Path, chance: random.Random) -> Input:
     if way < 0.15:
         path.write_bytes(damaged(path.read_bytes(), chance))
     elif way < 0.3:
-        name = chance.choice(
-            ("../../precious", "../../../precious", "/tmp/x", "a/b", "..", "", "x" * 300, "a\nb")
+        names = (
+            "../../precious",
+            "../../../precious",
+            "/tmp/x",
+            "a/b",
+            "..",
+            "",
+            "x" * 300,
+            "a\nb",
         )
+        name = chance.choice(names)
         put_json(path, read(path) | {"campaign": name})
     else:
         put_json(path, changed(read(path), chance, chance.choice((1, 2, 5))))
@@ -307,27 +288,12 @@ def plan_file(place: Path, chance: random.Random) -> Input:
 
 def cell_of_plan(place: Path, chance: random.Random) -> Input:
     """A real cell of a plan that was changed, alone or in its job."""
-    cell = Cell(
-        "cpu",
-        "cpubench",
-        "SP",
-        "",
-        None,
-        1,
-        "any",
-        0,
-        {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"},
-    )
+    options = {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"}
+    cell = Cell("cpu", "cpubench", "SP", "", None, 1, "any", 0, options)
     path = place / "results" / "m" / "plan.json"
     config = {"tools": {}, "modules": {}, "interface": None, "scratch": None}
-    plan = {
-        "schema": 1,
-        "campaign": "m",
-        "config": config,
-        "cluster": None,
-        "references": [],
-        "adaptive": {},
-    }
+    plan: dict[str, Any] = {"schema": 1, "campaign": "m", "config": config, "cluster": None}
+    plan |= {"references": [], "adaptive": {}}
     plan["cells"] = [{"id": cell.id, "job": "any.0", **cell.to_json()}]
     planfile.write(path, plan)
     words = chance.choice((["--cell", cell.id], ["--job", "any.0"]))
@@ -335,22 +301,18 @@ def cell_of_plan(place: Path, chance: random.Random) -> Input:
     if way < 0.2:
         path.write_bytes(damaged(path.read_bytes(), chance))
     elif way < 0.3:
-        path = Path(
-            chance.choice(("/etc/passwd", "precious/thesis.pdf", "/dev/zero", "results", "nowhere"))
-        )
+        others = ("/etc/passwd", "precious/thesis.pdf", "/dev/zero", "results", "nowhere")
+        path = Path(chance.choice(others))
     elif way < 0.5:
-        plan["cells"][0]["job"] = name = chance.choice(
-            ("../../../precious/thesis.pdf", "/tmp/x", "a/b", ".", "..", "\n")
-        )
+        names = ("../../../precious/thesis.pdf", "/tmp/x", "a/b", ".", "..", "\n")
+        plan["cells"][0]["job"] = name = chance.choice(names)
         planfile.write(path, plan)
         words = ["--job", name]
     else:
-        path.write_text(
-            planfile.text(changed(plan, chance) | {"cells": changed(plan["cells"], chance)})
-        )
-    return Input(
-        ["measure", "--plan", str(path), *words, "--kernels", str(ROOT / "build" / "kernels")]
-    )
+        cells = changed(plan["cells"], chance)
+        path.write_text(planfile.text(changed(plan, chance) | {"cells": cells}))
+    kernels = str(ROOT / "build" / "kernels")
+    return Input(["measure", "--plan", str(path), *words, "--kernels", kernels])
 
 
 def facts(place: Path, chance: random.Random) -> Input:
@@ -371,9 +333,8 @@ def inputs(place: Path, chance: random.Random) -> Input:
     elif way < 0.4:
         file = folder / "text" / "0" / "design.md"
         file.unlink()
-        file.symlink_to(
-            chance.choice((str(file), "../../../../../precious/thesis.pdf", "/dev/zero", "nowhere"))
-        )
+        behind = (str(file), "../../../../../precious/thesis.pdf", "/dev/zero", "nowhere")
+        file.symlink_to(chance.choice(behind))
     else:
         put_json(path, changed(read(path), chance))
     return reader(chance)
@@ -382,7 +343,7 @@ def inputs(place: Path, chance: random.Random) -> Input:
 def record_file(place: Path, chance: random.Random) -> Input:
     folder = place / CAMPAIGN
     path = chance.choice(
-        sorted(folder.rglob("cells/**/*.json")) + sorted(folder.rglob("attempts/**/*.json"))
+        sorted((*folder.rglob("cells/**/*.json"), *folder.rglob("attempts/**/*.json")))
     )
     way = chance.random()
     if way < 0.15:
@@ -393,15 +354,13 @@ def record_file(place: Path, chance: random.Random) -> Input:
         part = chance.choice([value["context"], *value["measurements"]])
         part[chance.choice(sorted(part))] = any_value(chance)
     elif way < 0.6 and value["measurements"]:
-        value["measurements"][0]["details"] = {
-            name: chance.choice(VALUES)
-            for name in ("clock_hz_loaded", "store", "p99", "isa", "per_thread", "warnings", "lost")
-        }
+        names = ("clock_hz_loaded", "store", "p99", "isa", "per_thread", "warnings", "lost")
+        value["measurements"][0]["details"] = {name: chance.choice(VALUES) for name in names}
     elif way < 0.7:
-        name = chance.choice(
-            ("../../../../../../precious/thesis.pdf", "/etc/passwd", "..", "", "a\0b")
-        )
-        value["raw"] = {name: make_sum((place / PRECIOUS / "thesis.pdf").read_bytes())}
+        outside = "../../../../../../precious/thesis.pdf"
+        name = chance.choice((outside, "/etc/passwd", "..", "", "a\0b"))
+        content = (place / PRECIOUS / "thesis.pdf").read_bytes()
+        value["raw"] = {name: hashlib.sha256(content).hexdigest()}
     else:
         value = changed(value, chance, chance.choice((1, 2)))
     put_sealed(path, value)
@@ -417,18 +376,10 @@ def decision_file(place: Path, chance: random.Random) -> Input:
     if chance.random() < 0.5:
         return reader(chance)
     number = chance.choice(("0", "1", "2", "-1", "99999999999999999999"))
-    target = chance.choice(
-        (
-            f"{CAMPAIGN}/repetitions/{number}.json",
-            "precious/notes.txt",
-            "precious/0.json",
-            "/dev/full",
-            "x.txt",
-        )
-    )
-    return Input(
-        ["decide", "--plan", f"{CAMPAIGN}/plan.json", "--round", number, "--output", target]
-    )
+    targets = (f"{CAMPAIGN}/repetitions/{number}.json", "/dev/full", "x.txt")
+    target = chance.choice((*targets, "precious/notes.txt", "precious/0.json"))
+    words = ["decide", "--plan", f"{CAMPAIGN}/plan.json", "--round", number, "--output", target]
+    return Input(words)
 
 
 def published(place: Path, chance: random.Random) -> Input:
@@ -452,12 +403,9 @@ def published(place: Path, chance: random.Random) -> Input:
             "9" * 500,
             "\0",
             '"',
-            "\033[2J",
-            "1KiB",
-            "٣",
-            "../x",
             "1e999",
         )
+        words += ("\033[2J", "1KiB", "٣", "../x")
         fields[chance.randrange(len(fields))] = chance.choice(words)
         lines[number] = ",".join(fields)
         path.write_text("\n".join(lines))
@@ -466,14 +414,8 @@ def published(place: Path, chance: random.Random) -> Input:
         plan["config"]["report"]["published"] = [str(path)]
         put_json(place / CAMPAIGN / "plan.json", plan)
         return reader(chance)
-    return Input(
-        [
-            "compare",
-            *chance.choice(
-                ([str(CAMPAIGN), str(path)], [str(path), str(CAMPAIGN)], [str(path), str(path)])
-            ),
-        ]
-    )
+    one, other = chance.choice(((CAMPAIGN, path), (path, CAMPAIGN), (path, path)))
+    return Input(["compare", str(one), str(other)])
 
 
 def bundled(place: Path, chance: random.Random) -> Input:
@@ -485,41 +427,29 @@ def bundled(place: Path, chance: random.Random) -> Input:
         return Input(["report", str(path)])
     with zipfile.ZipFile(path) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
-    names = sorted(
-        name
-        for name in content
-        if name.startswith(("cells/", "plan", "machine/", "inputs/", "repetitions/"))
-    )
-    name = chance.choice(names)
+    read_by_report = ("cells/", "plan", "machine/", "inputs/", "repetitions/")
+    name = chance.choice(sorted(name for name in content if name.startswith(read_by_report)))
     if way < 0.5:
-        new = chance.choice(
-            (
-                "../../precious/x",
-                "/tmp/x",
-                "a\033[2Jb",
-                "cells",
-                "x" * 300,
-                "plan.json/x",
-                "\\x",
-                "a//b",
-                "./x",
-            )
+        names = (
+            "../../precious/x",
+            "/tmp/x",
+            "a\033[2Jb",
+            "cells",
+            "x" * 300,
+            "plan.json/x",
+            "\\x",
         )
+        new = chance.choice((*names, "a//b", "./x"))
         content[new] = content.pop(name)
     elif name.endswith(".json"):
         put_sealed(place / "part", changed(json.loads(content[name]), chance))
         content[name] = (place / "part").read_bytes()
     else:
-        content[name] = chance.choice(
-            (b"#panic()\n", b"$" * 99, b"# " + b"x" * 9999, b"![a](b)\n", b"<x>", b"\xff")
-        )
-    content["SHA256SUMS"] = bundle.checksums(
-        {
-            name: data
-            for name, data in content.items()
-            if name not in ("SHA256SUMS", "ro-crate-metadata.json")
-        }
-    ).encode(errors="surrogatepass")
+        texts = (b"#panic()\n", b"$" * 99, b"# " + b"x" * 9999, b"![a](b)\n", b"<x>", b"\xff")
+        content[name] = chance.choice(texts)
+    left_out = ("SHA256SUMS", "ro-crate-metadata.json")
+    sealed = {name: data for name, data in content.items() if name not in left_out}
+    content["SHA256SUMS"] = bundle.checksums(sealed).encode(errors="surrogatepass")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in content.items():
             archive.writestr(name, data)
@@ -538,74 +468,32 @@ WORDS = (
     "cpu/cpubench/DP_none_x1/any/0", "../../precious", "four-subsystems-2018-hyperion", "config/presets/quick.yaml", "worse",
 )  # fmt: skip
 COMMANDS = (
-    "plan",
-    "status",
-    "tables",
-    "report",
-    "compare",
-    "bundle",
-    "decide",
-    "measure",
-    "doctor",
-    "machine",
-    "summary",
-    "html",
-)
+    "plan", "status", "tables", "report", "compare", "bundle", "decide", "measure", "doctor",
+    "machine", "summary", "html",
+)  # fmt: skip
 
 
 def command_line(_: Path, chance: random.Random) -> Input:
-    words = [
-        chance.choice(OPTIONS if chance.random() < 0.45 else WORDS)
-        for _ in range(chance.randrange(6))
-    ]
-    if (
-        "--watch" in words
-    ):  # what is whole ends by itself; an unfinished campaign is watched until somebody ends it
+    lists = [OPTIONS if chance.random() < 0.45 else WORDS for _ in range(chance.randrange(6))]
+    words = [chance.choice(every) for every in lists]
+    # What is whole ends by itself; an unfinished campaign is watched until somebody ends it.
+    if "--watch" in words:
         return Input(["status", str(CAMPAIGN), "--watch", chance.choice(WORDS)])
     return Input([chance.choice(COMMANDS), *words])
 
 
 def written(_: Path, chance: random.Random) -> Input:
     """Outputs that are somebody else's."""
-    target = chance.choice(
-        (
-            "thesis.pdf",
-            "report.pdf",
-            "c.zip",
-            "other/plan.json",
-            "0.json",
-            "notes.txt",
-            "tables",
-            "tables/cpu.csv",
-        )
-    )
+    target = chance.choice((*OTHERS, "other/plan.json", "tables"))
     path = chance.choice((f"{PRECIOUS}/{target}", f"results/../{PRECIOUS}/{target}"))
-    command = chance.choice(
-        (
-            ["report", str(CAMPAIGN)],
-            ["html", str(CAMPAIGN)],
-            ["bundle", str(CAMPAIGN)],
-            ["plan"],
-            ["decide"],
-        )
-    )
-    if command == ["plan"]:
-        return Input(
-            [
-                "plan",
-                "--configfile",
-                str(QUICK_PRESET),
-                "--config",
-                "tools_on=nodes",
-                "--write",
-                path,
-            ]
-        )
-    if command == ["decide"]:
-        return Input(
-            ["decide", "--plan", f"{CAMPAIGN}/plan.json", "--round", "0", "--output", path]
-        )
-    return Input([*command, "-o", path, *chance.choice(([], ["--anonymise"]))])
+    command = chance.choice(("report", "html", "bundle", "plan", "decide"))
+    if command == "plan":
+        return Input([*PLAN, "--write", path])
+    if command == "decide":
+        plan = f"{CAMPAIGN}/plan.json"
+        return Input(["decide", "--plan", plan, "--round", "0", "--output", path])
+    anonymise = chance.choice(([], ["--anonymise"]))
+    return Input([command, str(CAMPAIGN), "-o", path, *anonymise])
 
 
 def linked(place: Path, chance: random.Random) -> Input:
@@ -628,15 +516,8 @@ def linked(place: Path, chance: random.Random) -> Input:
 
 
 def closed(_: Path, chance: random.Random) -> Input:
-    words = chance.choice(
-        (
-            ["plan"],
-            ["status", str(CAMPAIGN)],
-            ["tables", str(CAMPAIGN)],
-            ["doctor"],
-            ["--help"],
-        )
-    )
+    reading = (["status", str(CAMPAIGN)], ["tables", str(CAMPAIGN)])
+    words = chance.choice((*reading, ["plan"], ["doctor"], ["--help"]))
     return Input(words, chance.choice(((1,), (2,), (0,), (0, 1), (1, 2), (0, 1, 2))))
 
 
@@ -670,9 +551,9 @@ def scratch(_: Path, chance: random.Random) -> Input:
         "",
         "\n",
         "/dev/shm",
-        "precious/thesis.pdf",
         "x" * 300,
     )
+    words += ("precious/thesis.pdf",)
     return Input([chance.choice(("doctor", "machine")), "--scratch", chance.choice(words)])
 
 

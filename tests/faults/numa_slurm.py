@@ -75,11 +75,8 @@ def in_job(words: Sequence[str]) -> None:
     JSON, and the file.
     """
     order = json.loads(words[0])
-    cell, folder, kernels = (
-        Cell.from_json(order["cell"]),
-        Path(order["folder"]),
-        Path(order["kernels"]),
-    )
+    cell, folder = Cell.from_json(order["cell"]), Path(order["folder"])
+    kernels = Path(order["kernels"])
     record = measure(Request(cell, folder / "cells" / f"{cell.id}.json", folder, kernels))
     allowed = os.sched_getaffinity(0)
     taken = topology.order(topology.read(Host(), allowed), allowed)
@@ -97,17 +94,8 @@ def _job(number: int, one: Mapping[str, Any], order: Mapping[str, Any]) -> dict[
     result = Path(order["folder"]) / f"job{number}.json"
     part = json.dumps({**one, "folder": order["folder"], "kernels": order["kernels"]})
     program = "import sys, numa_slurm; numa_slurm.in_job(sys.argv[1:])"
-    argv = [
-        "srun",
-        "--nodes=1",
-        "--ntasks=1",
-        *one["words"],
-        sys.executable,
-        "-c",
-        program,
-        part,
-        str(result),
-    ]
+    words = ["--nodes=1", "--ntasks=1", *one["words"]]
+    argv = ["srun", *words, sys.executable, "-c", program, part, str(result)]
     done = subprocess.run(
         argv, capture_output=True, text=True, check=False, timeout=DEADLINE_S, env=_environment()
     )

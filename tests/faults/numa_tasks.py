@@ -50,18 +50,17 @@ def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
     kernel's list of mappings, ``moved`` by its answer for each page to move_pages, which moves
     nothing where no nodes are given.
     """
-    argv = [
-        str(kernels / "rambench"),
-        "--workload",
-        "RS",
-        "--block",
-        "64KiB",
-        "--pool",
-        str(POOL),
+    argv = [str(kernels / "rambench"), "--workload", "RS", "--block", "64KiB", "--pool", str(POOL)]
+    argv += [
         "--seconds",
         "1000",
+        "--warmup",
+        "0",
+        "--threads",
+        str(len(cpus)),
+        "--cpus",
+        ",".join(map(str, cpus)),
     ]
-    argv += ["--warmup", "0", "--threads", str(len(cpus)), "--cpus", ",".join(map(str, cpus))]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
         try:
             end = time.monotonic() + DEADLINE_S
@@ -116,18 +115,8 @@ def _asked(pid: int) -> dict[int, int]:
         where = (ctypes.c_void_p * len(addresses))(*addresses)
         states = (ctypes.c_int * len(addresses))()
         call = ctypes.CDLL(None, use_errno=True).syscall
-        if (
-            call(
-                MOVE_PAGES[os.uname().machine],
-                pid,
-                ctypes.c_ulong(len(addresses)),
-                where,
-                None,
-                states,
-                0,
-            )
-            != 0
-        ):
+        count = ctypes.c_ulong(len(addresses))
+        if call(MOVE_PAGES[os.uname().machine], pid, count, where, None, states, 0) != 0:
             raise OSError(ctypes.get_errno(), "move_pages")
         found |= {
             address: node for address, node in zip(addresses, states, strict=True) if node >= 0

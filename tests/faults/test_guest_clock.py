@@ -17,6 +17,7 @@ from guest_cells import (
     measured_or_skip,
     record_of,
     repeated,
+    twice,
 )
 
 from peakmark.cell import Cell
@@ -68,12 +69,7 @@ def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(
 
 @pytest.mark.trouble
 def test_the_other_tools_while_the_clock_goes_back(tmp_path: Path, kernels: None) -> None:
-    cells = [
-        {"cell": repeated(cell, number), "word": word}
-        for cell, word in OTHERS.values()
-        for number in (0, 1)
-    ]
-    task = boot(tmp_path, {"clock": {"cells": cells}}, GUEST_S)["clock"]
+    task = boot(tmp_path, {"clock": {"cells": twice(OTHERS)}}, GUEST_S)["clock"]
     assert "error" not in task, task["error"]
     for cell, _ in OTHERS.values():
         assert_no_wrong_number(task, cell)

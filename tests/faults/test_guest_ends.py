@@ -52,12 +52,8 @@ def test_a_user_mode_kernel_that_does_not_boot_says_why(
         pytest.skip(reason)
     monkeypatch.setattr(usermode, "MEMORY_MIB", 1)
     reason = guest.why_not()
-    assert (
-        reason is not None
-        and reason.startswith("no user-mode kernel here: ")
-        and "\n" not in reason
-    )
-    with pytest.raises(GuestError, match="no user-mode kernel here"):
+    assert reason is not None and "\n" not in reason
+    with pytest.raises(GuestError, match="user-mode kernel"):
         guest.call(tmp_path, "builtins:int", "1", limit_s=LIMIT_S)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def test_a_bad_server_gives_no_number(
         measuring.measure(request)
     bench.assert_failed(cell, str(failure.value))
     if not reset:
-        assert "did not end within" in str(failure.value) or "answer" in str(failure.value)
+        assert re.search("end within|answer", str(failure.value))
     bench.assert_completes(cell)
 
 
@@ -179,20 +180,10 @@ def test_strangers_are_refused_without_disturbing_what_is_measured(
 def test_while_it_measures_the_door_is_shut(kernels: None) -> None:
     """Once the peer is in, nobody can even connect."""
     with serving() as (pid, port):
-        argv = [
-            NETBENCH,
-            "TCP",
-            "--seconds",
-            "1.5",
-            "--warmup",
-            "0",
-            "--port",
-            str(port),
-            "127.0.0.1",
-        ]
-        with subprocess.Popen(
-            argv, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL
-        ) as measuring_client:
+        words = ["--seconds", "1.5", "--warmup", "0", "--port", str(port), "127.0.0.1"]
+        argv = [NETBENCH, "TCP", *words]
+        environment, nothing = {**os.environ, **KEY}, subprocess.DEVNULL
+        with subprocess.Popen(argv, env=environment, stdout=nothing) as measuring_client:
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) > 1, "the test is under way")
             assert port not in pair.listening_ports()  # it does not listen any more
             with pytest.raises(ConnectionRefusedError):

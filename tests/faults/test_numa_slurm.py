@@ -4,14 +4,13 @@ sockets, nodes and threads a core.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numa_tasks
 import pytest
-from bench import KERNELS, LIMIT_S
+from bench import LIMIT_S
 from benchmarks import guest
-from test_numa import HERE, MACHINE, SITE, cell
+from test_numa import MACHINE, SITE, cell, in_machine
 
 from peakmark import limits
 
@@ -37,24 +36,11 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if reason := guest.why_not(MACHINE) or guest.common.missing(PROGRAMS):
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("numa").resolve()
-    order = {
-        "folder": str(folder),
-        "kernels": str(KERNELS),
-        "jobs": [
-            {"words": words, "cell": cell(asked, "compact", number), "pages": number == WITH_PAGES}
-            for number, (words, asked, *_) in enumerate(EXPECTED)
-        ],
-    }
-    found = guest.call(
-        folder,
-        "numa_slurm:measured",
-        order,
-        limit_s=10 * LIMIT_S,
-        machine=MACHINE,
-        path=[HERE],
-        shown=[KERNELS],
-    )
-    (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
+    orders = [
+        {"words": words, "cell": cell(asked, "compact", number), "pages": number == WITH_PAGES}
+        for number, (words, asked, *_) in enumerate(EXPECTED)
+    ]
+    found, facts = in_machine(folder, "numa_slurm:measured", {"jobs": orders}, 10 * LIMIT_S)
     return {**found, "facts": facts}
 
 
@@ -69,18 +55,8 @@ def test_a_jobs_cells_have_its_cores_and_the_limit_is_theirs(
     assert context["allowed"]["cpus"] == given and context["allowed"]["node_cores"] == 4
     placed = context["placed"]
     assert (placed["cpus"], placed["cores"], placed["numa_nodes"]) == (cpus, cores, nodes)
-    limit = limits.for_row(
-        "cpu",
-        "DP",
-        "",
-        None,
-        measured["concurrency"],
-        "rate",
-        jobs["facts"],
-        SITE,
-        1e9,
-        placed=placed,
-    )
+    row = ("cpu", "DP", "", None, measured["concurrency"], "rate")
+    limit = limits.for_row(*row, jobs["facts"], SITE, 1e9, placed=placed)
     assert limit.value == pytest.approx(cores * 4e9)
 
 

@@ -12,21 +12,12 @@ from typing import Any
 from tests.unit import campaign_data as make
 
 from peakmark import files
-from peakmark.cell import Cell
+from peakmark.cell import Cell, Scalar
 from peakmark.storage import records
 
 KERNELS = Path(__file__).resolve().parents[2] / "build" / "kernels"
-CELL = Cell(
-    "cpu",
-    "cpubench",
-    "SP",
-    "",
-    None,
-    1,
-    "any",
-    0,
-    {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"},
-)
+OPTIONS: dict[str, Scalar] = {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"}
+CELL = Cell("cpu", "cpubench", "SP", "", None, 1, "any", 0, OPTIONS)
 LIMIT_S = 60
 SECONDS = 20.0
 """Of CPU: far above what reading any file takes, far below the minute and more that an anchor bomb

@@ -7,27 +7,15 @@ from peakmark.errors import ConfigError
 
 
 def make(**changes: object) -> Cell:
-    values = {
-        "subsystem": "memory",
-        "instrument": "rambench",
-        "workload": "RWS",
-        "variant": "pool",
-        "block": 1 << 20,
-        "concurrency": 2,
-        "node": "any",
-        "repetition": 0,
-        "options": {"seconds": 1.0},
-        **changes,
-    }
-    return Cell(**values)  # type: ignore[arg-type]
+    values = {"subsystem": "memory", "instrument": "rambench", "workload": "RWS", "block": 1 << 20}
+    values |= {"variant": "pool", "concurrency": 2, "node": "any", "repetition": 0}
+    return Cell(**{**values, "options": {"seconds": 1.0}, **changes})  # type: ignore[arg-type]
 
 
 def test_the_identity_is_the_path_of_the_record() -> None:
     assert make().id == "memory/rambench/RWS-pool_1MiB_x2/any/0"
-    assert (
-        make(subsystem="cpu", instrument="hpl", workload="DP", variant="", block=None).point
-        == "DP_none_x2"
-    )
+    hpl = make(subsystem="cpu", instrument="hpl", workload="DP", variant="", block=None)
+    assert hpl.point == "DP_none_x2"
 
 
 def test_working_sets_never_share_a_record() -> None:

@@ -71,10 +71,7 @@ def test_pipes_and_devices_are_written_through(
     reader.join(LIMIT_S)
     assert done.returncode == 0 and done.stdout == ""
     assert len(got[0]) > 1000 and stat.S_ISFIFO(pipe.stat().st_mode)
-    for device, code, words in (
-        ("/dev/null", 0, "/dev/null"),
-        ("/dev/full", 1, "No space left on device"),
-    ):
+    for device, code, words in (("/dev/null", 0, "/dev/null"), ("/dev/full", 1, "No space left")):
         done = peakmark(command, folder, "-o", device)
         assert done.returncode == code
         assert words in done.stderr
@@ -108,7 +105,7 @@ def test_a_read_only_campaign_is_reported_elsewhere(
         for command, name in COMMANDS.items():
             here = peakmark(command, folder) if command != "bundle" else peakmark("tables", folder)
             assert here.returncode == 1
-            assert "Read-only file system" in here.stderr and here.stderr.count("\n") == 1
+            assert "Read-only" in here.stderr and here.stderr.count("\n") == 1
             there = peakmark(command, folder, "-o", tmp_path / name)
             assert there.returncode == 0, there.stderr
             assert (tmp_path / name).stat().st_size > 1000
@@ -138,12 +135,10 @@ def test_a_plan_is_written_over_nothing_but_a_plan(
     small = ["--config", "repetitions=1", "tools_on=nodes"]
     done = peakmark("plan", *small, "--write", path)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert f"{path} is there already and is no plan" in done.stderr
-    assert (path.lstat().st_ino, path.lstat().st_mode, path.lstat().st_mtime) == (
-        before.st_ino,
-        before.st_mode,
-        before.st_mtime,
-    )
+    assert str(path) in done.stderr and "no plan" in done.stderr
+    after = path.lstat()
+    for name in ("st_ino", "st_mode", "st_mtime"):
+        assert getattr(after, name) == getattr(before, name)
     asked = peakmark("measure", "--plan", path, "--cell", "cpu/cpubench/DP_none_x1/any/0")
     assert (asked.returncode, asked.stderr.count("\n")) == (1, 1)
     assert str(path) in asked.stderr

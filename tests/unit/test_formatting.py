@@ -86,26 +86,25 @@ def test_unknown_language_is_one_sentence() -> None:
         date(datetime(2026, 1, 1, tzinfo=UTC), "tlh")
 
 
-def test_sentences_have_the_decimal_mark_and_signs_of_print_but_versions_stay() -> None:
-    text = "2 cores x 2.445 GHz (nominal clock) x 0.5 = 2.445; spread by 7.5 – 31%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
-    assert typeset(text, ",") == (
-        "2 cores × 2,445 GHz (nominal clock) × 0,5 = 2,445; spread by 7,5 – 31\u00a0%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
-    )
-    built = "built with gcc 12.2 and 13.1, clang 14.0, Open MPI 4.1 on Debian 12.4"
-    assert typeset(f"{built} in 1.5 s", ",") == f"{built} in 1,5 s"  # a version has no decimal mark
-    assert (
-        typeset("gcc 12.2 and 2.5 GB/s; HPL 47.34 GigaOPS", ",")
-        == "gcc 12.2 and 2,5 GB/s; HPL 47,34 GigaOPS"
-    )
-    assert (
-        typeset("is 2.5. Then 10.0.0.1 and disk.iops.RR", ",")
-        == "is 2,5. Then 10.0.0.1 and disk.iops.RR"
-    )
-    assert typeset("MyCPUBench says 89.01 GigaOPS and HPL 47.34 GigaOPS, 7.5 us", ",") == (
-        "MyCPUBench says 89,01 GigaOPS and HPL 47,34 GigaOPS, 7,5 µs"
-    )
-    served = "iperf version 3.12 serves all streams with one thread: version 3.16 is the first with one each"
-    assert typeset(served, ",") == served
+IPERF = "iperf version 3.12 serves all streams with one thread: version 3.16 is the first"
+TYPESET = {
+    "2 cores x 2.445 GHz x 0.5 = 2.445; spread by 7.5 – 31%: Linux 6.1.0, lib/x-1.2.so": (
+        "2 cores × 2,445 GHz × 0,5 = 2,445; spread by 7,5 – 31\u00a0%: Linux 6.1.0, lib/x-1.2.so"
+    ),
+    # A version has no decimal mark.
+    "gcc 12.2 and 13.1, clang 14.0, Open MPI 4.1 on Debian 12.4 in 1.5 s": (
+        "gcc 12.2 and 13.1, clang 14.0, Open MPI 4.1 on Debian 12.4 in 1,5 s"
+    ),
+    "gcc 12.2 and 2.5 GB/s; HPL 47.34 GigaOPS": "gcc 12.2 and 2,5 GB/s; HPL 47,34 GigaOPS",
+    "is 2.5. Then 10.0.0.1 and disk.iops.RR": "is 2,5. Then 10.0.0.1 and disk.iops.RR",
+    "MyCPUBench says 89.01 GigaOPS, 7.5 us": "MyCPUBench says 89,01 GigaOPS, 7,5 µs",
+    IPERF: IPERF,
+}
+
+
+@pytest.mark.parametrize("text", TYPESET)
+def test_the_decimal_mark_and_signs_of_print(text: str) -> None:
+    assert typeset(text, ",") == TYPESET[text]
     assert typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"
 
 

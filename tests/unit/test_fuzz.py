@@ -31,23 +31,12 @@ from peakmark.resources import ROOT
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 """make fuzz takes many more."""
+SEEDS = st.integers(0, 2**32)
 FOLDER = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 HOSTILE = [
-    "$(id)",
-    "`id`",
-    "a b",
-    "a'b",
-    'a"b',
-    "a\nb",
-    ";id",
-    "-rf",
-    "--help",
-    "é½٣",
-    "../../x",
-    "/etc/passwd",
-    "{x}",
-    "",
-]
+    "$(id)", "`id`", "a b", "a'b", 'a"b', "a\nb", ";id", "-rf", "--help", "é½٣", "../../x",
+    "/etc/passwd", "{x}", "",
+]  # fmt: skip
 LEAVES = st.one_of(
     st.none(),
     st.booleans(),
@@ -76,14 +65,8 @@ def one_sentence(error: Exception) -> None:
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all that is in a JSON value."""
     yield path
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, inner in items:
+    keyed = value if isinstance(value, dict) else {}
+    for key, inner in (*keyed.items(), *enumerate(value if isinstance(value, list) else ())):
         yield from places(inner, (*path, key))
 
 
@@ -111,25 +94,17 @@ CONFIGS = [yamlfile.read(path) for path in PRESETS]
 
 
 @settings(max_examples=EXAMPLES)
-@given(
-    which=st.sampled_from(range(len(CONFIGS))),
-    seed=st.integers(0, 2**32),
-    new=VALUES,
-    grow=st.booleans(),
-)
+@given(which=st.sampled_from(range(len(CONFIGS))), seed=SEEDS, new=VALUES, grow=st.booleans())
 def test_a_changed_configuration_is_planned_or_refused_in_a_sentence(
     which: int, seed: int, new: Any, grow: bool
 ) -> None:
     values = {**changed(CONFIGS[which], seed, new, grow)}
     # What grows with the numbers in it takes its time; the check of the values is what is looked at
     # here.
-    values["scale"] = (
-        0.01 if values.get("scale") == CONFIGS[which].get("scale") else values.get("scale")
-    )
+    if values.get("scale") == CONFIGS[which].get("scale"):
+        values["scale"] = 0.01
     try:
-        made = plan.make(
-            {key: value for key, value in values.items() if key != "scale" or value is not None}
-        )
+        made = plan.make(values)
     except PeakmarkError as error:
         one_sentence(error)
     else:
@@ -169,18 +144,12 @@ def test_any_file_as_configuration_or_site(tmp_path: Path, text: bytes) -> None:
             one_sentence(error)
 
 
-SITES = [
-    yaml.safe_load(path.read_text()) for path in sorted((ROOT / "config" / "sites").glob("*.yaml"))
-]
+SITE_FILES = sorted((ROOT / "config" / "sites").glob("*.yaml"))
+SITES = [yaml.safe_load(path.read_text()) for path in SITE_FILES]
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=FOLDER)
-@given(
-    which=st.sampled_from(range(len(SITES))),
-    seed=st.integers(0, 2**32),
-    new=VALUES,
-    grow=st.booleans(),
-)
+@given(which=st.sampled_from(range(len(SITES))), seed=SEEDS, new=VALUES, grow=st.booleans())
 def test_a_changed_site_file_is_read_or_refused_in_a_sentence(
     tmp_path: Path, which: int, seed: int, new: Any, grow: bool
 ) -> None:
@@ -196,7 +165,7 @@ CELL = samples.cell("disk", "fio", "RR", "psync", 4096, 2, size=1 << 20).to_json
 
 
 @settings(max_examples=2 * EXAMPLES)
-@given(seed=st.integers(0, 2**32), new=VALUES, grow=st.booleans())
+@given(seed=SEEDS, new=VALUES, grow=st.booleans())
 @example(seed=0, new="../../../../etc", grow=False)
 def test_a_changed_cell_stays_in_its_campaign(seed: int, new: Any, grow: bool) -> None:
     try:
@@ -225,20 +194,14 @@ JSON_CASES = [
 
 
 @settings(max_examples=3 * EXAMPLES)
-@given(
-    case=st.sampled_from(sorted(JSON_CASES)),
-    seed=st.integers(0, 2**32),
-    new=VALUES,
-    grow=st.booleans(),
-)
+@given(case=st.sampled_from(sorted(JSON_CASES)), seed=SEEDS, new=VALUES, grow=st.booleans())
 def test_a_tools_json_with_a_changed_value(case: str, seed: int, new: Any, grow: bool) -> None:
     cell, completed = samples.load(case)
     name, text = samples.main_text(completed)
     document = changed(json.loads(text), seed, new, grow)
     try:
-        parsed = REGISTRY[cell.instrument].parse(
-            cell, samples.with_text(completed, name, json.dumps(document))
-        )
+        other = samples.with_text(completed, name, json.dumps(document))
+        parsed = REGISTRY[cell.instrument].parse(cell, other)
     except ParseError as error:
         one_sentence(error)
     else:

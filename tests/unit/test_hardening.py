@@ -22,7 +22,7 @@ def test_each_program_is_hardened(program: str) -> None:
     headers = said(
         "readelf", "--wide", "--file-header", "--program-headers", "--dynamic", str(BUILD / program)
     )
-    assert "DYN (Position-Independent Executable file)" in headers  # its addresses are random
+    assert "DYN (Position-Independent" in headers  # its addresses are random
     assert "GNU_RELRO" in headers and "BIND_NOW" in headers  # its table of functions is read-only
     (stack,) = (line for line in headers.splitlines() if "GNU_STACK" in line)
     assert "RWE" not in stack  # its stack is not executable

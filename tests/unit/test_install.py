@@ -62,14 +62,9 @@ def install(
 ) -> subprocess.CompletedProcess[str]:
     base = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
     argv = [*(front or []), "bash", str(checkout / "envs" / "install.sh"), *words]
+    nothing = subprocess.DEVNULL
     return subprocess.run(
-        argv,
-        env=base | env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+        argv, env=base | env, stdin=nothing, capture_output=True, text=True, timeout=600
     )
 
 
@@ -99,9 +94,9 @@ def test_a_user_without_rights_gets_a_command_to_paste_and_the_needed_in_one_lin
     assert packages[:3] == ["apt-get", "update", "&&"]
     assert {"gcc", "hpcc", "fio"} <= set(packages)
     assert "iozone3" not in packages  # in non-free, the whole command would fail by it
-    assert "iozone3" in done.stdout and "envs/install.sh packages" in done.stdout
+    assert "iozone3" in done.stdout and "envs/install.sh" in done.stdout
     (needed,) = done.stderr.splitlines()
-    assert needed.startswith("install: needed, and not here: gcc;"), needed
+    assert "gcc;" in needed
     assert not (checkout / ".venv").exists()  # said before anything is installed
 
 
@@ -125,7 +120,7 @@ def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path,
     done = install(folder)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("install: the name of this folder") and "move it" in line
+    assert "move it" in line
     assert sorted(one.name for one in folder.iterdir()) == ["envs", "pyproject.toml"]
 
 
@@ -154,7 +149,7 @@ def test_without_a_network_it_is_one_sentence_and_an_environment_from_elsewhere_
     done = install(checkout, front=["unshare", "--net"])
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert "the package index cannot be reached" in line and "build/install/pip.log" in line
+    assert "package index" in line and "build/install/pip.log" in line
     assert (checkout / "build/install/pip.log").stat().st_size > 0
     assert str(checkout.resolve()) in old.read_text()
 
@@ -293,26 +288,11 @@ def test_where_a_slurm_is_no_package_of_one_comes(
     if there == "configuration":
         (tmp_path / "etc/slurm").mkdir(exist_ok=True)
         (tmp_path / "etc/slurm/slurm.conf").touch()
-    front = [
-        "unshare",
-        "--mount",
-        "sh",
-        "-c",
-        'mount --bind "$0" /etc && exec "$@"',
-        str(tmp_path / "etc"),
-    ]
+    bind = 'mount --bind "$0" /etc && exec "$@"'
+    front = ["unshare", "--mount", "sh", "-c", bind, str(tmp_path / "etc")]
     env = {"SLURM_CONF": "/opt/slurm.conf"} if there == "SLURM_CONF" else {}
-    empty = empty_dpkg(tmp_path)
-    done = install(
-        checkout,
-        "packages",
-        "test",
-        front=front,
-        PATH=f"{own}:{path}",
-        SAID=str(said),
-        DPKG_ADMINDIR=empty,
-        **env,
-    )
+    env |= {"PATH": f"{own}:{path}", "SAID": str(said), "DPKG_ADMINDIR": empty_dpkg(tmp_path)}
+    done = install(checkout, "packages", "test", front=front, **env)
     assert done.returncode == 0, done.stderr
     asked = {
         word
@@ -326,10 +306,8 @@ def test_where_a_slurm_is_no_package_of_one_comes(
         assert "a Slurm is here" not in done.stdout
     else:
         assert not asked & CLUSTER
-        assert (
-            "a Slurm is here already: slurm-wlm slurmdbd mariadb-server munge stay out"
-            in done.stdout
-        )
+        assert "a Slurm is here" in done.stdout
+        assert all(name in done.stdout for name in CLUSTER)
     before = set(Path(f"{said}.services").read_text().split())
     assert {"invoke-rc.d", "update-rc.d", "deb-systemd-helper", "deb-systemd-invoke"} <= before
 

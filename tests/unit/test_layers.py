@@ -58,7 +58,7 @@ def imports(module: str, known: dict[str, Path]) -> Iterator[tuple[str, int]]:
     """What a module of the package imports of it, wherever it does so, with the line."""
     for node in ast.walk(ast.parse(known[module].read_text())):
         if isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{module} line {node.lineno}: imports name the package"
+            assert not node.level, f"{module} line {node.lineno}"
             names = [f"{node.module}.{name.name}" for name in node.names]
         elif isinstance(node, ast.Import):
             names = [name.name for name in node.names]

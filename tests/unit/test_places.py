@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +25,7 @@ WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
 SPACK = {"likwid-bench": "likwid"}
 """What Spack calls a tool."""
 WITHOUT_SPACK = {"pmbw": "no distribution carries it", "ping": "it is on every machine"}
+PLANNING = ("jobs", "grouping", "cluster", "durations")
 PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
 ONLY_IN_THE_FILE = {
@@ -50,75 +50,45 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     said = "".join(path.read_text() for path in [*folder.glob("*.c"), *folder.glob("*.inc")])
     word = {"LAT-TCP": "latency", "LAT-UDP": "latency"}.get(workload, workload)
     runs = (ROOT / "tests" / "kernels" / "runs" / f"{one.kernel}.sh").read_text()
-    for where, text in (
-        (f"a kernel in {folder}", said),
-        (f"tests/kernels/runs/{one.kernel}.sh", runs),
-    ):
+    for where, text in ((folder, said), (f"tests/kernels/runs/{one.kernel}.sh", runs)):
         assert re.search(rf"\b{word}\b", text), where
     grids = schema("config")["properties"][subsystem]["description"]
     assert workload in re.findall(r"[\w-]+", grids), "config/schema/config.schema.json"
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"workloads: \[.*\b{workload}\b.*\]", shipped), "config/config.yaml"
     if subsystem == "cpu":
-        assert any(line["workload"] == workload for line in data.table("operations")), (
-            "data/operations.csv"
-        )
-        assert f'"{workload}"' in (ROOT / "config/schema/site.schema.json").read_text(), (
-            "config/schema/site.schema.json"
-        )
-        assert f'"{workload}"' in (ROOT / "tests/kernels/emulated/run.py").read_text(), (
-            "tests/kernels/emulated/run.py"
-        )
+        assert workload in {line["workload"] for line in data.table("operations")}
+        for name in ("config/schema/site.schema.json", "tests/kernels/emulated/run.py"):
+            assert f'"{workload}"' in (ROOT / name).read_text(), name
 
 
 @pytest.mark.parametrize("name", references())
 def test_a_reference_tool_has_its_places(name: str) -> None:
     instrument = REGISTRY[name]
     assert any((UNIT / "data" / name).iterdir()), "real output"
-    assert any(case.startswith(f"{name}/") for case in GOOD), (
-        "tests/unit/instruments/test_outputs.py"
-    )
-    assert any(series.instrument == name for table in TABLES for series in table.references), (
-        "a column"
-    )
-    packages = [
-        line.split()[0]
-        for line in (ROOT / "envs" / "debian.txt").read_text().splitlines()
-        if line[:1] != "#"
-    ]
+    assert any(case.startswith(f"{name}/") for case in GOOD), "instruments/test_outputs.py"
+    columns = {series.instrument for table in TABLES for series in table.references}
+    assert name in columns
+    lines = (ROOT / "envs" / "debian.txt").read_text().splitlines()
+    packages = [line.split()[0] for line in lines if line[:1] != "#"]
     assert instrument.package in packages or name in WITHOUT_PACKAGE, "envs/debian.txt"
     config = schema("config")
-    enums = (
-        config["properties"]["tools"]["propertyNames"]["enum"],
-        config["properties"]["modules"]["propertyNames"]["enum"],
-        config["$defs"]["grids"]["items"]["properties"]["references"]["propertyNames"]["enum"],
-    )
-    assert all(sorted(enum) == sorted(references()) for enum in enums), (
-        "config/schema/config.schema.json"
-    )
-    keys = config["$defs"]["grids"]["items"]["properties"]["references"]["additionalProperties"][
-        "properties"
-    ]
-    assert set(references()[name].options) <= set(keys)
+    of_grid = config["$defs"]["grids"]["items"]["properties"]["references"]
+    for named in (config["properties"]["tools"], config["properties"]["modules"], of_grid):
+        assert sorted(named["propertyNames"]["enum"]) == sorted(references()), "config.schema.json"
+    assert set(references()[name].options) <= set(of_grid["additionalProperties"]["properties"])
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
-    assert references()[name].heading in (ROOT / "docs" / "campaigns.md").read_text(), (
-        "docs/campaigns.md"
-    )
-    assert (
-        name in WITHOUT_SPACK
-        or SPACK.get(name, name) in (ROOT / "envs" / "spack.yaml").read_text().split()
-    ), "envs/spack.yaml"
+    page = (ROOT / "docs" / "campaigns.md").read_text()
+    assert references()[name].heading in page, "docs/campaigns.md"
+    spack = (ROOT / "envs" / "spack.yaml").read_text().split()
+    assert name in WITHOUT_SPACK or SPACK.get(name, name) in spack, "envs/spack.yaml"
     quick = (ROOT / "config" / "presets" / "quick.yaml").read_text()
     assert re.search(rf"^ +{name}: ", quick, re.MULTILINE), "config/presets/quick.yaml"
-    assert f'"{name}"' in (UNIT / "planning" / "test_plan.py").read_text(), (
-        "tests/unit/planning/test_plan.py"
-    )
+    assert f'"{name}"' in (UNIT / "planning" / "test_plan.py").read_text(), "test_plan.py"
     broken = (ROOT / "tests" / "faults" / "test_tools.py").read_text()
     assert name == "pmbw" or f'"{name}"' in broken, "tests/faults/test_tools.py"
-    assert instrument.heading and instrument.rows and instrument.columns and instrument.homes, (
-        "its own module"
-    )
+    assert instrument.heading and instrument.rows and instrument.columns and instrument.homes
 
 
 def test_a_check_is_called() -> None:
@@ -136,16 +106,10 @@ def test_a_check_is_called() -> None:
 
 
 def test_a_figure_has_its_places() -> None:
-    assert set(captions.sentences()) == {
-        *captions.FIGURES,
-        *captions.KINDS,
-        captions.WORKLOAD,
-        captions.NODES,
-    }
+    kinds = {*captions.FIGURES, *captions.KINDS, captions.WORKLOAD, captions.NODES}
+    assert set(captions.sentences()) == kinds
     for table in TABLES:
-        assert any(name.startswith(table.name) for name in captions.FIGURES), (
-            f"tables/captions.py: {table.name}"
-        )
+        assert any(name.startswith(table.name) for name in captions.FIGURES), table.name
 
 
 def _facts(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -159,21 +123,14 @@ def _facts(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def test_a_fact_of_a_node_has_its_places() -> None:
     parts = schema("machine")["properties"]
     makers = "".join(path.read_text() for path in (PACKAGE / "machine").glob("*.py"))
-    readers = "".join(
-        path.read_text() for path in PACKAGE.rglob("*.py") if path.parent.name != "machine"
-    )
-    assert [one for one in _facts(parts) if f'"{one[1]}"' not in makers] == [], (
-        "a module of machine/"
-    )
+    others = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "machine")
+    readers = "".join(path.read_text() for path in others)
+    assert [one for one in _facts(parts) if f'"{one[1]}"' not in makers] == [], "machine/"
     unread = {".".join(one) for one in _facts(parts) if f'"{one[1]}"' not in readers}
     assert unread == ONLY_IN_THE_FILE  # reporting/machine_text.py, or limits/, or judging/
-    made = json.dumps(sorted(parts))
-    shown = (PACKAGE / "reporting" / "machine_text.py").read_text() + (
-        PACKAGE / "machine" / "__init__.py"
-    ).read_text()
-    assert [
-        part for part in parts if part not in PARTS_WITHOUT_TEXT and f'"{part}"' not in shown
-    ] == [], made
+    modules = ("reporting/machine_text.py", "machine/__init__.py")
+    shown = "".join((PACKAGE / name).read_text() for name in modules)
+    assert {part for part in parts if f'"{part}"' not in shown} <= PARTS_WITHOUT_TEXT
 
 
 def _keys(section: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
@@ -190,12 +147,9 @@ def test_a_key_of_a_configuration_has_its_places() -> None:
         *_keys({"properties": {**config["properties"], "tools": {}, "modules": {}}}),
         *_keys(grid, "grid."),
     ]
-    told = "".join(
-        (ROOT / "docs" / f"{name}.md").read_text() for name in ("campaigns", "cluster", "report")
-    )
-    assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], (
-        "docs/campaigns.md"
-    )
+    pages = ("campaigns", "cluster", "report")
+    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in pages)
+    assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], "docs"
     read = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     # Config/, planning/ or reporting/.
     assert [place for place, key in keys if f'"{key}"' not in read] == []
@@ -205,11 +159,9 @@ def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
     keys = [key for _, key in _keys(schema("site")["properties"]["slurm"])]
     page = (ROOT / "docs" / "cluster.md").read_text()
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
-    read = "".join(
-        (PACKAGE / "planning" / f"{name}.py").read_text()
-        for name in ("jobs", "grouping", "cluster", "durations")
-    )
-    read += "".join(path.read_text() for path in (PACKAGE / "running").glob("*.py"))
+    modules = [PACKAGE / "planning" / f"{name}.py" for name in PLANNING]
+    modules += (PACKAGE / "running").glob("*.py")
+    read = "".join(path.read_text() for path in modules)
     assert [key for key in keys if f'"{key}"' not in read] == [], "planning/jobs.py"
 
 

@@ -23,9 +23,8 @@ def test_two_configurations_are_measured_in_turn_and_compared(checkout: Checkout
     second = checkout.write_config("plain.yaml", {"isa": "scalar", "campaign": "plain"})
     told = checkout.peakmark("compare", "--interleave", str(first), str(second))
     assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith(
-        "not the same on both sides: instruction set: A has auto, B has scalar (2 rows)"
-    )
+    first_line = told.stdout.splitlines()[0]
+    assert "A has auto, B has scalar" in first_line and "2 rows" in first_line
     assert "measured in turn" in told.stdout
     begun = pairs(checkout)
     assert len(begun) == 12

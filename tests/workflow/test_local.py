@@ -15,15 +15,9 @@ from tests.programs import needs
 from peakmark.cell import Cell
 
 TABLES = [
-    "cpu",
-    "memory_throughput",
-    "memory_latency",
-    "disk_throughput",
-    "disk_latency",
-    "disk_iops",
-    "network_throughput",
-    "network_latency",
-]
+    "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
+    "network_throughput", "network_latency",
+]  # fmt: skip
 
 
 def executable(path: Path, text: str) -> Path:

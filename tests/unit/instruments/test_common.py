@@ -44,20 +44,10 @@ def test_what_is_no_whole_number(text: str) -> None:
             {"cpus_on_node": 2},
             8 << 30,
             MeasurementError,
-            "OUT_OF_MEMORY: pmbw would allocate 1GiB.*1MiB: memory_factor in",
+            "OUT_OF_MEMORY: .*1GiB.*1MiB.*memory_factor",
         ),
-        (
-            {"cpus_on_node": 2},
-            1 << 30,
-            Unavailable,
-            "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool",
-        ),
-        (
-            None,
-            8 << 30,
-            Unavailable,
-            "pmbw would allocate 1GiB, but the job may use 1MiB: make the pool",
-        ),
+        ({"cpus_on_node": 2}, 1 << 30, Unavailable, "1GiB.*1MiB"),
+        (None, 8 << 30, Unavailable, "1GiB.*1MiB"),
     ],
 )
 def test_only_what_a_job_was_not_granted_is_worth_another_try(
@@ -96,22 +86,13 @@ def test_json_is_read_strictly() -> None:
 
 
 def test_sizes_may_be_numbers_or_text() -> None:
-    assert (
-        common.option_size(
-            samples.cell("disk", "fio", "RR", "psync", 1, 1, size="1MiB"), "size", None
-        )
-        == 1 << 20
-    )
-    assert (
-        common.option_size(
-            samples.cell("disk", "fio", "RR", "psync", 1, 1, size=4096.0), "size", None
-        )
-        == 4096
-    )
-    with pytest.raises(ConfigError, match="size True is not a size"):
-        common.option_size(
-            samples.cell("disk", "fio", "RR", "psync", 1, 1, size=True), "size", None
-        )
+    def size(value: object) -> int | None:
+        cell = samples.cell("disk", "fio", "RR", "psync", 1, 1, size=value)
+        return common.option_size(cell, "size", None)
+
+    assert (size("1MiB"), size(4096.0)) == (1 << 20, 4096)
+    with pytest.raises(ConfigError, match="size True"):
+        size(True)
 
 
 def script(path: Path, text: str) -> str:

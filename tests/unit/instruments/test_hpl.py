@@ -74,13 +74,8 @@ def test_input_file(name: str, file: str, tmp_path: Path) -> None:
     assert len(lines) == 36  # what hpcc reads on is behind what HPL reads
     assert command.argv == ("taskset", "-c", "4,6", f"/usr/bin/{name}")
     assert command.outputs == (() if name == "xhpl" else ("hpccoutf.txt",))
-    for variable in (
-        "OPENBLAS_NUM_THREADS",
-        "OMP_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "BLIS_NUM_THREADS",
-    ):
-        assert command.env[variable] == "2"
+    for library in ("OPENBLAS", "OMP", "MKL", "BLIS"):
+        assert command.env[f"{library}_NUM_THREADS"] == "2"
     assert command.env["OPENBLAS_VERBOSE"] == "2"
     assert command.env["TMPDIR"] == str(tmp_path)  # what Open MPI leaves goes with the cell
 
@@ -153,17 +148,6 @@ def test_two_results_are_not_one() -> None:
     twice = completed.stdout.replace(line, f"{line}\n{line}")
     with pytest.raises(ParseError, match="exactly one test"):
         Hpl().parse(cell, dataclasses.replace(completed, stdout=twice))
-
-
-def test_gflops_and_time_must_agree() -> None:
-    cell, completed = samples.load("hpl/xhpl-x2")
-    with pytest.raises(ParseError, match="contradicts itself"):
-        Hpl().parse(
-            cell,
-            dataclasses.replace(
-                completed, stdout=completed.stdout.replace("1.2646e+01", "1.3646e+01")
-            ),
-        )
 
 
 def test_hpcc_without_its_file() -> None:

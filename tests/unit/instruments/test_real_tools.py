@@ -94,14 +94,8 @@ def run(cell: Cell, directory: Path) -> Parsed:
 def test_the_real_tool(cell: Cell, tmp_path: Path) -> None:
     parsed = run(cell, tmp_path)
     assert parsed.measurements
-    assert {row.workload for row in parsed.measurements} <= {
-        cell.workload,
-        "RS",
-        "WS",
-        "RR",
-        "WR",
-        "LAT-ICMP",
-    }
+    known = {cell.workload, "RS", "WS", "RR", "WR", "LAT-ICMP"}
+    assert {row.workload for row in parsed.measurements} <= known
     assert all(row.value > 0 for row in parsed.measurements)
 
 

@@ -88,24 +88,10 @@ def test_arm_is_told_by_implementer_and_part(tmp_path: Path) -> None:
         ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", "Haswell"),
         ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "Broadwell"),
         ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", "Skylake-SP"),
-        (
-            "GenuineIntel",
-            6,
-            85,
-            4,
-            "Intel(R) Xeon(R) Silver 4114 CPU @ 2.20GHz",
-            "Skylake-SP (1 FMA)",
-        ),
+        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Silver 4114 CPU", "Skylake-SP (1 FMA)"),
         ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", "Skylake-SP"),
         ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz", "Cascade Lake"),
-        (
-            "GenuineIntel",
-            6,
-            85,
-            7,
-            "Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz",
-            "Cascade Lake (1 FMA)",
-        ),
+        ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 5218 CPU", "Cascade Lake (1 FMA)"),
         ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Ice Lake-SP"),
         ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Platinum 8480+", "Sapphire Rapids"),
         ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "Emerald Rapids"),
@@ -124,13 +110,8 @@ def test_arm_is_told_by_implementer_and_part(tmp_path: Path) -> None:
         (None, None, None, None, None, None),
     ],
 )
-def test_microarchitecture(
-    vendor: str | None,
-    family: int | None,
-    model: int | None,
-    stepping: int | None,
-    name: str | None,
-    expected: str | None,
+def test_microarchitecture(  # type: ignore[no-untyped-def]
+    vendor, family, model, stepping, name, expected
 ) -> None:
     assert data.microarchitecture(vendor, family, model, stepping, name) == expected
 

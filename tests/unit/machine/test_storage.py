@@ -42,32 +42,21 @@ def test_tmpfs_is_ram(tmp_path: Path) -> None:
 
 def disks(*nodes: Mapping[str, Any]) -> dict[str, str]:
     """What findmnt and lsblk print for /dev/mapper/data on these disks."""
-    mount = {
-        "filesystems": [
-            {
-                "target": "/data",
-                "source": "/dev/mapper/data[/sub]",
-                "fstype": "xfs",
-                "options": "rw",
-            }
-        ]
-    }
-    tree = {
-        "blockdevices": [{"name": "data", "kname": "dm-0", "type": "lvm", "children": list(nodes)}]
-    }
-    return {"findmnt": json.dumps(mount), "lsblk": json.dumps(tree)}
+    volume = {"name": "data", "kname": "dm-0", "type": "lvm", "children": list(nodes)}
+    tree = json.dumps({"blockdevices": [volume]})
+    return {"findmnt": mounted("/data", "/dev/mapper/data[/sub]", "xfs"), "lsblk": tree}
+
+
+def mounted(target: str, source: str, kind: str) -> str:
+    """What findmnt prints."""
+    mount = {"target": target, "source": source, "fstype": kind, "options": "rw"}
+    return json.dumps({"filesystems": [mount]})
 
 
 def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path: Path) -> None:
     part = {"name": "nvme0n1p2", "kname": "nvme0n1p2", "type": "part"}
-    disk = {
-        "name": "nvme0n1",
-        "kname": "nvme0n1",
-        "type": "disk",
-        "tran": "nvme",
-        "model": "Some SSD",
-        "size": 10,
-    }
+    disk = {"name": "nvme0n1", "kname": "nvme0n1", "type": "disk", "tran": "nvme", "size": 10}
+    disk["model"] = "Some SSD"
     files = {
         "/sys/class/nvme/nvme0/device/current_link_speed": "16.0 GT/s PCIe",
         "/sys/class/nvme/nvme0/device/current_link_width": "4",
@@ -114,17 +103,9 @@ def test_a_pcie_link_that_is_not_told_has_no_limit(speed: str | None, width: str
 
 
 def test_network_file_system(tmp_path: Path) -> None:
-    mount = {
-        "filesystems": [
-            {
-                "target": "/scratch",
-                "source": "10.0.0.1@o2ib:/lfs",
-                "fstype": "lustre",
-                "options": "rw",
-            }
-        ]
-    }
-    machine_host = host(tmp_path, {}, {"findmnt": json.dumps(mount)})
+    machine_host = host(
+        tmp_path, {}, {"findmnt": mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre")}
+    )
     facts = storage.collect(machine_host, tmp_path)
     assert (facts["filesystem"], facts["interface"], facts["device"]) == ("lustre", "network", None)
     assert "storage.device" in machine_host.unknown
@@ -150,10 +131,7 @@ def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, versi
             "/cg/job/blkio.throttle.read_iops_device": "254:0 70\n",
         }
     machine_here = host(tmp_path, files)
-    assert allowed.io_limits(machine_here, ["vda"]) == {
-        "read_bps": 2000,
-        "write_bps": 9,
-        "read_iops": 70,
-    }
+    found = allowed.io_limits(machine_here, ["vda"])
+    assert found == {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
     assert allowed.io_limits(machine_here, ["sdb"]) is None
     assert allowed.io_limits(host(tmp_path / "bare", {}), ["vda"]) is None

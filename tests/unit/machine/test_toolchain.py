@@ -72,7 +72,7 @@ def test_an_old_compiler_leaves_out_what_it_lacks(tmp_path: Path) -> None:
     compiler.write_text(OLD_GCC)
     compiler.chmod(0o755)
     last = make(tmp_path / "build", str(compiler), "all").splitlines()[-1]
-    assert "avxvnni (unrecognized command line option -mavxvnni; did you mean -mavx512vnni" in last
+    assert "avxvnni (unrecognized" in last
     facts = libraries.collect_build(Host(), tmp_path / "build")
     assert set(facts["left_out"]) == {"avxvnni"} and "avx512vnni" in facts["isa_flags"]
 
@@ -94,13 +94,11 @@ def test_the_program_links_without_it_and_its_version_tells(tmp_path: Path) -> N
     said = subprocess.run(
         [tmp_path / "cpubench", "--version"], check=True, capture_output=True, text=True
     ).stdout
-    assert "without avxvnni, which its compiler or assembler lacks" in said
+    assert "without avxvnni" in said
     argv = [tmp_path / "cpubench", "--workload", "QPDOT", "--isa", "sse2", "--operations", "1e6"]
     result = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
     has_it = "avx_vnni" in Path("/proc/cpuinfo").read_text()
-    assert (
-        any("without AVX-VNNI, which this CPU has" in text for text in result["warnings"]) == has_it
-    )
+    assert any("without AVX-VNNI" in text for text in result["warnings"]) == has_it
 
 
 def test_a_toolchain_that_makes_all_leaves_out_nothing_and_is_silent(tmp_path: Path) -> None:

@@ -42,17 +42,13 @@ def machine(
         for index, (level, kind, bytes_of) in enumerate(
             (("1", "Data", "32K"), ("3", "Unified", size))
         ):
-            for name, text in (("level", level), ("type", kind), ("size", bytes_of)):
+            shared = alike(core if index == 0 else cache, cpu)
+            names = (("level", level), ("type", kind), ("size", bytes_of))
+            for name, text in (*names, ("shared_cpu_list", shared)):
                 write(f"cpu/cpu{cpu}/cache/index{index}/{name}", text)
-            write(
-                f"cpu/cpu{cpu}/cache/index{index}/shared_cpu_list",
-                alike(core if index == 0 else cache, cpu),
-            )
     for number in sorted({node(cpu) for cpu in range(cpus)}):
-        write(
-            f"node/node{number}/cpulist",
-            ",".join(str(cpu) for cpu in range(cpus) if node(cpu) == number),
-        )
+        members = ",".join(str(cpu) for cpu in range(cpus) if node(cpu) == number)
+        write(f"node/node{number}/cpulist", members)
         write(f"node/node{number}/meminfo", f"Node {number} MemTotal:       65536 kB")
         write(f"node/node{number}/distance", "10 21" if number == 0 else "21 10")
     return Host(root, lambda _: None)
@@ -62,24 +58,16 @@ def xeon(root: Path) -> Host:
     """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, odd on socket 1, as many
     vendors' firmware counts.
     """
-    return machine(
-        root, 16, lambda c: c % 8, lambda c: c % 2, lambda c: c % 2, lambda c: c % 2, "24M"
-    )
+    side = lambda cpu: cpu % 2  # noqa: E731
+    return machine(root, 16, lambda cpu: cpu % 8, side, side, side, "24M")
 
 
 def epyc(root: Path) -> Host:
     """Two sockets of 8 cores in two last-level caches each, two NUMA nodes a socket (NPS2), 2
     threads a core.
     """
-    return machine(
-        root,
-        32,
-        lambda c: c % 16,
-        lambda c: c % 16 // 8,
-        lambda c: c % 16 // 4,
-        lambda c: c % 16 // 4,
-        "32768K",
-    )
+    quarter = lambda cpu: cpu % 16 // 4  # noqa: E731
+    return machine(root, 32, lambda c: c % 16, lambda c: c % 16 // 8, quarter, quarter, "32768K")
 
 
 def arm(root: Path) -> Host:
@@ -99,9 +87,8 @@ def test_words_are_numbers_of_the_node(
     host: Callable[[Path], Host], counts: dict[str, int], tmp_path: Path
 ) -> None:
     cpu_locations = topology.read(host(tmp_path))
-    assert {
-        word: topology.resolve(cpu_locations, cpu_locations, word) for word in topology.WORDS
-    } == counts
+    for word in topology.WORDS:
+        assert topology.resolve(cpu_locations, cpu_locations, word) == counts[word]
 
 
 def test_a_word_means_what_the_job_may_use(tmp_path: Path) -> None:
@@ -128,14 +115,10 @@ def test_spread_takes_the_caches_of_a_node_in_turn(tmp_path: Path) -> None:
     cpu_locations = topology.read(epyc(tmp_path))
     assert topology.order(cpu_locations, cpu_locations, "spread")[:6] == [0, 8, 4, 12, 1, 9]
     assert topology.order(cpu_locations, cpu_locations)[:16] == list(range(16))
-    reached = topology.reach(
-        cpu_locations, topology.order(cpu_locations, cpu_locations, "spread")[:2]
-    )
-    assert (reached["sockets"], reached["numa_nodes"], reached["last_level_bytes"]) == (
-        2,
-        [0, 2],
-        64 << 20,
-    )
+    first_two = topology.order(cpu_locations, cpu_locations, "spread")[:2]
+    reached = topology.reach(cpu_locations, first_two)
+    assert (reached["sockets"], reached["numa_nodes"]) == (2, [0, 2])
+    assert reached["last_level_bytes"] == 64 << 20
 
 
 def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path: Path) -> None:
@@ -146,12 +129,8 @@ def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path: Path) -> None:
 
 def test_numa_nodes_with_sizes_and_distances(tmp_path: Path) -> None:
     first, second = topology.numa(xeon(tmp_path))
-    assert first == {
-        "node": 0,
-        "cpus": "0,2,4,6,8,10,12,14",
-        "memory": 64 << 20,
-        "distances": [10, 21],
-    }
+    assert (first["node"], first["cpus"]) == (0, "0,2,4,6,8,10,12,14")
+    assert (first["memory"], first["distances"]) == (64 << 20, [10, 21])
     assert second["distances"] == [21, 10]
 
 
@@ -169,33 +148,23 @@ def test_a_cell_is_settled_on_the_node_and_keeps_its_name(tmp_path: Path) -> Non
     asked = cell("socket")
     assert asked.id == "memory/rambench/RWS-pool_1MiB_xsocket/any/0"
     cpus = topology.order(cpu_locations, cpu_locations)
-    settled = pinning.settled(asked, cpu_locations, cpus, 64 << 30)
-    assert (settled.concurrency, settled.id, settled.to_json()["concurrency"]) == (
-        4,
-        asked.id,
-        "socket",
-    )
+    settled = pinning.resolve_cell(asked, cpu_locations, cpus, 64 << 30)
+    assert (settled.concurrency, settled.id) == (4, asked.id)
+    assert settled.to_json()["concurrency"] == "socket"
     assert settled.options["pool"] == 256 << 20  # four times 24 MiB is less than the least
     placed = pinning.placed(settled, cpu_locations, cpus)
-    assert (placed["word"], placed["threads"], placed["cpus"], placed["sockets"]) == (
-        "socket",
-        4,
-        [0, 2, 4, 6],
-        1,
-    )
+    assert (placed["word"], placed["threads"], placed["sockets"]) == ("socket", 4, 1)
+    assert placed["cpus"] == [0, 2, 4, 6]
     assert Cell.from_json(asked.to_json()) == asked
 
 
 def test_a_pool_is_chosen_by_the_caches_that_its_own_threads_reach(tmp_path: Path) -> None:
     """300 MiB in each of two sockets: the threads of one reach half of it."""
-    cpu_locations = topology.read(
-        machine(
-            tmp_path, 8, lambda c: c, lambda c: c // 4, lambda c: c // 4, lambda c: c // 4, "300M"
-        )
-    )
+    half = lambda cpu: cpu // 4  # noqa: E731
+    cpu_locations = topology.read(machine(tmp_path, 8, lambda cpu: cpu, half, half, half, "300M"))
     cpus = topology.order(cpu_locations, cpu_locations)
     pools = [
-        pinning.settled(cell(asked), cpu_locations, cpus, 64 << 30).options["pool"]
+        pinning.resolve_cell(cell(asked), cpu_locations, cpus, 64 << 30).options["pool"]
         for asked in (1, "socket", "cores")
     ]
     assert [round(int(str(size)) / (300 << 20)) for size in pools] == [4, 4, 8]
@@ -229,39 +198,23 @@ def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures() -> None:
         (1 << 30, 3 << 30, 1 << 30),
     ):
         asked = cell(2, 10 << 20, power_of_two=True)
-        chosen = dataclasses.replace(
-            asked, options={**asked.options, "pool": pinning.pool(asked, held, memory)}
-        )
-        assert chosen.options["pool"] == size
-        REGISTRY["pmbw"].check(
-            dataclasses.replace(
-                chosen,
-                instrument="pmbw",
-                workload="RS",
-                options={**chosen.options, "store": "temporal"},
-            )
-        )
+        assert pinning.pool(asked, held, memory) == size
+        options = {**asked.options, "pool": size, "store": "temporal"}
+        as_pmbw = {"instrument": "pmbw", "workload": "RS", "options": options}
+        REGISTRY["pmbw"].check(dataclasses.replace(asked, **as_pmbw))  # type: ignore[arg-type]
 
 
 def test_an_automatic_area_lies_beyond_the_caches_and_keeps_its_name(tmp_path: Path) -> None:
     assert pinning.area(1, 300 << 20, 64 << 30) == pinning.area(8, 300 << 20, 64 << 30) == 2 << 30
-    assert (
-        pinning.area(4, 300 << 20, 8 << 30) == 1 << 30
-    )  # no more than half of what the job may have
+    # No more than half of what the job may have.
+    assert pinning.area(4, 300 << 20, 8 << 30) == 1 << 30
     assert pinning.area(1, 8 << 20, 64 << 30) == 256 << 20
     cpu_locations = topology.read(xeon(tmp_path))
-    for instrument, two in (("rambench", 2), ("pmbw", 2)):
-        data = {
-            **cell(two).to_json(),
-            "instrument": instrument,
-            "workload": "LAT",
-            "variant": "",
-            "block": None,
-        }
-        asked = Cell.from_json(data)
-        settled = pinning.settled(
-            asked, cpu_locations, topology.order(cpu_locations, cpu_locations), 64 << 30
-        )
+    cpus = topology.order(cpu_locations, cpu_locations)
+    latency = {"workload": "LAT", "variant": "", "block": None}
+    for instrument in ("rambench", "pmbw"):
+        asked = Cell.from_json({**cell(2).to_json(), **latency, "instrument": instrument})
+        settled = pinning.resolve_cell(asked, cpu_locations, cpus, 64 << 30)
         assert asked.id == settled.id == f"memory/{instrument}/LAT_auto_x2/any/0"
         assert (asked.area, settled.area) == (None, 256 << 20)
         REGISTRY[instrument].check(asked)

@@ -60,9 +60,8 @@ def test_a_program_that_waits_for_its_turn_is_given_more_time(
     cpus = os.cpu_count() or 1
     monkeypatch.setattr(os, "getloadavg", lambda: (6.0 * cpus, 1.0, 1.0))
     assert execute.share() == 6
-    assert (
-        execute.run(python("import time; time.sleep(0.6)", timeout_s=0.3), tmp_path).returncode == 0
-    )
+    nap = python("import time; time.sleep(0.6)", timeout_s=0.3)
+    assert execute.run(nap, tmp_path).returncode == 0
     monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 50.0, 50.0))
     assert execute.share() == 1
     with pytest.raises(MeasurementError, match="did not end within"):
@@ -143,7 +142,8 @@ def test_a_kernel_without_process_descriptors_will_do(
         raise OSError(errno.ENOSYS, "no such call")
 
     monkeypatch.setattr(os, "pidfd_open", unknown)
-    assert execute.run(python("import time; time.sleep(0.1)"), tmp_path).returncode == 0
+    nap = python("import time; time.sleep(0.1)")
+    assert execute.run(nap, tmp_path).returncode == 0
     with pytest.raises(MeasurementError, match="did not end within"):
         execute.run(python("import time; time.sleep(60)", timeout_s=0.2), tmp_path)
 

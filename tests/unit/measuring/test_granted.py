@@ -18,13 +18,8 @@ CELL = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0)
 def limits(
     memory: int | None = TOTAL, by: str | None = None, **slurm: int | None
 ) -> dict[str, Any]:
-    said = {
-        "cpus_on_node": 4,
-        "cpus_per_task": None,
-        "memory_per_node_bytes": None,
-        "memory_per_cpu_bytes": None,
-        **slurm,
-    }
+    said: dict[str, int | None] = {"cpus_on_node": 4, "cpus_per_task": None}
+    said |= {"memory_per_node_bytes": None, "memory_per_cpu_bytes": None, **slurm}
     return {"memory_bytes": memory, "memory_limited_by": by, "slurm": said}
 
 

@@ -89,10 +89,9 @@ def network(words: str, folder: Path) -> list[str]:
 def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, words: str) -> None:
     serving, interface, way = network(words, tmp_path)
     # Some kernels let a program listen there nevertheless.
-    assert "no server can listen on 127.0.0.1" in serving or "did not start to listen" in serving
-    assert "has no interface 'eth7' with an IPv4 address" in interface
-    assert "there is none with such an address: change interface:" in interface
-    assert "finds no way to 192.0.2.1 over IPv4" in way
+    assert "127.0.0.1" in serving or "start to listen" in serving
+    assert "'eth7'" in interface and "change interface:" in interface
+    assert "192.0.2.1 over IPv4" in way
 
 
 def test_every_cell_has_a_key_of_its_own(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from peakmark.machine.host import Host
 from peakmark.machine.topology import CpuLocation
 from peakmark.measuring import measure, pinning
 
-SEATS = {cpu: CpuLocation(cpu, cpu, cpu // 4, cpu // 4, (cpu,), 0) for cpu in range(8)}
+LOCATIONS = {cpu: CpuLocation(cpu, cpu, cpu // 4, cpu // 4, (cpu,), 0) for cpu in range(8)}
 """Two sockets of four cores; the operating system counts one after the other."""
 LIMITS: dict[str, Any] = {
     "cpus_allowed": list(range(8)), "physical_cores_allowed": 8, "cpu_quota": None, "memory_bytes": 1 << 30,
@@ -28,19 +28,10 @@ LIMITS: dict[str, Any] = {
 def test_a_program_is_given_cpus_in_the_order_of_the_placement(
     options: dict[str, str], cpus: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure, "_seats", lambda _: SEATS)
+    monkeypatch.setattr(measure, "_cpu_locations", lambda _: LOCATIONS)
     monkeypatch.setattr(measure.machine, "cached", lambda *_: {"limits": dict(LIMITS)})
-    cell = Cell(
-        "memory",
-        "rambench",
-        "RS",
-        "pool",
-        1 << 20,
-        2,
-        "any",
-        0,
-        {"scratch": str(tmp_path), **options},
-    )
+    point = ("RS", "pool", 1 << 20, 2, "any", 0)
+    cell = Cell("memory", "rambench", *point, {"scratch": str(tmp_path), **options})
     request = measure.Request(cell, tmp_path / "record.json", tmp_path, tmp_path)
     with measure.workspace(request, REGISTRY["rambench"]) as space:
         assert space.cpus == cpus
@@ -48,5 +39,5 @@ def test_a_program_is_given_cpus_in_the_order_of_the_placement(
 
 def test_a_record_tells_the_cores_that_the_job_was_given_and_those_of_the_node() -> None:
     limits = {**LIMITS, "cpus_allowed": [5], "physical_cores_allowed": 1}
-    found = pinning.allowed(Host(), limits, SEATS)
+    found = pinning.allowed(Host(), limits, LOCATIONS)
     assert (found["cpus"], found["cores"], found["node_cores"]) == ([5], 1, 8)

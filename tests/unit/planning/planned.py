@@ -13,15 +13,8 @@ from peakmark.planning.cluster import Cluster
 
 
 def where(**changes: Any) -> Cluster:
-    values: dict[str, Any] = {
-        "partition": "main",
-        "asked": "any",
-        "nodes": ("any",),
-        "cpus": 8,
-        "memory": 4000,
-        "limit": 60,
-        "count": 3,
-    }
+    values: dict[str, Any] = {"partition": "main", "asked": "any", "nodes": ("any",)}
+    values |= {"cpus": 8, "memory": 4000, "limit": 60, "count": 3}
     kinds = [
         {"usable": len(kind["nodes"]), "chosen": False, **kind} for kind in changes.pop("kinds", [])
     ]

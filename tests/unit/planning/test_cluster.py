@@ -45,13 +45,8 @@ KINDS = [
     {"cpus": 2, "memory": 500, "nodes": ["n1", "n2"]},
     {"cpus": 256, "memory": 64000, "nodes": ["n3"]},
 ]
-POOL = {
-    "workloads": ["RS"],
-    "variants": ["pool"],
-    "blocks": ["1MiB"],
-    "concurrency": [1],
-    "pool": "1GiB",
-}
+POOL = {"workloads": ["RS"], "variants": ["pool"], "blocks": ["1MiB"], "concurrency": [1]}
+POOL["pool"] = "1GiB"  # type: ignore[assignment]
 
 
 def too_small(one: plan.Plan) -> list[str]:
@@ -63,11 +58,9 @@ def test_the_plan_names_nodes_that_are_too_small(
 ) -> None:
     there = where(nodes=("n1", "n3"), kinds=KINDS)
     (line,) = too_small(made(tmp_path, monkeypatch, there, cpu=[CPU], memory=[POOL]))
-    assert (
-        "n1, n2: 2 CPUs for up to 128 threads" in line
-        and "of memory for up to" in line
-        and "n3" not in line
-    )
+    for fact in ("n1, n2: 2 CPUs", "128 threads", "of memory"):
+        assert fact in line
+    assert "n3" not in line
 
 
 def test_the_plan_says_which_class_of_nodes_it_uses_and_what_that_lacks(
@@ -78,22 +71,16 @@ def test_the_plan_says_which_class_of_nodes_it_uses_and_what_that_lacks(
     assert "any of n3" in line and "256 CPUs" in line and "not used: n1, n2" in line
     assert not too_small(one)
     larger = [{**CPU, "concurrency": [512]}], [{**POOL, "pool": "128GiB"}]
-    found = too_small(
-        made(tmp_path, monkeypatch, where(kinds=KINDS[1:]), cpu=larger[0], memory=larger[1])
-    )
-    assert "256 CPUs for up to 512 threads" in found[0]
+    there = where(kinds=KINDS[1:])
+    found = too_small(made(tmp_path, monkeypatch, there, cpu=larger[0], memory=larger[1]))
+    assert "256 CPUs" in found[0] and "512 threads" in found[0]
     assert "1 row" in found[1] and "153.2 GB" in found[1] and "not possible" in found[1]
 
 
 def described(name: str, **changes: Any) -> slurm.Node:
-    values: dict[str, Any] = {
-        "cpus": 8,
-        "memory": 4000,
-        "state": "idle",
-        "features": frozenset(["a"]),
-        "layout": "1:8:1",
-    }
-    return slurm.Node(name=name, partition="main", limit=None, **{**values, **changes})
+    values: dict[str, Any] = {"cpus": 8, "memory": 4000, "state": "idle", "layout": "1:8:1"}
+    values |= {"features": frozenset(["a"]), "partition": "main", "limit": None, **changes}
+    return slurm.Node(name=name, **values)
 
 
 def test_nodes_are_equal_by_what_slurm_knows_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +106,8 @@ def test_facts_tell_apart_what_slurm_takes_for_equal(
     models = {"n1": "Xeon 6248", "n2": "EPYC 7763", "n3": "Xeon 6248"}
     for host, model in models.items():
         (tmp_path / "machine").mkdir(exist_ok=True)
-        facts.write(
-            tmp_path / "machine" / f"{host}.json", {"cpu": {"model_name": model, "threads": 8}}
-        )
+        known = {"cpu": {"model_name": model, "threads": 8}}
+        facts.write(tmp_path / "machine" / f"{host}.json", known)
     choose = chooser(monkeypatch, nodes("n1", "n2", "n3"))
     assert [kind["nodes"] for kind in choose("any").kinds] == [["n1", "n2", "n3"]]
     assert sorted(kind["nodes"] for kind in choose("any", tmp_path).kinds) == [["n1", "n3"], ["n2"]]
@@ -167,11 +153,8 @@ def test_nodes_are_any_a_list_all_or_a_seeded_sample(monkeypatch: pytest.MonkeyP
     assert set(everything.nodes) == {"n1", "n2", "n10"}
     assert everything.left_out == {"n3": "down*"}
     assert choose({"sample": 2}).nodes == choose({"sample": 2}).nodes
-    assert {choose({"sample": 2}, seed=seed).nodes for seed in range(20)} == {
-        ("n1", "n2"),
-        ("n1", "n10"),
-        ("n2", "n10"),
-    }
+    samples = {choose({"sample": 2}, seed=seed).nodes for seed in range(20)}
+    assert samples == {("n1", "n2"), ("n1", "n10"), ("n2", "n10")}
 
 
 def test_a_choice_that_cannot_be_met_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

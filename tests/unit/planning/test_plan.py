@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ GRID = {
     "blocks": ["1MiB", "100MiB"],
     "references": {"iozone": {}, "fio": {}},
 }
+
+
+PINGED: dict[str, Any] = {"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"]}
+PINGED["references"] = {"ping": {}, "qperf": {}}
 
 
 @pytest.fixture
@@ -59,23 +64,18 @@ def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_too
     (every_tool / "iozone").write_text(
         "#!/bin/sh\necho 'Error: maximum record size 1048576 kB is greater than maximum buffer size 4096 kB'\n"
     )
-    grid = {
-        **GRID,
-        "blocks": ["4MiB", "8MiB"],
-        "concurrency": [2],
-        "references": {"iozone": {"repetitions": 1}},
-    }
+    grid = {**GRID, "blocks": ["4MiB", "8MiB"], "concurrency": [2]}
+    grid["references"] = {"iozone": {"repetitions": 1}}
     made = make(disk=[grid])
-    assert [cell.point for cell in made.cells if cell.instrument == "iozone"] == [
-        "ALL-psync_4MiB_x2"
-    ]
+    iozone = [cell.point for cell in made.cells if cell.instrument == "iozone"]
+    assert iozone == ["ALL-psync_4MiB_x2"]
     filling = [cell for cell in made.cells if cell.instrument == "fio"]
     assert {cell.point for cell in filling} == {"RS-psync_8MiB_x2", "WS-psync_8MiB_x2"}
     assert {cell.repetition for cell in filling} == {0}
     for cell in filling:
         assert cell.options["instead_of"] == "iozone"
         assert cell.options["total"] == cell.options["size"]  # as much data as IOZone moves
-    assert "(records of at most 4MiB; larger ones: fio)" in plan_text.describe(made)
+    assert re.search("4MiB; larger .*fio", plan_text.describe(made))
     beside = make(disk=[{**grid, "references": {"iozone": {}, "fio": {}}}])
     assert not any("instead_of" in cell.options for cell in beside.cells)
     for left_out in ("iozone", "fio"):
@@ -84,12 +84,7 @@ def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_too
 
 
 def test_ping_is_measured_once(every_tool: Path) -> None:
-    grid = {
-        "workloads": ["LAT-TCP", "LAT-UDP"],
-        "concurrency": [1, 2],
-        "blocks": ["1B"],
-        "references": {"ping": {}, "qperf": {}},
-    }
+    grid = {**PINGED, "workloads": ["LAT-TCP", "LAT-UDP"], "concurrency": [1, 2]}
     made = make(network=[grid])
     assert [cell.point for cell in made.cells if cell.instrument == "ping"] == ["LAT-ICMP_none_x1"]
     assert [cell.point for cell in made.cells if cell.instrument == "qperf"] == ["ALL_1B_x1"]
@@ -97,38 +92,23 @@ def test_ping_is_measured_once(every_tool: Path) -> None:
 
 def test_what_a_program_does_not_do_otherwise_is_not_measured_again(every_tool: Path) -> None:
     """ping sends so many packets, qperf measures so long; neither draws numbers or warms up."""
-    grid = {
-        "workloads": ["LAT-TCP"],
-        "concurrency": [1],
-        "blocks": ["1B"],
-        "references": {"ping": {}, "qperf": {}},
-    }
 
     def specs(**more: Any) -> dict[str, str]:
-        return {
-            cell.instrument: cell.spec()
-            for cell in make(network=[grid], repetitions=1, **more).cells
-        }
+        made = make(network=[PINGED], repetitions=1, **more)
+        return {cell.instrument: cell.spec() for cell in made.cells}
 
     before = specs()
     after = {key: specs(**{key: 9}) for key in ("seed", "warmup", "seconds")}
-    assert {
-        key: {name for name in before if new[name] != before[name]} for key, new in after.items()
-    } == {
-        "seed": {"netbench"},
-        "warmup": {"netbench"},
-        "seconds": {"netbench", "qperf"},
-    }
+    expected = {"seed": {"netbench"}, "warmup": {"netbench"}, "seconds": {"netbench", "qperf"}}
+    for key, new in after.items():
+        assert {name for name in before if new[name] != before[name]} == expected[key]
 
 
 def test_a_missing_tool_is_no_cell_but_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     made = make(disk=[GRID])
     assert {cell.instrument for cell in made.cells} == {"diskbench"}
-    assert {reference.instrument: bool(reference.reason) for reference in made.references} == {
-        "fio": True,
-        "iozone": True,
-    }
+    assert {one.instrument for one in made.references if one.reason} == {"fio", "iozone"}
 
 
 def test_a_tool_can_be_left_out(every_tool: Path) -> None:
@@ -139,9 +119,8 @@ def test_a_tool_can_be_left_out(every_tool: Path) -> None:
 
 def test_on_nodes_every_reference_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert {"iozone", "fio"} <= {
-        cell.instrument for cell in make(disk=[GRID], tools_on="nodes").cells
-    }
+    made = make(disk=[GRID], tools_on="nodes")
+    assert {"iozone", "fio"} <= {cell.instrument for cell in made.cells}
 
 
 def test_repetitions_are_interleaved_in_a_seeded_order() -> None:
@@ -161,24 +140,21 @@ def test_the_same_point_twice_with_different_options_is_refused() -> None:
 
 
 def test_latency_of_memory_has_no_working_set() -> None:
-    made = make(
-        memory=[
-            {"workloads": ["LAT"], "variants": ["pool"], "concurrency": [1], "blocks": ["16KiB"]}
-        ]
-    )
+    grid = {"workloads": ["LAT"], "variants": ["pool"], "concurrency": [1], "blocks": ["16KiB"]}
+    made = make(memory=[grid])
     assert {cell.point for cell in made.cells} == {"LAT_16KiB_x1"}
 
 
 def test_a_total_is_named_after_what_is_counted() -> None:
-    made = make(
-        cpu=[{"workloads": ["DP"], "concurrency": [1], "total": 1e12}],
-        memory=[
-            {"workloads": ["RWS", "LAT"], "concurrency": [1], "blocks": ["1KiB"], "total": "100GiB"}
-        ],
-        network=[
-            {"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "total": 1000000}
-        ],
-    )
+    cpu = {"workloads": ["DP"], "concurrency": [1], "total": 1e12}
+    memory = {
+        "workloads": ["RWS", "LAT"],
+        "concurrency": [1],
+        "blocks": ["1KiB"],
+        "total": "100GiB",
+    }
+    network = {"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "total": 1000000}
+    made = make(cpu=[cpu], memory=[memory], network=[network])
     options = {cell.workload: cell.options for cell in made.cells}
     assert options["DP"]["operations"] == 10**12
     assert options["RWS"]["total"] == 100 << 30
@@ -192,9 +168,8 @@ def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> No
     for subsystem, workloads in WORKLOADS.items():
         mine = [cell for cell in own if cell.subsystem == subsystem]
         assert {cell.workload for cell in mine} == set(workloads)
-        more = (
-            grids.alike([1, "cores"], on_this_machine=True)["cores"] != 1
-        )  # this machine has more than one core
+        # Whether this machine has more than one core.
+        more = grids.alike([1, "cores"], on_this_machine=True)["cores"] != 1
         assert len({cell.asked for cell in mine}) >= (2 if more else 1)
         assert {cell.repetition for cell in mine} == {0, 1, 2}
     assert {cell.instrument for cell in made.cells} == set(KERNELS.values()) | set(references())
@@ -218,22 +193,16 @@ def test_the_site_is_read_when_planning_and_kept_in_the_plan() -> None:
 
 
 def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool: Path) -> None:
-    grid = [
-        {
-            "workloads": ["DP"],
-            "concurrency": [1, "socket", "cores"],
-            "references": {"hpl": {"concurrency": ["cores"]}},
-        }
-    ]
+    grid: list[dict[str, Any]] = [{"workloads": ["DP"], "concurrency": [1, "socket", "cores"]}]
+    grid[0]["references"] = {"hpl": {"concurrency": ["cores"]}}
     on_nodes = Cluster("p", "any", ("any",), cpus=8, memory=1 << 20, limit=None, count=1)
     made = plan.make({"cpu": grid, "repetitions": 1}, on_nodes)
     assert sorted(cell.id for cell in made.cells) == [
         *(f"cpu/cpubench/DP_none_x{asked}/any/0" for asked in (1, "cores", "socket")),
         "cpu/hpl/DP_none_xcores/any/0",
     ]
-    assert [cell.to_json()["concurrency"] for cell in made.cells if cell.word == "cores"] == [
-        "cores"
-    ] * 2
+    words = [cell.to_json()["concurrency"] for cell in made.cells if cell.word == "cores"]
+    assert words == ["cores"] * 2
     assert jobs.threads(made.cells, made) == 8  # what the word means there is not known before
 
 
@@ -269,21 +238,15 @@ def test_pools_and_placement_are_options_of_the_cells_that_have_them() -> None:
 
 
 def test_the_area_of_a_latency_may_be_left_to_the_node() -> None:
-    grid = {
-        "workloads": ["LAT"],
-        "blocks": ["16KiB", "auto"],
-        "concurrency": [1, 2],
-        "references": {"pmbw": {}},
-    }
+    grid = {"workloads": ["LAT"], "blocks": ["16KiB", "auto"], "concurrency": [1, 2]}
+    grid["references"] = {"pmbw": {}}  # type: ignore[assignment]
     made = plan.make({"memory": [grid], "repetitions": 1, "reference_repetitions": 1})
     assert {cell.id.split("/")[2] for cell in made.cells} == {
         f"LAT_{block}_x{threads}" for block in ("16KiB", "auto") for threads in (1, 2)
     }
     assert "16KiB auto" in plan_text.describe(made)
     for other in ({"workloads": ["LAT", "RS"]}, {"workloads": ["RS"]}):
-        with pytest.raises(
-            ConfigError, match=r"memory\[0\].blocks has 'auto': only the area of LAT"
-        ):
+        with pytest.raises(ConfigError, match=r"memory\[0\].blocks has 'auto'"):
             plan.make({"memory": [grid | other]})
     with pytest.raises(ConfigError, match=r"disk\[0\].blocks has 'auto'"):
         plan.make({"disk": [{"workloads": ["RS"], "blocks": ["auto"], "concurrency": [1]}]})
@@ -291,9 +254,7 @@ def test_the_area_of_a_latency_may_be_left_to_the_node() -> None:
 
 def test_words_are_for_what_runs_on_cores() -> None:
     disk = {"workloads": ["RS"], "blocks": ["1MiB"], "concurrency": ["cores"]}
-    with pytest.raises(
-        ConfigError, match=r"disk\[0\].concurrency has 'cores': words are for cpu and memory"
-    ):
+    with pytest.raises(ConfigError, match=r"disk\[0\].concurrency has 'cores'"):
         plan.make({"disk": [disk]})
     with pytest.raises(ConfigError, match=r"cpu\[0\].concurrency\[0\] is .*core"):
         plan.make({"cpu": [{"workloads": ["DP"], "concurrency": ["core"]}]})
@@ -328,22 +289,10 @@ def test_a_cell_has_no_option_that_its_tool_does_not_heed(
 ) -> None:
     """A changed option makes a cell be measured again: ping counts its packets itself."""
     monkeypatch.chdir(tmp_path)
-    grid = {
-        "workloads": ["LAT-TCP"],
-        "blocks": ["1B"],
-        "concurrency": [1],
-        "references": {"ping": {"count": 10}, "qperf": {}},
-    }
-    empty: dict[str, Any] = {
-        "campaign": "c",
-        "cpu": [],
-        "memory": [],
-        "disk": [],
-        "network": [grid],
-    }
-    made = plan.make(
-        {**empty, "tools": {"ping": "/bin/ping", "qperf": "/bin/qperf"}, "tools_on": "nodes"}
-    )
+    grid = {**PINGED, "references": {"ping": {"count": 10}, "qperf": {}}}
+    values = {"campaign": "c", "cpu": [], "memory": [], "disk": [], "network": [grid]}
+    tools = {"ping": "/bin/ping", "qperf": "/bin/qperf"}
+    made = plan.make({**values, "tools": tools, "tools_on": "nodes"})
     options = {cell.instrument: set(cell.options) for cell in made.cells}
     assert not options["ping"] & {"seconds", "warmup", "seed"} and "count" in options["ping"]
     assert not options["qperf"] & {"warmup", "seed"} and "seconds" in options["qperf"]

@@ -75,7 +75,7 @@ def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
 ) -> None:
     with running(place, outside) as (process, directory):
         assert directory.stat().st_mode & 0o777 == 0o700
-        assert f"stays    {directory}: a live run uses it" in clean.clean([place])
+        assert f"stays    {directory}: a live run" in clean.clean([place])
         process.kill()
         process.wait()
         assert f"would go {directory}" in clean.clean([place], dry_run=True)
@@ -83,28 +83,19 @@ def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
         assert f"removed  {directory}" in clean.clean([place])
     assert not directory.exists()
     assert (outside / "precious").read_text() == "mine"  # links are not followed
-    assert clean.clean([place]) == "no leftovers of dead runs"
+    assert "no leftovers" in clean.clean([place])
 
 
 def test_a_killed_kernel_of_its_own_is_found_too(old: None, place: Path) -> None:
-    argv = [
-        str(KERNELS / "diskbench"),
-        "--workload",
-        "WS",
-        "--record",
-        "4KiB",
-        "--size",
-        "1MiB",
-        "--seconds",
-        "600",
-    ]
-    with subprocess.Popen([*argv, "--directory", str(place)]) as process:
+    words = ["--workload", "WS", "--record", "4KiB", "--size", "1MiB", "--seconds", "600"]
+    argv = [str(KERNELS / "diskbench"), *words, "--directory", str(place)]
+    with subprocess.Popen(argv) as process:
         try:
             deadline = time.monotonic() + 30
             while not list(place.glob("peakmark-*/peakmark-0")):
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
-            assert "a live run uses it" in clean.clean([place])
+            assert "a live run" in clean.clean([place])
         finally:
             process.kill()
     assert len(list(place.iterdir())) == 1
@@ -132,11 +123,16 @@ def test_what_peakmark_did_not_make_stays(old: None, place: Path, outside: Path)
     before = sorted(place.rglob("*"))
     said = clean.clean([place])
     assert sorted(place.rglob("*")) == before
-    assert f"stays    {strange}: peakmark did not make 'thesis.txt'" in said
-    assert f"stays    {shared}: it is open to others" in said
-    assert f"stays    {elsewhere}: a run on another-node made it" in said
-    assert f"stays    {broken}: its mark cannot be read" in said
-    assert str(other_name) + ":" not in said
+    reasons = {
+        strange: "'thesis.txt'",
+        shared: "open to",
+        elsewhere: "another-node",
+        broken: "mark",
+    }
+    for path, reason in reasons.items():
+        (line,) = (line for line in said.splitlines() if f"{path}:" in line)
+        assert line.startswith("stays") and reason in line
+    assert f"{other_name}:" not in said
     assert "0.00 GB freed" in said
 
 
@@ -168,7 +164,7 @@ def test_another_users_directory_stays(old: None, place: Path) -> None:
         pytest.skip("only root can give a directory away")
     foreign = make(place / "peakmark-abc123")
     os.chown(foreign, 12345, 12345)
-    assert "it belongs to another user" in clean.clean([place])
+    assert "another user" in clean.clean([place])
     assert foreign.exists()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import io
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -23,6 +25,8 @@ from peakmark.measuring.measure import Request, measure
 from peakmark.planning import jobs, plan
 from peakmark.reasons import MeasurementError
 from peakmark.running import failures
+
+NO_SPACE = os.strerror(errno.ENOSPC)
 
 
 @pytest.fixture
@@ -52,15 +56,10 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(
     folder = make.write(full_disk / "c", [], planned=[CELL])
     fill(full_disk)
     output = folder / "cells" / f"{CELL.id}.json"
-    with pytest.raises(
-        MeasurementError, match=f"was not measured: No space left on device: the disk of {folder}"
-    ):
+    with pytest.raises(MeasurementError, match=f"{NO_SPACE}.*{folder}"):
         measure(Request(CELL, output, folder, KERNELS))
-    assert "No space left on device: the disk of" in peakmark("status", folder).stdout
-    assert (
-        "1 cell is not measured; the next run goes on with it"
-        in peakmark("status", folder, "--failed").stdout
-    )
+    assert NO_SPACE in peakmark("status", folder).stdout
+    assert "1 cell" in peakmark("status", folder, "--failed").stdout
     (full_disk / "neighbour").unlink()
     assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
@@ -85,8 +84,8 @@ def test_a_full_disk_is_said_once_of_all_jobs_that_end(
     bar.console = Console(file=io.StringIO(), width=300)
     for cell in made.cells:
         bar._failure({"rule_name": "measure", "output": [made.record_name(cell)], "log": []})
-    assert bar.console.file.getvalue().count("No space left on device") == 1  # type: ignore[attr-defined]
-    assert "failed" not in bar.console.file.getvalue()  # type: ignore[attr-defined]
+    output = bar.console.file.getvalue()  # type: ignore[attr-defined]
+    assert output.count(NO_SPACE) == 1 and "failed" not in output
 
 
 def test_what_a_killed_run_left_goes_when_the_next_cell_begins(

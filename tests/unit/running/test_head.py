@@ -48,7 +48,7 @@ def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
         return
     with pytest.raises(PeakmarkError, match="inside job 7, which holds") as told:
         head.check_allocation_overlap(one)
-    assert f"holds {refused}, and the cells of c want {refused} for themselves" in str(told.value)
+    assert str(told.value).count(refused) == 2
 
 
 def test_cells_that_share_their_nodes_may_share_them_with_the_campaign(
@@ -87,7 +87,8 @@ def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(
     )
     assert done.returncode == 0 and not done.stdout, done.stderr
     if log.exists():
-        assert log.read_text() == "peakmark: the terminal has gone, the campaign goes on\ngoes on\n"
+        first, last = log.read_text().splitlines()
+        assert "terminal" in first and last == "goes on"
     else:
         assert "a file" in place
 

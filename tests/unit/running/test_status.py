@@ -53,11 +53,9 @@ def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: P
     assert not told.complete and "complete" not in told.text
     lines = [line.strip() for line in told.text.splitlines()]
     # Numbers of jobs are no other reason.
-    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines
-    assert (
-        told.text.count("NODE_FAIL") == 1 and "any: Slurm has forgotten job 9 before" in told.text
-    )
-    assert lines[-3] == "1 more cell is not measured; the next run goes on with it:"
+    assert any(line.startswith("4 cells, any") and "NODE_FAIL" in line for line in lines)
+    assert told.text.count("NODE_FAIL") == 1 and "job 9" in told.text
+    assert lines[-3].startswith("1 more cell")
     for cell in six.cells:
         assert cell.id in lines
 
@@ -71,7 +69,7 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) ->
         records.write(Path(six.record_name(cell)), record | {"raw": {}})
     assert status.describe(planned(six)).text.splitlines()[-1] == "complete"
     last = status.describe(planned(six), only_failed=True)
-    assert last.complete and "it is tables, figures or report that failed" in last.text
+    assert last.complete and "report" in last.text
     assert "complete" not in last.text.splitlines()
     ended = status.describe(planned(six), only_failed=True, interrupted=True).text
     assert (

@@ -48,9 +48,7 @@ def test_a_row_in_doubt_is_not_told_without_it(
     monkeypatch.setattr(rows, "build", lambda _: found)
     lines = summary.describe(swept).splitlines()
     (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
-    assert lines[place + 1].startswith(
-        "    unsure: the clock of one repetition was 20% above that of another: fix"
-    )
+    assert "unsure: the clock" in lines[place + 1] and "20%" in lines[place + 1]
     assert sum("unsure: the clock" in line for line in lines) == 1
 
 

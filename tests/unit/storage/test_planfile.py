@@ -11,24 +11,12 @@ from typing import Any
 
 import pytest
 
-from peakmark.cell import Cell
+from peakmark.cell import Cell, Scalar
 from peakmark.errors import RecordError
 from peakmark.storage import planfile
 
-CELLS = [
-    Cell(
-        "cpu",
-        "cpubench",
-        "SP",
-        "",
-        None,
-        1,
-        "any",
-        number,
-        {"scratch": '"id":"x",', "seconds": 0.02},
-    )
-    for number in range(12)
-]
+OPTIONS: dict[str, Scalar] = {"scratch": '"id":"x",', "seconds": 0.02}
+CELLS = [Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, OPTIONS) for number in range(12)]
 
 
 def plan(**more: Any) -> dict[str, Any]:
@@ -36,14 +24,9 @@ def plan(**more: Any) -> dict[str, Any]:
         {"job": f"any.own.{place // 5}", "id": cell.id, **cell.to_json()}
         for place, cell in enumerate(CELLS)
     ]
-    return {
-        "schema": 1,
-        "campaign": "c",
-        "config": {"tools": {"fio": "/x"}, "note": "]\n"},
-        "cluster": None,
-        "cells": cells,
-        **more,
-    }
+    config = {"tools": {"fio": "/x"}, "note": "]\n"}
+    made = {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": cells}
+    return {**made, **more}
 
 
 def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path: Path) -> None:

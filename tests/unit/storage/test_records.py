@@ -3,53 +3,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark.errors import RecordError
 from peakmark.storage import records
 
+CELL = make.cell("cpubench", "DP", subsystem="cpu")
+
 
 def record(**changes: Any) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "cell": {
-            "subsystem": "cpu",
-            "instrument": "cpubench",
-            "workload": "DP",
-            "variant": "",
-            "block": None,
-            "concurrency": 1,
-            "node": "any",
-            "repetition": 0,
-            "options": {"seconds": 1.0},
-        },
-        "status": "ok",
-        "reason": None,
-        "measurements": [
-            {
-                "workload": "DP",
-                "variant": "",
-                "block": None,
-                "concurrency": 1,
-                "metric": "rate",
-                "value": 1e9,
-                "unit": "op/s",
-                "details": {},
-            }
-        ],
-        "context": {
-            "host": "n1",
-            "started": "2026-01-01T00:00:00+00:00",
-            "seconds": 1.0,
-            "commands": [],
-            "tool": None,
-            "cpus": [0],
-            "load_before": 0.0,
-            "load_after": 0.1,
-        },
-        "warnings": [],
-        "raw": {},
-        **changes,
-    }
+    return {**make.record(CELL, [make.measurement(CELL, "rate", 1e9)]), **changes}
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
