@@ -133,11 +133,6 @@ def _campaign(folder: Path, facts: dict[str, Any]) -> None:
     )
 
 
-def make_sum(data: bytes) -> str:
-    """The checksum of a raw output."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all that is in a JSON value."""
     if path:
