@@ -34,7 +34,7 @@ onstart:
 
 
 onsuccess:
-    as_workflow_error(RUN.last_words)
+    as_workflow_error(RUN.print_summary)
 
 
 onerror:

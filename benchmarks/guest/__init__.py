@@ -128,12 +128,8 @@ def _call(
     (directory / "order.json").write_text(json.dumps({"function": function, "argument": argument}))
     (directory / "result.json").unlink(missing_ok=True)
     if machine is None:
-        own, load, environment = (
-            usermode.OWN,
-            usermode.load(modules),
-            usermode.environment(directory),
-        )
-        argv = usermode.argv(directory)
+        own, load = usermode.OWN, usermode.load(modules)
+        argv, environment = usermode.argv(directory), usermode.environment(directory)
     else:
         own, load, environment = emulated.OWN, ":", dict(os.environ)
         argv = emulated.argv(directory, machine, modules)
@@ -160,11 +156,8 @@ def _prepare(
     python_path = [str(one) for one in (ROOT, ROOT / "src", *path)]
     folders: list[Path] = [ROOT, Path(sys.prefix), Path(sys.base_prefix), *path, *shown]
     seen = {str(one.resolve()) for one in folders}
-    hidden = sorted(
-        one
-        for one in seen
-        if one.startswith(("/tmp/", "/run/")) and one != str(directory)  # noqa: S108
-    )
+    covered = ("/tmp/", "/run/")  # noqa: S108
+    hidden = sorted(one for one in seen if one.startswith(covered) and one != str(directory))
     settings = {
         "PATH": f"{Path(sys.executable).parent}:{common.SYSTEM_PATH}",
         "PYTHONPATH": ":".join(python_path),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import itertools
-import json
 import os
 import signal
 import sys
@@ -15,17 +13,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.facts import facts_in_short
-from benchmarks.kernels import namespaces, neighbours, pairs, presets, table
+from benchmarks import results
+from benchmarks.kernels import namespaces, neighbours, pairs, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
 from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.files import write_text
 from peakmark.instruments import REGISTRY
-from peakmark.machine import topology
-from peakmark.machine.host import Host
 from peakmark.reasons import Unavailable
 
 FEWEST = 5
@@ -39,48 +34,27 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="make bench-kernels ARGS=...",
-        description="The own kernels beside the reference tools, in turn: ours, reference, ours, reference, ...",
+        description="The own kernels beside the reference tools, in turn: ours, reference, ours, ...",
     )
-    parser.add_argument("--only", metavar="TEXT", action="append", default=[], help=f"{', '.join(GROUPS)}, or rows whose"
-                        " name begins so: 'cpu', 'memory LAT', 'disk RR'; may be repeated")  # fmt: skip
-    parser.add_argument(
-        "--pairs", type=int, default=FEWEST, metavar="N", help=f"pairs per row, {FEWEST} or more"
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=0.5,
-        metavar="S",
-        help="of one run, where a tool lets us choose",
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="the telling rows only: some minutes instead of an hour",
-    )
-    parser.add_argument("--preset", metavar="NAME", help="the cpu and memory cells of a preset, e.g. quick, instead of the"
-                        " rows of this benchmark")  # fmt: skip
-    parser.add_argument("--settle", type=float, default=0.0, metavar="S",
-                        help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
-    parser.add_argument("--per-cpu-time", action="store_true", help="ratios of what each did in the time in which it had its"
-                        " CPUs: for rows of the CPU and its caches on a machine that others use")  # fmt: skip
-    parser.add_argument("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
-    parser.add_argument("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
-                        help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
-    parser.add_argument("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
-    parser.add_argument(
-        "--out", type=Path, default=Path("results/bench-kernels"), metavar="DIRECTORY"
-    )
-    parser.add_argument(
-        "--list",
-        action="store_true",
-        help="name the rows and how long they will take, measure nothing",
-    )
+    add = parser.add_argument
+    add("--only", metavar="TEXT", action="append", default=[], help=f"{', '.join(GROUPS)}, or rows"
+        " whose name begins so: 'cpu', 'memory LAT', 'disk RR'; may be repeated")  # fmt: skip
+    add("--pairs", type=int, default=FEWEST, metavar="N", help=f"pairs per row, {FEWEST} or more")
+    add("--seconds", type=float, default=0.5, metavar="S", help="of one run, where a tool has it")
+    add("--quick", action="store_true", help="the telling rows only: minutes instead of an hour")
+    add("--settle", type=float, default=0.0, metavar="S",
+        help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
+    add("--per-cpu-time", action="store_true", help="ratios of what each did in the time in which"
+        " it had its CPUs: for rows of the CPU and its caches on a machine that others use")  # fmt: skip
+    add("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
+    add("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
+        help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
+    add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
+    add("--out", type=Path, default=Path("results/bench-kernels"), metavar="DIRECTORY")
+    add("--list", action="store_true", help="name the rows and how long they take, measure nothing")
     chosen = parser.parse_args(words)
     if chosen.pairs < FEWEST:
-        parser.error(
-            f"--pairs {chosen.pairs}: at least {FEWEST} are needed to say anything of a median"
-        )
+        parser.error(f"--pairs {chosen.pairs}: allowed is {FEWEST} or more")
     if chosen.seconds <= 0:
         parser.error(f"--seconds {chosen.seconds:g}: give a time above 0, e.g. 0.5")
     return chosen
@@ -88,27 +62,23 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 def select(rows: Sequence[Row], only: Sequence[str], quick: bool) -> list[Row]:
     """The rows asked for. Errors: Unavailable when a word of ``only`` fits none."""
+    names = [f"{row.group} {row.name}" for row in rows]
     for word in only:
-        if not any(f"{row.group} {row.name}".startswith(word) for row in rows):
+        if not any(name.startswith(word) for name in names):
             raise Unavailable(
                 f"--only {word!r} fits no row: use {', '.join(GROUPS)}, or see --list"
             )
-    named = [
-        row
-        for row in rows
-        if not only or any(f"{row.group} {row.name}".startswith(word) for word in only)
-    ]
+    wanted = tuple(only) or ("",)
+    named = [row for row, name in zip(rows, names, strict=True) if name.startswith(wanted)]
     return [row for row in named if row.quick or not quick]
 
 
 def expected_seconds(rows: Sequence[Row], turns: int) -> float:
     """Expected time: each cell of a bundle once per turn."""
-    cells = {
-        (row.bundle, cell.spec(), row.route): cell
-        for row in rows
-        for cell in (row.ours, row.reference)
-        if cell
-    }
+    cells = {}
+    for row in rows:
+        for cell in filter(None, (row.ours, row.reference)):
+            cells[row.bundle, cell.spec(), row.route] = cell
     return turns * sum(REGISTRY[cell.instrument].estimate(cell).seconds for cell in cells.values())
 
 
@@ -127,26 +97,23 @@ def measure(
                 break
             neighbours.settle(settle_s, len(runner.cpus))
             try:
-                results = runner.turn([line.row for line in own])
+                found = runner.turn([line.row for line in own])
             except PeakmarkError as error:
                 for line in own:
                     line.note = line.note or str(error)
                 if isinstance(error, Unavailable):
                     break
                 continue
-            for line, (pair, wrong) in zip(own, results, strict=True):
+            for line, (pair, wrong) in zip(own, found, strict=True):
                 line.note = line.note or wrong
                 if not wrong.startswith("n/a"):
                     line.pairs.append(pair)
-        ratios = ", ".join(
-            f"{line.row.against} {found.ratio:.3f}"
-            if (found := line.comparison)
-            else f"{line.row.against} {line.note}"
-            for line in own
-        )
-        print(
-            f"{bundle}: {ratios} ({time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True
-        )
+        ratios = []
+        for line in own:
+            ratio = f"{line.comparison.ratio:.3f}" if line.comparison else line.note
+            ratios.append(f"{line.row.against} {ratio}")
+        took = time.monotonic() - started
+        print(f"{bundle}: {', '.join(ratios)} ({took:.0f} s)", file=sys.stderr, flush=True)
 
 
 def _spoiled(line: Line, turns: int) -> bool:
@@ -166,24 +133,16 @@ def main() -> int:
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     cpus = facts["limits"]["cpus_allowed"]
     small = not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(encoding="ascii")
-    if chosen.preset:
-        found = presets.rows(
-            chosen.preset, topology.read(Host(), cpus), cpus, facts["limits"]["memory_bytes"]
-        )
-    else:
-        found = pairs.rows(Plan(chosen.seconds, len(cpus), small))
-    rows = select(found, chosen.only, chosen.quick)
+    plan = Plan(chosen.seconds, len(cpus), small)
+    rows = select(pairs.rows(plan), chosen.only, chosen.quick)
+    minutes = expected_seconds(rows, chosen.pairs) / 60
+    print(f"{len(rows)} rows, about {minutes:.0f} minutes", file=sys.stderr)
     if chosen.list:
         for row in rows:
             print(f"{row.group} {row.name}: against {row.against}, {row.target}")
-    print(
-        f"{len(rows)} rows, about {expected_seconds(rows, chosen.pairs) / 60:.0f} minutes",
-        file=sys.stderr,
-    )
-    if chosen.list:
         return 0
     paths = {"pmbw": chosen.pmbw} if chosen.pmbw else {}
-    short = facts_in_short(facts)
+    short = results.facts_in_short(facts)
     with ExitStack() as stack:
         runner = Runner(
             chosen.kernels, chosen.scratch, facts, paths, per_cpu_time=chosen.per_cpu_time
@@ -200,17 +159,13 @@ def main() -> int:
         except (KeyboardInterrupt, SystemExit):
             stopped = True  # what was measured until then is shown and kept
     tools = {name: tool.version for name, tool in sorted(runner.tools.items())}
-    name = datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    folder = chosen.out / name
-    folder.mkdir(parents=True)
     text = table.markdown(lines)
-    write_text(folder / "summary.csv", table.summary_csv(lines, short))
-    write_text(folder / "pairs.csv", table.pairs_csv(lines))
-    write_text(folder / "table.md", text)
-    write_text(
-        folder / "machine.json",
-        json.dumps({**facts, "bench_tools": tools}, indent=1, sort_keys=True) + "\n",
-    )
+    files = {
+        "summary.csv": table.summary_csv(lines, short),
+        "pairs.csv": table.pairs_csv(lines),
+        "table.md": text,
+    }
+    folder = results.write(chosen.out, {**facts, "bench_tools": tools}, files)
     print(text)
     print(table.legend(lines))
     print(", ".join(f"{key} {value}" for key, value in {**short, **tools}.items()))

@@ -69,20 +69,8 @@ def joined() -> Iterator[Namespaces]:
             _ip("netns", "add", name)
             stack.callback(_remove, name)
         link, peer = f"pm{os.getpid()}a", f"pm{os.getpid()}b"
-        _ip(
-            "link",
-            "add",
-            link,
-            "netns",
-            names.client,
-            "type",
-            "veth",
-            "peer",
-            "name",
-            peer,
-            "netns",
-            names.server,
-        )
+        ends = ("netns", names.client, "type", "veth", "peer", "name", peer, "netns", names.server)
+        _ip("link", "add", link, *ends)
         for name, device, address in ((names.client, link, CLIENT), (names.server, peer, SERVER)):
             _ip("-n", name, "address", "add", f"{address}/30", "dev", device)
             _ip("-n", name, "link", "set", device, "up")
@@ -93,9 +81,8 @@ def joined() -> Iterator[Namespaces]:
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Unavailable(
-            f"ip {' '.join(arguments)}: {done.stderr.strip() or f'exit code {done.returncode}'}"
-        )
+        said = done.stderr.strip() or f"exit code {done.returncode}"
+        raise Unavailable(f"ip {' '.join(arguments)}: {said}")
 
 
 def _remove(name: str) -> None:

@@ -57,21 +57,19 @@ class Row:
     @property
     def name(self) -> str:
         """``RS block 1KiB x2``."""
+        options = self.ours.options
+        small_pages = self.group == "disk" and options.get("huge_pages") is False
         parts = [
             self.ours.workload,
-            self.ours.variant or ("pool" if self.ours.options.get("pool") else ""),
+            self.ours.variant or ("pool" if options.get("pool") else ""),
+            format_size(self.ours.block) if self.ours.block else "",
+            str(options.get("isa", "")),
+            str(options.get("store", "")),
+            "small-pages" if small_pages else "",
+            f"x{self.ours.concurrency}",
+            self.route,
         ]
-        parts += [format_size(self.ours.block)] if self.ours.block else []
-        parts += [str(self.ours.options["isa"])] if self.ours.options.get("isa") else []
-        parts += [str(self.ours.options["store"])] if self.ours.options.get("store") else []
-        parts += (
-            ["small-pages"]
-            if self.ours.subsystem == "disk" and self.ours.options.get("huge_pages") is False
-            else []
-        )
-        return " ".join(
-            [*(part for part in parts if part), f"x{self.ours.concurrency}", self.route]
-        ).rstrip()
+        return " ".join(filter(None, parts))
 
     @property
     def against(self) -> str:
@@ -100,32 +98,23 @@ class Plan:
 
 def rows(plan: Plan) -> list[Row]:
     """All rows, group by group."""
-    return [
-        *_cpu(plan),
-        *_memory(plan),
-        *_latency(plan),
-        *_disk(plan),
-        *_depths(plan),
-        *_network(plan),
-    ]
+    kinds = (_cpu, _memory, _latency, _disk, _depths, _network)
+    return [row for kind in kinds for row in kind(plan)]
 
 
-def _cell(
-    subsystem: str,
-    instrument: str,
-    workload: str,
-    variant: str,
-    block: int | None,
-    concurrency: int,
-    **options: Scalar,
-) -> Cell:
-    return Cell(subsystem, instrument, workload, variant, block, concurrency, "any", 0, options)
+Point = tuple[str, str, int | None, int]
+"""Workload, variant, block and number of threads."""
+
+
+def _cell(subsystem: str, tool: str, point: Point, **more: Scalar) -> Cell:
+    return Cell(subsystem, tool, *point, "any", 0, more)
 
 
 def _cpu(plan: Plan) -> Iterator[Row]:
     for workload in ("DP", "SP", "HP", "QP", "FP32", "QPDOT"):
         for threads in plan.threads(1, 2):
-            ours = _cell("cpu", "cpubench", workload, "", None, threads, seconds=plan.seconds)
+            point: Point = (workload, "", None, threads)
+            ours = _cell("cpu", "cpubench", point, seconds=plan.seconds)
             peak = Target(low=0.97 if workload == "DP" else 0.95)
             bundle = f"cpu {workload} {threads}"
             quick = workload in ("DP", "QP")
@@ -135,99 +124,56 @@ def _cpu(plan: Plan) -> Iterator[Row]:
             plain = replace(ours, options={**ours.options, "isa": "scalar"})
             yield Row(plain, None, "clock", Target(0.95, 1.05), bundle=bundle, quick=quick)
             if workload in ("DP", "FP32"):
-                likwid = _cell(
-                    "cpu", "likwid-bench", workload, "", None, threads, seconds=plan.seconds
-                )
+                likwid = _cell("cpu", "likwid-bench", point, seconds=plan.seconds)
                 yield Row(ours, likwid, "rate", AS_MUCH, bundle=bundle, quick=workload == "DP")
             if workload == "DP":
-                hpl = _cell("cpu", "hpl", "DP", "", None, threads, budget_s=8.0)
+                hpl = _cell("cpu", "hpl", point, budget_s=8.0)
                 yield Row(ours, hpl, "rate", Target(low=1.0, strict=True), bundle=bundle)
 
 
 def _memory(plan: Plan) -> Iterator[Row]:
-    def cell(
-        instrument: str, workload: str, variant: str, block: int, threads: int, **more: Scalar
-    ) -> Cell:
-        pool = {"pool": POOL} if variant == "pool" else {}
-        return _cell(
-            "memory",
-            instrument,
-            workload,
-            variant,
-            block,
-            threads,
-            seconds=plan.seconds,
-            **pool,
-            **more,
-        )
+    def row(
+        workload: str,
+        block: int,
+        threads: int,
+        quick: bool,
+        other: str = "likwid-bench",
+        routine: str = "",
+        store: str = "",
+        theirs: str = "",
+    ) -> Row:
+        """rambench beside another tool, or beside itself with other stores."""
+        options: dict[str, Scalar] = {"seconds": plan.seconds}
+        variant = "pool" if store else "block"
+        options |= {"pool": POOL, "store": store} if store else {}
+        point: Point = (workload, variant, block, threads)
+        one = _cell("memory", "rambench", point, **options)
+        reference = _cell("memory", other, point, **options | ({"store": theirs} if theirs else {}))
+        bundle = f"memory {workload} {variant} {block} {threads} {store}"
+        return Row(one, reference, "throughput", AS_MUCH, "", bundle, routine, quick)
 
     for block in (KIB, MIB, 10 * MIB):
         for threads in plan.threads(1, 2):
             for workload in ("RS", "WS"):
-                for tool, routine in (
-                    ("pmbw", "UnrollLoop"),
-                    ("pmbw", "SimpleLoop"),
-                    ("likwid-bench", ""),
-                ):
-                    ours = cell("rambench", workload, "block", block, threads)
-                    theirs = cell(tool, workload, "block", block, threads)
-                    bundle = f"memory {workload} {block} {threads}"
-                    yield Row(
-                        ours,
-                        theirs,
-                        "throughput",
-                        AS_MUCH,
-                        "",
-                        bundle,
-                        routine,
-                        quick=block < 10 * MIB,
-                    )
-            ours, theirs = (
-                cell(tool, "RWS", "block", block, threads) for tool in ("rambench", "likwid-bench")
-            )
-            yield Row(
-                ours,
-                theirs,
-                "throughput",
-                AS_MUCH,
-                bundle=f"memory RWS {block} {threads}",
-                quick=block == KIB,
-            )
+                for routine in ("UnrollLoop", "SimpleLoop"):
+                    yield row(workload, block, threads, block < 10 * MIB, "pmbw", routine)
+                yield row(workload, block, threads, block < 10 * MIB)
+            yield row("RWS", block, threads, block == KIB)
     for threads in plan.threads(1, 2):
         for workload in ("WS", "RWS"):
             for store in ("streaming", "temporal"):
-                ours, theirs = (
-                    cell(tool, workload, "pool", MIB, threads, store=store)
-                    for tool in ("rambench", "likwid-bench")
-                )
-                bundle = f"memory {workload} pool {store} {threads}"
-                yield Row(
-                    ours,
-                    theirs,
-                    "throughput",
-                    AS_MUCH,
-                    bundle=bundle,
-                    quick=threads == 1 and workload == "RWS",
-                )
+                quick = threads == 1 and workload == "RWS"
+                yield row(workload, MIB, threads, quick, store=store)
         # Blocks of 1 KiB are too small for the C library to stream them.
-        ours = cell("rambench", "RWR", "pool", KIB, threads, store="temporal")
-        theirs = cell("rambench", "RWR", "pool", KIB, threads, store="libc")
-        yield Row(
-            ours,
-            theirs,
-            "throughput",
-            AS_MUCH,
-            bundle=f"memory RWR pool {threads}",
-            quick=threads == 1,
-        )
+        yield row("RWR", KIB, threads, threads == 1, "rambench", store="temporal", theirs="libc")
 
 
 def _latency(plan: Plan) -> Iterator[Row]:
     # pmbw asks for no huge pages: it has small ones unless the kernel gives huge ones to everybody.
     pages: dict[str, Scalar] = {"huge_pages": False} if plan.small_pages else {}
     for area in (16 * KIB, 256 * KIB, MIB, 10 * MIB, 64 * MIB, GIB):
-        ours = _cell("memory", "rambench", "LAT", "", area, 1, seconds=plan.seconds, **pages)
-        theirs = _cell("memory", "pmbw", "LAT", "", area, 1)
+        ours = _cell("memory", "rambench", ("LAT", "", area, 1), seconds=plan.seconds, **pages)
+        theirs = _cell("memory", "pmbw", ("LAT", "", area, 1))
         bundle = f"memory LAT {area}"
         yield Row(ours, theirs, "latency", Target(0.95, 1.05), bundle=bundle, quick=area <= MIB)
 
@@ -237,18 +183,14 @@ def _disk(plan: Plan) -> Iterator[Row]:
         for threads in plan.threads(1, 2):
             amount: dict[str, Scalar] = {"size": size, "total": size, "warmup": 0.0}
             bundle = f"disk psync {record} {threads}"
-            iozone = _cell("disk", "iozone", "ALL", "psync", record, threads, size=size)
+            iozone = _cell("disk", "iozone", ("ALL", "psync", record, threads), size=size)
             for workload in ("RS", "WS", "RR", "WR"):
-                ours, fio = (
-                    _cell("disk", tool, workload, "psync", record, threads, **amount)
-                    for tool in ("diskbench", "fio")
-                )
+                point: Point = (workload, "psync", record, threads)
+                ours = alike = _cell("disk", "diskbench", point, **amount)
+                fio = _cell("disk", "fio", point, **amount)
                 # fio's buffers lie in small pages; of one page all buffers are alike.
-                alike = (
-                    ours
-                    if record == 4 * KIB
-                    else replace(ours, options={**ours.options, "huge_pages": False})
-                )
+                if record != 4 * KIB:
+                    alike = replace(ours, options={**ours.options, "huge_pages": False})
                 quick = record == 4 * KIB and threads == 1
                 yield Row(alike, fio, "throughput", Target(0.98, 1.02), bundle=bundle, quick=quick)
                 if alike != ours:
@@ -259,58 +201,36 @@ def _disk(plan: Plan) -> Iterator[Row]:
 
 
 def _depths(plan: Plan) -> Iterator[Row]:
-    amount: dict[str, Scalar] = {
-        "size": 256 * MIB,
-        "seconds": max(1.0, plan.seconds),
-        "warmup": 0.0,
-    }
+    seconds = max(1.0, plan.seconds)
+    amount: dict[str, Scalar] = {"size": 256 * MIB, "seconds": seconds, "warmup": 0.0}
     for workload in ("RR", "WR"):
         for depth in (1, 4, 16, 64):
-            ours, fio = (
-                _cell("disk", tool, workload, f"io_uring-qd{depth}", 4 * KIB, 1, **amount)
-                for tool in ("diskbench", "fio")
-            )
-            yield Row(
-                ours,
-                fio,
-                "throughput",
-                AS_MUCH,
-                bundle=f"disk depth {workload} {depth}",
-                quick=depth == 16,
-            )
+            point: Point = (workload, f"io_uring-qd{depth}", 4 * KIB, 1)
+            ours, fio = (_cell("disk", tool, point, **amount) for tool in ("diskbench", "fio"))
+            bundle = f"disk depth {workload} {depth}"
+            yield Row(ours, fio, "throughput", AS_MUCH, bundle=bundle, quick=depth == 16)
 
 
 def _network(plan: Plan) -> Iterator[Row]:
-    def cell(tool: str, workload: str, variant: str, message: int, streams: int) -> Cell:
+    def cell(tool: str, point: Point) -> Cell:
         # iperf3 and qperf take whole seconds; neither side warms up.
         seconds = float(max(1, round(plan.seconds)))
-        return _cell(
-            "network", tool, workload, variant, message, streams, seconds=seconds, warmup=0.0
-        )
+        return _cell("network", tool, point, seconds=seconds, warmup=0.0)
 
     for route in ("loopback", "namespaces"):
+        here = route == "loopback"
         for message in (KIB, 32 * KIB):
             for streams in (1, 2, 4, 8):
-                ours, theirs = (
-                    cell(tool, "TCP", "", message, streams) for tool in ("netbench", "iperf3")
-                )
+                point: Point = ("TCP", "", message, streams)
+                ours, theirs = (cell(tool, point) for tool in ("netbench", "iperf3"))
                 bundle = f"network TCP {message} {streams} {route}"
                 yield Row(ours, theirs, "throughput", AS_MUCH, route, bundle, quick=streams == 1)
-        theirs = cell("iperf3", "UDP", "", KIB, 1)
+        theirs = cell("iperf3", ("UDP", "", KIB, 1))
+        bundle = f"network UDP {route}"
         for variant, target in (("", AS_MUCH), ("gso", Target(low=10.0))):
-            ours = cell("netbench", "UDP", variant, KIB, 1)
-            yield Row(
-                ours,
-                theirs,
-                "throughput",
-                target,
-                route,
-                f"network UDP {route}",
-                quick=route == "loopback",
-            )
+            ours = cell("netbench", ("UDP", variant, KIB, 1))
+            yield Row(ours, theirs, "throughput", target, route, bundle, quick=here)
         for workload in ("LAT-TCP", "LAT-UDP"):
-            ours, theirs = (cell(tool, workload, "", 1, 1) for tool in ("netbench", "qperf"))
+            ours, theirs = (cell(tool, (workload, "", 1, 1)) for tool in ("netbench", "qperf"))
             bundle = f"network {workload} {route}"
-            yield Row(
-                ours, theirs, "latency", Target(high=1.0), route, bundle, quick=route == "loopback"
-            )
+            yield Row(ours, theirs, "latency", Target(high=1.0), route, bundle, quick=here)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,11 +59,9 @@ class Pair:
         if self.ours is None or self.reference is None:
             return None
         ratio = self.ours / self.reference
-        return (
-            ratio / (self.had / self.theirs_had)
-            if self.per_cpu_time and self.had and self.theirs_had
-            else ratio
-        )
+        if self.per_cpu_time and self.had and self.theirs_had:
+            return ratio / (self.had / self.theirs_had)
+        return ratio
 
 
 @dataclass(frozen=True)
@@ -98,21 +96,16 @@ class Comparison:
 
 def compare(pairs: Sequence[Pair]) -> Comparison | None:
     """The comparison over all pairs, None when no pair has a ratio."""
-    found = [(one, one.ratio) for one in pairs if one.ratio is not None]
-    whole = [
-        (one.ours, one.reference)
-        for one, _ in found
-        if one.ours is not None and one.reference is not None
-    ]
-    if not whole:
+    whole = [one for one in pairs if one.ratio is not None]
+    ratios = _known(one.ratio for one in whole)
+    if not ratios:
         return None
-    ratios = [ratio for _, ratio in found]
     summary = statistics.summarise(ratios)
     return Comparison(
         n=len(whole),
         failed=len(pairs) - len(whole),
-        ours=statistics.median([ours for ours, _ in whole]),
-        reference=statistics.median([reference for _, reference in whole]),
+        ours=statistics.median(_known(one.ours for one in whole)),
+        reference=statistics.median(_known(one.reference for one in whole)),
         ratio=summary.median,
         minimum=summary.minimum,
         maximum=summary.maximum,
@@ -120,13 +113,17 @@ def compare(pairs: Sequence[Pair]) -> Comparison | None:
         high=summary.high,
         level=summary.level,
         neighbours=statistics.median([one.neighbours for one in pairs]),
-        had=_median([one.had for one, _ in found]),
-        theirs_had=_median([one.theirs_had for one, _ in found]),
+        had=_median(one.had for one in whole),
+        theirs_had=_median(one.theirs_had for one in whole),
     )
 
 
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = _known(values)
     return statistics.median(known) if known else None
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,11 +52,9 @@ class Run:
 
     def of(self, cell: Cell, metric: str) -> Measurement | None:
         """The measurement that belongs to a cell's row; a tool may fill several rows."""
+        wanted = (cell.workload, cell.block, cell.concurrency, metric)
         for one in self.measurements:
-            if (one.workload, one.block, one.concurrency, one.metric) == (
-                *(cell.workload, cell.block, cell.concurrency),
-                metric,
-            ):
+            if (one.workload, one.block, one.concurrency, one.metric) == wanted:
                 return one
         return None
 
@@ -88,9 +85,8 @@ class Runner:
         """The program of an instrument. Errors: Unavailable."""
         if name not in self.tools:
             instrument = REGISTRY[name]
-            self.tools[name] = instrument.find(
-                instrument.locate(self.kernels, self.paths.get(name))
-            )
+            path = instrument.locate(self.kernels, self.paths.get(name))
+            self.tools[name] = instrument.find(path)
         return self.tools[name]
 
     def run(self, cell: Cell, route: str) -> Run:
@@ -100,7 +96,8 @@ class Runner:
         instrument, tool = REGISTRY[cell.instrument], self.tool(cell.instrument)
         if route == "namespaces" and self.namespaces is None:
             raise Unavailable("there are no network namespaces here: they need root and ip")
-        with self._directory() as directory:
+        with tempfile.TemporaryDirectory(prefix="peakmark-", dir=self.scratch) as name:
+            directory = Path(name)
             memory = int(self.facts["limits"]["memory_bytes"])
             space = Workspace(directory, self.cpus, memory, self.facts)
             invocation = instrument.prepare(cell, tool, space)
@@ -109,15 +106,12 @@ class Runner:
                 with ExitStack() as stack:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
-                    server = (
-                        None
-                        if invocation.server is None
-                        else pinning.other_end(cell, invocation.server, space.cpus)
-                    )
-                    if server is not None and names is not None:
-                        values = stack.enter_context(names.serving(server, directory))
-                    elif server is not None:
-                        values = stack.enter_context(pair.serving(server, directory)).values
+                    if invocation.server is not None:
+                        server = pinning.other_end(cell, invocation.server, space.cpus)
+                        if names is not None:
+                            values = stack.enter_context(names.serving(server, directory))
+                        else:
+                            values = stack.enter_context(pair.serving(server, directory)).values
                     folder = directory / "run"
                     folder.mkdir()
                     pinned = pinning.pinned(cell, invocation.command, space.cpus)
@@ -127,9 +121,8 @@ class Runner:
                     if done.returncode == NOT_POSSIBLE:
                         raise Unavailable(last_line(done.stderr) or "exit 77")
                     if done.returncode not in command.ok_codes:
-                        raise MeasurementError(
-                            f"exit code {done.returncode}{execute.last_lines(folder)}"
-                        )
+                        said = execute.last_lines(folder)
+                        raise MeasurementError(f"exit code {done.returncode}{said}")
                 parsed = instrument.parse(cell, done)
             except (MeasurementError, ParseError) as error:
                 return Run(error=str(error), neighbours=self._neighbours(before))
@@ -137,20 +130,11 @@ class Runner:
             if cell.instrument == "pmbw":
                 results = pmbw.read_results(done.files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
-            return Run(
-                parsed.measurements, routines, neighbours=self._neighbours(before), had=watch.share
-            )
+            away = self._neighbours(before)
+            return Run(parsed.measurements, routines, neighbours=away, had=watch.share)
 
     def _neighbours(self, before: neighbours.Reading) -> float:
         return neighbours.share(before, neighbours.read(), len(self.cpus))
-
-    @contextmanager
-    def _directory(self) -> Iterator[Path]:
-        directory = Path(tempfile.mkdtemp(prefix="peakmark-", dir=self.scratch))
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
 
     def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
         """One turn of a bundle: every cell once, in the order of the rows. A pair and what went
@@ -189,9 +173,8 @@ class Runner:
             had = None if mine is None else mine.details.get("cpu_share", ours.had)
             held_up = mine is not None and mine.details.get("held_up")
             if held_up:
-                return Pair(
-                    None, None, ours.neighbours
-                ), f"something else used the pipes of {held_up} of its cores"
+                why = f"something else used the pipes of {held_up} of its cores"
+                return Pair(None, None, ours.neighbours), why
             return Pair(value, limit, ours.neighbours, had, 1.0, self.per_cpu_time), ours.error
         away = max(ours.neighbours, theirs.neighbours)
         pair = Pair(value, theirs.value(row), away, ours.had, theirs.had, self.per_cpu_time)
@@ -208,18 +191,10 @@ class Runner:
         if not seen:
             raise Unavailable("cpubench told no clock")
         cell = row.ours
+        point = (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency)
+        clock = sum(seen) / len(seen)
         limit = limits.for_row(
-            *(
-                cell.subsystem,
-                cell.workload,
-                cell.variant,
-                cell.block,
-                cell.concurrency,
-                row.metric,
-                self.facts,
-            ),
-            clock_hz=sum(seen) / len(seen),
-            clock_loaded=bool(under_work),
+            *point, row.metric, self.facts, clock_hz=clock, clock_loaded=bool(under_work)
         )
         if limit.value is None:
             raise Unavailable(limit.reason or "no limit is known")
@@ -228,13 +203,10 @@ class Runner:
 
 def _clocks(mine: Measurement | None, ours: Run) -> tuple[Pair, str]:
     """The clock under the work beside the mean of the clocks before and after it, Hz."""
-    told = [
-        None if mine is None else mine.details.get(f"clock_hz_{when}")
-        for when in ("loaded", "before", "after")
-    ]
+    details = {} if mine is None else mine.details
+    told = [details.get(f"clock_hz_{when}") for when in ("loaded", "before", "after")]
     clocks = [float(clock) for clock in told if isinstance(clock, int | float)]
     if len(clocks) < len(told):
-        return Pair(
-            None, None, ours.neighbours
-        ), ours.error or "the kernel told no clock under the work"
+        why = ours.error or "the kernel told no clock under the work"
+        return Pair(None, None, ours.neighbours), why
     return Pair(clocks[0], (clocks[1] + clocks[2]) / 2, ours.neighbours), ours.error

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks import results
 from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Comparison, Pair, Verdict, compare, judge
 from peakmark.formatting import significant
@@ -21,21 +20,7 @@ _SCALES = {
     "bit/s": (1e9, "Gbit/s"),
 }
 _UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s"}
-HEADINGS = (
-    "row",
-    "against",
-    "ours",
-    "reference",
-    "unit",
-    "ratio",
-    "spread",
-    "interval",
-    "n",
-    "target",
-    "verdict",
-    "others",
-    "had CPUs",
-)
+_NUMBERS = ("ours", "reference", "ratio", "minimum", "maximum", "low", "high", "level")
 
 
 @dataclass
@@ -73,57 +58,38 @@ def scale(value: float, si_unit: str) -> tuple[float, str]:
     return _SCALES[si_unit]
 
 
-def cells(line: Line) -> tuple[str, ...]:
-    """The line's text below HEADINGS."""
+def cells(line: Line) -> dict[str, str]:
+    """The line's text by its heading."""
     row, found = line.row, line.comparison
+    texts = {"row": row.name, "against": row.against, "target": str(row.target)}
     if found is None:
-        return (
-            row.name,
-            row.against,
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "0",
-            str(row.target),
-            "-",
-            line.note or "not measured",
-            "",
-        )
-    si_unit = unit(row)
-    by, name = scale(found.ours, si_unit)
-    ours, theirs = significant(found.ours / by), significant(found.reference / by)
-    count = f"{found.n}" + (f" ({found.failed} failed)" if found.failed else "")
-    others = f"{100 * found.neighbours:.0f} %" + (" !" if found.neighbours > DISTURBED else "")
-    return (
-        *(row.name, row.against, ours, theirs, name, f"{found.ratio:.3f}"),
-        f"{found.minimum:.3f} to {found.maximum:.3f}",
-        f"{found.low:.3f} to {found.high:.3f} ({100 * found.level:.0f} %)",
-        *(count, str(row.target), str(line.verdict), others, _had(found)),
-    )
-
-
-def _had(found: Comparison) -> str:
-    """``0.99, 1.00``: own kernel, reference."""
-    return ", ".join(f"{share:.2f}" for share in (found.had, found.theirs_had) if share is not None)
+        return {**texts, "n": "0", "verdict": "-", "others": line.note or "not measured"}
+    by, name = scale(found.ours, unit(row))
+    had = [f"{share:.2f}" for share in (found.had, found.theirs_had) if share is not None]
+    return {
+        **texts,
+        "ours": significant(found.ours / by),
+        "reference": significant(found.reference / by),
+        "unit": name,
+        "ratio": f"{found.ratio:.3f}",
+        "spread": f"{found.minimum:.3f} to {found.maximum:.3f}",
+        "interval": f"{found.low:.3f} to {found.high:.3f} ({100 * found.level:.0f} %)",
+        "n": f"{found.n}" + (f" ({found.failed} failed)" if found.failed else ""),
+        "verdict": str(line.verdict),
+        "others": f"{found.neighbours:.0%}" + (" !" if found.neighbours > DISTURBED else ""),
+        "had CPUs": ", ".join(had),
+    }
 
 
 def markdown(lines: Sequence[Line]) -> str:
     """All lines as aligned Markdown tables, one for each group."""
+    names = "row against ours reference unit ratio spread interval n target verdict others"
+    headings = [*names.split(), "had CPUs"]
     parts = []
     for group in dict.fromkeys(line.row.group for line in lines):
-        rows = [HEADINGS, *(cells(line) for line in lines if line.row.group == group)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-        text = [
-            "| "
-            + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            + " |"
-            for row in rows
-        ]
-        text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-        parts.append(f"{group}\n\n" + "\n".join(text) + "\n")
+        texts = [cells(line) for line in lines if line.row.group == group]
+        rows = [[text.get(name, "") for name in headings] for text in texts]
+        parts.append(f"{group}\n\n{results.markdown(headings, rows)}")
     return "\n".join(parts)
 
 
@@ -134,7 +100,7 @@ def legend(lines: Sequence[Line]) -> str:
         f"{words.count('met')} met, {words.count('missed')} missed, {words.count('no pair')} not measured.\n"
         "ratio: median of the pairs' ratios, ours / reference; spread: the smallest and largest of them; interval: of the\n"
         "median, with its probability. A verdict goes by the median alone; with '?' its interval holds the target's end.\n"
-        f"others: share of the machine that other processes used meanwhile, marked '!' above {100 * DISTURBED:.0f} %.\n"
+        f"others: share of the machine that other processes used meanwhile, marked '!' above {DISTURBED:.0%}.\n"
         "had CPUs: for which share of the time that their threads wanted a CPU ours and the reference had one; with\n"
         "--per-cpu-time the ratio is that of what each did in that time."
     )
@@ -142,94 +108,36 @@ def legend(lines: Sequence[Line]) -> str:
 
 def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
     """One line per row in SI units, the machine's facts (scalars) repeated in each."""
-    fields = [
-        "group",
-        "row",
-        "workload",
-        "variant",
-        "block",
-        "concurrency",
-        "route",
-        "against",
-        "unit",
-    ]
-    fields += [
-        "ours",
-        "reference",
-        "ratio",
-        "minimum",
-        "maximum",
-        "low",
-        "high",
-        "level",
-        "n",
-        "failed",
-    ]
-    fields += ["target_low", "target_high", "verdict", "others", "had", "theirs_had", "note"]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*fields, *machine])
-    for line in lines:
-        row, found = line.row, line.comparison
-        point = [
-            row.group,
-            row.name,
-            row.ours.workload,
-            row.ours.variant,
-            row.ours.block,
-            row.ours.concurrency,
-            row.route,
-        ]
-        numbers: list[Any] = [""] * 8 + [0, len(line.pairs)]
-        others: list[Any] = ["", "", ""]
-        if found is not None:
-            numbers = [
-                found.ours,
-                found.reference,
-                found.ratio,
-                found.minimum,
-                found.maximum,
-                found.low,
-                found.high,
-            ]
-            numbers += [found.level, found.n, found.failed]
-            others = [found.neighbours, found.had, found.theirs_had]
-        end = [row.target.low, row.target.high, str(line.verdict), *others, line.note]
-        writer.writerow([*point, row.against, unit(row), *numbers, *end, *machine.values()])
-    return out.getvalue()
+    return results.to_csv({**_summary(line), **machine} for line in lines)
+
+
+def _summary(line: Line) -> dict[str, Any]:
+    row, found, ours = line.row, line.comparison, line.row.ours
+    return {
+        **{"group": row.group, "row": row.name, "workload": ours.workload, "variant": ours.variant},
+        **{"block": ours.block, "concurrency": ours.concurrency, "route": row.route},
+        **{"against": row.against, "unit": unit(row)},
+        **{name: getattr(found, name, "") for name in _NUMBERS},
+        "n": found.n if found else 0,
+        "failed": found.failed if found else len(line.pairs),
+        **{"target_low": row.target.low, "target_high": row.target.high},
+        "verdict": str(line.verdict),
+        "others": found.neighbours if found else "",
+        "had": found.had if found else "",
+        "theirs_had": found.theirs_had if found else "",
+        "note": line.note,
+    }
 
 
 def pairs_csv(lines: Sequence[Line]) -> str:
     """Every pair in the order measured, also the failed and the disturbed ones."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            "group",
-            "row",
-            "against",
-            "pair",
-            "unit",
-            "ours",
-            "reference",
-            "ratio",
-            "others",
-            "had",
-            "theirs_had",
-        ]
+    return results.to_csv(
+        {
+            **{"group": line.row.group, "row": line.row.name, "against": line.row.against},
+            **{"pair": number, "unit": unit(line.row)},
+            **{"ours": one.ours, "reference": one.reference, "ratio": one.ratio},
+            **{"others": round(one.neighbours, 4), "had": one.had, "theirs_had": one.theirs_had},
+        }
+        for line in lines
+        for number, one in enumerate(line.pairs)
     )
-    for line in lines:
-        for number, one in enumerate(line.pairs):
-            name = (line.row.group, line.row.name, line.row.against, number, unit(line.row))
-            writer.writerow(
-                [
-                    *name,
-                    one.ours,
-                    one.reference,
-                    one.ratio,
-                    round(one.neighbours, 4),
-                    one.had,
-                    one.theirs_had,
-                ]
-            )
-    return out.getvalue()

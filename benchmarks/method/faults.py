@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def _cgroup(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Surro
             name, text = ("io.max", f"{device} rbps={rate}") if version == 2 else (
                 "blkio.throttle.read_bps_device", f"{device} {rate}")  # fmt: skip
             (group / name).write_text(text)
-            yield Surroundings(plain.environment, plain.tools, (group,), plain.namespaces)
+            yield replace(plain, cgroups=(group,))
         finally:
             _remove_group(group)
         return
@@ -126,9 +126,7 @@ def _slow_tool(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Su
         f'#!/bin/sh\ncase "$*" in *--name=*) exec {shlex.quote(real)} --rate={rate} "$@" ;; esac\nexec {shlex.quote(real)} "$@"\n'
     )
     path.chmod(0o755)
-    yield Surroundings(
-        plain.environment, {**plain.tools, "fio": str(path)}, plain.cgroups, plain.namespaces
-    )
+    yield replace(plain, tools={**plain.tools, "fio": str(path)})
 
 
 @contextmanager
@@ -145,19 +143,11 @@ def _page_cache(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surroun
     library = bench.work / "strip_direct.so"
     source = Path(__file__).with_name("strip_direct.c")
     try:
-        subprocess.run(
-            ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"],
-            check=True,
-            capture_output=True,
-        )
+        argv = ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"]
+        subprocess.run(argv, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise Unavailable(f"{source.name} cannot be compiled: {error}") from error
-    yield Surroundings(
-        {**plain.environment, "LD_PRELOAD": str(library)},
-        plain.tools,
-        plain.cgroups,
-        plain.namespaces,
-    )
+    yield replace(plain, environment={**plain.environment, "LD_PRELOAD": str(library)})
 
 
 def _shaped(
@@ -167,9 +157,7 @@ def _shaped(
     def put(_: Bench, plain: Surroundings, __: float) -> Iterator[Surroundings]:
         names = plain.namespaces
         if names is None:
-            raise Unavailable(
-                "a link of our own needs network namespaces: run as root, with iproute2"
-            )
+            raise Unavailable("no network namespaces: run as root, with iproute2")
         device = device_of(names)
         _tc(names, "add", "dev", device, "root", *discipline)
         try:
@@ -182,12 +170,8 @@ def _shaped(
 
 def device_of(names: Namespaces) -> str:
     """Name of the link's end in the client's namespace."""
-    listed = subprocess.run(
-        ["ip", "-n", names.client, "-o", "link", "show", "type", "veth"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    argv = ["ip", "-n", names.client, "-o", "link", "show", "type", "veth"]
+    listed = subprocess.run(argv, capture_output=True, text=True, check=True)
     return listed.stdout.split(":")[1].strip().partition("@")[0]
 
 
@@ -201,27 +185,14 @@ def _tc(names: Namespaces, *words: str) -> None:
         raise Unavailable(f"{' '.join(words[4:6])}: {done.stderr.strip() or 'tc failed'}")
 
 
-_READ: dict[str, Any] = {
-    "workloads": ["RS"],
-    "concurrency": [1],
-    "blocks": ["1MiB"],
-    "size": "16MiB",
-    "seconds": 0.2,
-}
+_CPU: dict[str, Any] = {"workloads": ["DP"], "concurrency": [1], "seconds": 0.2}
+_READ = {**_CPU, "workloads": ["RS"], "blocks": ["1MiB"], "size": "16MiB"}
+_TCP = {**_CPU, "workloads": ["TCP"], "blocks": ["32KiB"]}
+_LATENCY = {**_CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"]}
 
 FAULTS = (
-    Fault(
-        "CPU: a competing program on it",
-        {"cpu": [{"workloads": ["DP"], "concurrency": [1], "seconds": 0.2}]},
-        "other programs used",
-        _competing,
-    ),
-    Fault(
-        "disk: limited by a control group",
-        {"disk": [_READ]},
-        "a cgroup lets this job read",
-        _cgroup,
-    ),
+    Fault("CPU: a competing program on it", {"cpu": [_CPU]}, "other programs used", _competing),
+    Fault("disk: limited by a control group", {"disk": [_READ]}, "a cgroup lets this job", _cgroup),
     Fault(
         "disk: one of two programs limited (fio --rate)",
         {"disk": [{**_READ, "references": {"fio": {"seconds": 0.3}}}]},
@@ -236,11 +207,7 @@ FAULTS = (
     ),
     Fault(
         "link: 100 Mbit/s by tc tbf",
-        {
-            "network": [
-                {"workloads": ["TCP"], "concurrency": [1], "blocks": ["32KiB"], "seconds": 0.2}
-            ]
-        },
+        {"network": [_TCP]},
         "slowed down on purpose (tbf",
         _shaped("tbf", "rate", "100mbit", "burst", "64kb", "latency", "50ms"),
         between_namespaces=True,
@@ -248,11 +215,7 @@ FAULTS = (
     ),
     Fault(
         "link: 2 ms by tc netem",
-        {
-            "network": [
-                {"workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "seconds": 0.2}
-            ]
-        },
+        {"network": [_LATENCY]},
         "slowed down on purpose (netem",
         _shaped("netem", "delay", "2ms"),
         between_namespaces=True,

@@ -53,14 +53,8 @@ class Bench:
     ) -> tuple[Path, Sequence[Cell]]:
         """A planned campaign below ``work`` with its cells in running order."""
         folder = self.work / name
-        config = {
-            "campaign": name.replace("/", "-"),
-            "repetitions": repetitions,
-            "reference_repetitions": repetitions,
-            "warmup": 0.02,
-            "scratch": str(self.work),
-            **grids,
-        }
+        config = {"campaign": name.replace("/", "-"), "warmup": 0.02, "scratch": str(self.work)}
+        config |= {"repetitions": repetitions, "reference_repetitions": repetitions, **grids}
         made = plan.make(config)
         write_text(folder / "plan.json", json.dumps(made.to_json()))
         write_text(folder / "machine" / f"{platform.node()}.json", json.dumps(self.facts))
@@ -71,48 +65,30 @@ class Bench:
         first that failed.
         """
         path = self.work / "orders.json"
-        orders_json = {
+        cells = [{"campaign": str(folder), "cell": cell.to_json()} for folder, cell in orders]
+        names = asdict(around.namespaces) if around.namespaces else None
+        orders_json: dict[str, Any] = {
             "kernels": str(self.kernels.resolve()),
             "tools": dict(around.tools),
-            "namespaces": asdict(around.namespaces) if around.namespaces else None,
-            "cells": [
-                {"campaign": str(campaign), "cell": cell.to_json()} for campaign, cell in orders
-            ],
         }
+        orders_json |= {"namespaces": names, "cells": cells}
         write_text(path, json.dumps(orders_json))
         inside = ["ip", "netns", "exec", around.namespaces.client] if around.namespaces else []
         join = "".join(
             f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}; " for group in around.cgroups
         )
-        argv = [
-            *inside,
-            "sh",
-            "-c",
-            f'{join}exec "$@"',
-            "sh",
-            sys.executable,
-            "-m",
-            "benchmarks.method.worker",
-            str(path),
-        ]
+        worker = [sys.executable, "-m", "benchmarks.method.worker", str(path)]
+        argv = [*inside, "sh", "-c", f'{join}exec "$@"', "sh", *worker]
         environment = {**os.environ, **around.environment, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
         try:
             done = subprocess.run(
-                argv,
-                env=environment,
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT_S,
+                argv, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S,
                 check=False,
-            )
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise MeasurementError(
-                f"{len(orders)} cells were not measured within {LIMIT_S:.0f} s"
-            ) from None
+            raise MeasurementError(f"{len(orders)} cells took more than {LIMIT_S:.0f} s") from None
         if done.returncode != 0:
             wrong = [line for line in done.stdout.splitlines() if " failed " in line]
             last = done.stderr.strip().splitlines()[-1:]
-            raise MeasurementError(
-                (wrong + last + [f"the worker ended with exit code {done.returncode}"])[0]
-            )
+            end = f"the worker ended with exit code {done.returncode}"
+            raise MeasurementError([*wrong, *last, end][0])

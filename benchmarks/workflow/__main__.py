@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import shutil
 import sys
 import tempfile
@@ -12,21 +10,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.facts import facts_in_short
-from benchmarks.workflow import campaigns, lines, overhead, planning, reporting, starting
+from benchmarks import results
+from benchmarks.workflow import campaigns, lines, overhead, planning, reporting
 from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.files import write_text
 
 PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
     "planning": planning.dry_runs,
     "nothing": planning.nothing_to_do,
-    "start": starting.measure,
     "jobs": overhead.per_cell,
     "campaign": campaigns.to_the_report,
-    "failed": campaigns.failed_again,
     "submit": campaigns.submitted,
     "report": reporting.largest_preset,
     "table": reporting.many_records,
@@ -38,20 +33,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="make bench-workflow ARGS=...", description="What the workflow itself costs."
     )
-    parser.add_argument(
-        "--only", choices=PARTS, action="append", help="may be repeated; default: all"
-    )
-    parser.add_argument(
-        "--turns", type=int, default=3, metavar="N", help="measurements of each, default 3"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("results/bench-workflow"), metavar="DIRECTORY"
-    )
+    add = parser.add_argument
+    add("--only", choices=PARTS, action="append", help="may be repeated; default: all")
+    add("--turns", type=int, default=3, metavar="N", help="measurements of each, default 3")
+    add("--out", type=Path, default=Path("results/bench-workflow"), metavar="DIRECTORY")
     chosen = parser.parse_args()
     if chosen.turns < 1:
         parser.error(f"--turns {chosen.turns}: give 1 or more")
     facts = machine.collect()
-    short = facts_in_short(facts)
+    short = results.facts_in_short(facts)
     table: list[Line] = []
     work = Path(tempfile.mkdtemp(prefix="peakmark-bench-"))
     try:
@@ -65,12 +55,9 @@ def main() -> int:
             shutil.rmtree(work / name, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    folder = chosen.out / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    folder.mkdir(parents=True)
     text = lines.markdown(table)
-    write_text(folder / "table.md", text)
-    write_text(folder / "turns.csv", lines.as_csv(table, short))
-    write_text(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    files = {"table.md": text, "turns.csv": lines.as_csv(table, short)}
+    folder = results.write(chosen.out, facts, files)
     print(text)
     print(", ".join(f"{key} {value}" for key, value in short.items()))
     print(f"written to {folder}")

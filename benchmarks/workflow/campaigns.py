@@ -1,11 +1,8 @@
-"""How long a person waits: a whole campaign, its failed cells again, the report after the last job,
-two thousand submissions.
-"""
+"""How long a person waits: a campaign, the report after its last job, two thousand submissions."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,13 +17,6 @@ from peakmark.errors import PeakmarkError
 from peakmark.running.queue import AT_ONCE
 
 PART = 8
-
-# A tool that fails while a file lies beside it.
-FAILING = """#!/bin/sh
-case "$*" in --version*) exec {tool} "$@" ;; esac
-[ -e "$(dirname "$0")/fail" ] && {{ echo no luck >&2; exit 9; }}
-exec {tool} "$@"
-"""
 
 
 def to_the_report(
@@ -61,51 +51,6 @@ def _report(checkout: TimedCheckout, name: str) -> float:
     return sum(
         checkout.run(sys.executable, "-m", "peakmark", word, folder).wall for word in commands
     )
-
-
-def failed_again(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
-    """Two cells of twenty have failed; the second run measures them and makes the report."""
-    tool, fail = checkout.directory / "fio", checkout.directory / "fail"
-    tool.write_text(FAILING.format(tool=shutil.which("fio") or "fio"))
-    tool.chmod(0o755)
-    ours: list[float] = []
-    reframe: list[float] = []
-    with Ways.running(checkout) as ways:
-        for turn in range(turns):
-            ways.reframe.measure(
-                ways.cluster, ways.kernel, 0.05, cells, failing=tool.with_name("no-such-program")
-            )
-            reframe.append(ways.reframe.measure(ways.cluster, ways.kernel, 0.05, cells, again=True))
-            name = f"failed-{turn}"
-            config = checkout.configure(
-                name,
-                nodes="all",
-                seconds=0.05,
-                repetitions=cells // NODES - 1,
-                tools={"fio": str(tool)},
-                disk=[
-                    {
-                        "workloads": ["WS"],
-                        "blocks": ["64KiB"],
-                        "concurrency": [1],
-                        "size": "1MiB",
-                        "references": {"fio": {"seconds": 0.05}},
-                    }
-                ],
-            )
-            fail.touch()
-            ways.campaign(config, fails=True)
-            fail.unlink()
-            spent = ways.spent(partial(ways.campaign, config))
-            ways.expect(name, cells)
-            if spent.jobs != NODES:
-                raise PeakmarkError(f"{spent.jobs} jobs ran for the {NODES} cells that had failed")
-            ours.append(spent.wall_s)
-    what = f"{NODES} failed of {cells} cells again, to the report"
-    return [
-        Line(what, "s", ours, 10.0),
-        Line(what, "s", ours, None, "ReFrame, no report", reframe),
-    ]
 
 
 def submitted(checkout: TimedCheckout, turns: int, cells: int = 2_000) -> list[Line]:

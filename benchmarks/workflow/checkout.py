@@ -17,14 +17,8 @@ from tests.checkout import copy  # as the tests have it
 from peakmark.errors import PeakmarkError
 
 SHORT: dict[str, Any] = {
-    "seconds": 0.01,
-    "warmup": 0.0,
-    "repetitions": 1,
-    "reference_repetitions": 1,
-    "cpu": [],
-    "memory": [],
-    "disk": [],
-    "network": [],
+    **{"seconds": 0.01, "warmup": 0.0, "repetitions": 1, "reference_repetitions": 1},
+    **{"cpu": [], "memory": [], "disk": [], "network": []},
 }
 """A configuration that measures nothing of what config/config.yaml measures."""
 

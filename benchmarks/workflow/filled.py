@@ -32,9 +32,8 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     """
     folder = checkout.directory / "results" / name
     plan = folder.relative_to(checkout.directory) / "plan.json"
-    checkout.run(
-        sys.executable, "-m", "peakmark", "plan", "--configfile", str(config), "--write", str(plan)
-    )
+    words = ["plan", "--configfile", str(config), "--write", str(plan)]
+    checkout.run(sys.executable, "-m", "peakmark", *words)
     campaign = Results.read(folder)
     models: dict[Kind, tuple[dict[str, Any], Path]] = {}
     for cell in sorted(campaign.planned, key=lambda one: (one.concurrency, one.block or 0)):
@@ -51,13 +50,9 @@ def _measured(
     checkout: TimedCheckout, campaign: Results, cell: Cell
 ) -> tuple[dict[str, Any], Path]:
     path = campaign.record_path(cell)
-    words = [
-        "--plan",
-        str(campaign.directory.relative_to(checkout.directory) / "plan.json"),
-        "--cell",
-        cell.id,
-    ]
-    checkout.run(sys.executable, "-m", "peakmark", "measure", *words)
+    plan = campaign.directory.relative_to(checkout.directory) / "plan.json"
+    words = ["measure", "--plan", str(plan), "--cell", cell.id]
+    checkout.run(sys.executable, "-m", "peakmark", *words)
     finding = integrity.look(path, cell)
     if finding.state != integrity.GOOD or finding.data is None:
         raise PeakmarkError(f"{cell.id} was not measured: {finding.reason or finding.state}")

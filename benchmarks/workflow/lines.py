@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks import results
 from peakmark import statistics
 from peakmark.formatting import significant
 
@@ -35,11 +34,9 @@ class Line:
     @property
     def ratios(self) -> list[float]:
         """Ratio of each turn; only values of one turn saw the same machine."""
-        return (
-            [own / other for own, other in zip(self.ours, self.reference, strict=True)]
-            if self.reference
-            else []
-        )
+        if not self.reference:
+            return []
+        return [own / other for own, other in zip(self.ours, self.reference, strict=True)]
 
     @property
     def judged(self) -> float:
@@ -54,75 +51,37 @@ class Line:
         return "met" if self.judged <= self.at_most else "missed"
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: Line) -> list[str]:
     values = line.ratios or list(line.ours)
-    target = (
-        ""
-        if line.at_most is None
-        else f"at most {line.at_most:g}" + ("" if line.reference else f" {line.unit}")
+    own, *other = (
+        f"{significant(statistics.median(list(side)))} {line.unit}"
+        for side in (line.ours, line.reference)
+        if side
     )
-    return (
-        line.name,
-        f"{significant(statistics.median(list(line.ours)))} {line.unit}",
-        line.beside,
-        f"{significant(statistics.median(list(line.reference)))} {line.unit}"
-        if line.reference
-        else "",
-        f"{line.judged:.3f}" if line.reference else "",
-        f"{min(values):.3g} to {max(values):.3g}",
-        str(len(values)),
-        target,
-        line.verdict,
-    )
+    target = "" if line.at_most is None else f"at most {line.at_most:g}"
+    if target and not line.reference:
+        target += f" {line.unit}"
+    ratio = f"{line.judged:.3f}" if line.reference else ""
+    spread = f"{min(values):.3g} to {max(values):.3g}"
+    beside = [line.beside, *(other or [""])]
+    return [line.name, own, *beside, ratio, spread, str(len(values)), target, line.verdict]
 
 
 def markdown(lines: Sequence[Line]) -> str:
     """An aligned Markdown table."""
-    rows = [HEADINGS, *(_cells(line) for line in lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    text = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in rows
-    ]
-    text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(text) + "\n"
+    return results.markdown(HEADINGS, map(_cells, lines))
 
 
 def as_csv(lines: Sequence[Line], facts: Mapping[str, Any]) -> str:
     """Every turn of every line, with the machine's facts in each."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            "what",
-            "turn",
-            "unit",
-            "ours",
-            "beside",
-            "reference",
-            "ratio",
-            "target",
-            "verdict",
-            *facts,
-        ]
+    return results.to_csv(
+        {
+            **{"what": line.name, "turn": turn, "unit": line.unit, "ours": own},
+            "beside": line.beside,
+            "reference": line.reference[turn] if line.reference else "",
+            "ratio": line.ratios[turn] if line.reference else "",
+            **{"target": line.at_most, "verdict": line.verdict, **facts},
+        }
+        for line in lines
+        for turn, own in enumerate(line.ours)
     )
-    for line in lines:
-        for turn, own in enumerate(line.ours):
-            other = line.reference[turn] if line.reference else ""
-            ratio = line.ratios[turn] if line.reference else ""
-            target = "" if line.at_most is None else line.at_most
-            writer.writerow(
-                [
-                    line.name,
-                    turn,
-                    line.unit,
-                    own,
-                    line.beside,
-                    other,
-                    ratio,
-                    target,
-                    line.verdict,
-                    *facts.values(),
-                ]
-            )
-    return out.getvalue()

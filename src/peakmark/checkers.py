@@ -27,7 +27,7 @@ OURS = "from peakmark.checkers import Unfit as JsonSchemaValueException"
 """In its place, as loading fastjsonschema takes as long as all checks of a cell."""
 NUMBERS = "Decimal = float\n"
 """JSON has no other numbers, and loading decimal takes longer than all checks too."""
-LAST = "\nWHOLE = True\n"
+LAST = "\nWHOLE = True  # and what was checked stays as it was\n"
 """The last line: a file that was cut would lack checks, and still be Python."""
 
 
@@ -81,6 +81,6 @@ def _compiled(path: Path, definition: dict[str, Any]) -> Callable[[Any], Any]:
 def _text(definition: dict[str, Any]) -> str:
     import fastjsonschema
 
-    code = fastjsonschema.compile_to_code(definition)
+    code = fastjsonschema.compile_to_code(definition, use_default=False)
     code = re.sub(r"^from fastjsonschema import .*$", OURS, code, flags=re.MULTILINE)
     return code.replace("from decimal import Decimal\n", NUMBERS) + LAST

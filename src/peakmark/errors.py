@@ -56,9 +56,6 @@ class Terminated(BaseException):
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
 """Slurm's word, used for what was ended for its memory, whoever ended it."""
 
-MORE_MEMORY = "memory_factor in the site file's section slurm lets jobs ask for more"
-
-
 _REMEDIES = {
     errno.ENOSPC: "make room there, or set TMPDIR where it is a temporary folder",
     errno.EDQUOT: "your quota there is used up: remove something, or ask for more",

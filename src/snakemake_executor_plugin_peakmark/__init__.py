@@ -94,7 +94,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
             if ended.why is None:
                 self.report_job_success(info)
             else:
-                self.report_job_error(info, msg=str(ended.why))
+                self.report_job_error(info, msg=ended.why.text)
         # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at
         # half the speed.
         pause = 0.0 if self.queue.hands_over or self.added else SHORT_S if added else PAUSE_S

@@ -1,4 +1,4 @@
-"""Fixtures: two real Slurm clusters for the session, put right again after every test."""
+"""Fixtures: three real Slurm clusters for the session, put right again after every test."""
 
 import os
 import sys
@@ -43,6 +43,12 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
+def equal() -> Iterator[Cluster]:
+    """Two equal nodes, so that `nodes: any` means both, whose jobs those of partition `urgent` preempt."""
+    yield from start(preemption=True)
+
+
+@pytest.fixture(scope="session")
 def site() -> Iterator[Cluster]:
     """A stranger's: other names, slurmdbd, an account that must be said, five jobs at most in the
     queue, partitions that refuse something, fio on the login side only, and where the machine
@@ -72,7 +78,7 @@ def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
 def put_right(request: pytest.FixtureRequest) -> Iterator[None]:
     """After each test: jobs cancelled, killed daemons back, nodes idle."""
     yield
-    for name in ("cluster", "site"):
+    for name in ("cluster", "equal", "site"):
         if name in request.fixturenames:
             running: Cluster = request.getfixturevalue(name)
             running.reset()

@@ -116,11 +116,11 @@ class Workflow:
             line, cwd=self.directory, env=self.environment, check=False, timeout=PRESET_LIMIT_S
         )
 
-    def start(self) -> "subprocess.Popen[str]":
+    def start(self, *words: str) -> "subprocess.Popen[str]":
         """Snakemake in the background; what it says is in ``said``."""
         with (self.directory / "said").open("w") as stream:
             return self.cluster.popen(
-                self.argv,
+                [*self.argv, *words],
                 cwd=self.directory,
                 env=self.environment,
                 stdout=stream,

@@ -140,7 +140,7 @@ class Bench:
 
     def assert_nothing_left(self) -> None:
         wait_for(lambda: not self.processes(), "no process of the cell is left")
-        assert not list(self.scratch.iterdir()), "nothing is left on the scratch disk"
+        assert not list(self.scratch.iterdir())  # nothing is left on the scratch disk
 
     def assert_failed(self, cell: Cell, said: str, *words: str) -> None:
         """No record, a failed attempt with the reason, one sentence for the user, and nothing left

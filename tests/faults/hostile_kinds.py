@@ -5,6 +5,7 @@ command that reads it.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import random
@@ -141,7 +142,7 @@ def _campaign(folder: Path, facts: dict[str, Any]) -> None:
 
 def make_sum(data: bytes) -> str:
     """The checksum of a raw output."""
-    return records.sha256(data)
+    return hashlib.sha256(data).hexdigest()
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -31,7 +31,7 @@ def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
         file = next(bench.scratch.rglob("peakmark-0"))
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert process.returncode == 0
-    assert len(private) == 2 and modes == {0o700}, "the cell's directory and the kernel's own"
+    assert len(private) == 2 and modes == {0o700}  # the cell's directory and the kernel's own
     for path in bench.campaign.rglob("*"):
         assert not path.stat().st_mode & stat.S_IWOTH, path
 

@@ -86,7 +86,7 @@ def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount
         if done.returncode:
             break
         assert records.read(bench.record_path(cell))["status"] == "ok"
-    assert done is not None and done.returncode == 1, "the disk was large enough for all"
+    assert done is not None and done.returncode == 1  # the disk was large enough for all
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     bench.assert_nothing_left()
@@ -94,7 +94,7 @@ def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount
     assert 0 < len(present) < len(cells)
     before = {one.id: records.read(bench.record_path(one)) for one in present}
     names = [path.name for path in bench.campaign.rglob("*") if path.name.endswith(".tmp")]
-    assert not names, "no half file stays"
+    assert not names  # no half file stays
     subprocess.run(["mount", "-o", "remount,size=8m", str(bench.campaign)], check=True)
     bench.assert_completes(cells[len(present)])
     assert {one.id: records.read(bench.record_path(one)) for one in present} == before

@@ -24,7 +24,7 @@ from peakmark.cell import Cell
 
 def while_set_back(task: dict[str, Any], cell: Cell) -> dict[str, Any]:
     one: dict[str, Any] = next(one for one in task["seen"] if one["cell"] == cell.id)
-    assert one["set_back"] > 0, "the clock was set while the program ran"
+    assert one["set_back"] > 0  # the clock was set while the program ran
     return one
 
 

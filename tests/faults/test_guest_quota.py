@@ -12,7 +12,7 @@ from guest_cells import Seen, assert_nothing_left, record_of
 @pytest.mark.parametrize("instrument", ["diskbench", "fio", "iozone"])
 def test_a_quota_is_named_and_nothing_is_left(seen: Seen, instrument: str) -> None:
     task = seen("quota")
-    assert task["free"] > 32 * MIB, "it was the user's quota, not the disk"
+    assert task["free"] > 32 * MIB  # it was the user's quota, not the disk
     said = next(line for line in task["over"] if f"disk/{instrument}/" in line)
     if " unavailable " in said:
         pytest.skip(said)
@@ -33,5 +33,5 @@ def test_a_record_without_room_in_the_quota_is_said_and_costs_no_other(seen: See
     said = " ".join(task["full"])
     assert "cannot be written (Disk quota exceeded)" in said and "Traceback" not in said, said
     assert task["kept"], "finished records stay"
-    assert task["half"] == [], "no half file stays"
+    assert task["half"] == []  # no half file stays
     assert not (task["folder"] / "cells" / f"{cpu_cell().id}.json").exists()

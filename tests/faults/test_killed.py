@@ -29,7 +29,7 @@ def test_a_killed_kernel_is_a_failed_attempt_that_names_the_signal(bench: Bench)
     assert process.returncode == 1
     bench.assert_failed(long, words, "diskbench ended with signal SIGKILL")
     bench.assert_completes(short)
-    assert len(bench.attempts(short)) == 1, "the failed attempt stays on record"
+    assert len(bench.attempts(short)) == 1  # the failed attempt stays on record
 
 
 IPERF3 = pytest.param("iperf3", marks=needs("iperf3"))

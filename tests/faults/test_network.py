@@ -166,7 +166,7 @@ def test_strangers_are_refused_without_disturbing_what_is_measured(
                 lambda: strangers.sent > 10 or not Path(f"/proc/{pid}/fd").exists(),
                 "strangers have sent",
             )
-    assert not strangers.replies, "nobody but the peer is answered"
+    assert not strangers.replies  # nobody but the peer is answered
     if mode[0] == "latency":
         assert result["round_trips"]
     else:
@@ -194,7 +194,7 @@ def test_while_it_measures_the_door_is_shut(kernels: None) -> None:
             argv, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL
         ) as measuring_client:
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) > 1, "the test is under way")
-            assert port not in pair.listening_ports(), "it does not listen any more"
+            assert port not in pair.listening_ports()  # it does not listen any more
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", port), timeout=5)
         assert measuring_client.returncode == 0

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell, Scalar
+from peakmark.judging.analysis import Analysis
 from peakmark.storage.records import text_of
+from peakmark.storage.results import Results
 
 DATA = Path(__file__).parent / "data"
 """Outputs of real tools, facts of real machines, and what published reports printed."""
@@ -94,6 +96,64 @@ def record(
     }
 
 
+OF = {
+    "cpu": ("cpubench", "hpl", "likwid-bench"),
+    "memory": ("rambench", "pmbw"),
+    "disk": ("diskbench", "fio", "iozone"),
+    "network": ("netbench", "iperf3", "ping", "qperf"),
+}
+PLACE = {"memory": ("pool", 1 << 20), "disk": ("psync", 1 << 20), "network": ("", 1024)}
+
+
+def runs(
+    instrument: str,
+    workload: str,
+    *values: float,
+    metric: str = "",
+    details: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
+    host: str = "node1",
+    repetition: int = 0,
+    **place: Any,
+) -> list[dict[str, Any]]:
+    """Records of one row, a repetition for each of ``values`` (SI units) from ``repetition`` on, at
+    the place that most tests of its subsystem measure unless ``place`` says otherwise.
+    """
+    subsystem = place.pop("subsystem", None) or next(
+        name for name, instruments in OF.items() if instrument in instruments
+    )
+    latency = workload.startswith("LAT")
+    variant, block = ("", None) if latency else PLACE.get(subsystem, ("", None))
+    place = {"subsystem": subsystem, "variant": variant, "block": block} | place
+    metric = metric or ("latency" if latency else "rate" if subsystem == "cpu" else "throughput")
+    made = []
+    for number, value in enumerate(values, repetition):
+        of = cell(instrument, workload, repetition=number, **place)
+        measured = measurement(of, metric, value, details=dict(details or {}))
+        made.append(record(of, [measured], host=host, context=context))
+    return made
+
+
+def placed(cores: int, of: int) -> dict[str, Any]:
+    """Context of a run whose threads had ``cores`` of the ``of`` cores of a node, all its job's."""
+    cpus = list(range(cores))
+    return {
+        "placed": {
+            "word": "", "threads": cores, "placement": "compact", "cpus": cpus, "cores": cores,
+            "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20,
+        },
+        "allowed": {
+            "cpus": list(range(of)), "cores": of, "cpu_quota": None, "memory_bytes": 1 << 38,
+            "memory_limited_by": None, "memory_nodes": None, "node_cores": of,
+        },
+    }  # fmt: skip
+
+
+def judge(folder: Path, records: Iterable[Mapping[str, Any]], **more: Any) -> Analysis:
+    """The analysis of a campaign written below ``folder``; ``more`` as for ``write``."""
+    return Analysis(Results.read(write(folder, records, **more)))
+
+
 def write(
     directory: Path,
     records: Iterable[Mapping[str, Any]],
@@ -103,9 +163,11 @@ def write(
     references: Iterable[Mapping[str, Any]] = (),
     config: Mapping[str, Any] | None = None,
     facts: Mapping[str, Any] | None = None,
+    machines: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Lay a campaign out below ``directory``: cells are those of the records, then those in
-    ``planned``; without either one that is in no table of an own kernel.
+    ``planned``; without either one that is in no table of an own kernel. ``facts`` are those of
+    node1, ``machines`` those of any hosts.
     """
     records, planned = list(records), list(planned)
     if not records and not planned:
@@ -134,8 +196,8 @@ def write(
         _write_record(
             directory / "attempts" / f"{Cell.from_json(entry['cell']).id}.{number}.json", entry
         )
-    if facts is not None:
-        _write(directory / "machine" / "node1.json", facts)
+    for host, found in {**(machines or {}), **({} if facts is None else {"node1": facts})}.items():
+        _write(directory / "machine" / f"{host}.json", found)
     return directory
 
 

@@ -78,7 +78,7 @@ def test_pipes_and_devices_are_written_through(
         done = peakmark(command, folder, "-o", device)
         assert done.returncode == code
         assert words in done.stderr
-        assert stat.S_ISCHR(os.stat(device).st_mode), "the device is still one"
+        assert stat.S_ISCHR(os.stat(device).st_mode)  # the device is still one
     done = peakmark(command, folder, "-o", tmp_path)
     assert done.returncode == 1 and "it is a folder" in done.stderr
 

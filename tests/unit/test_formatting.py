@@ -92,7 +92,7 @@ def test_sentences_have_the_decimal_mark_and_signs_of_print_but_versions_stay() 
         "2 cores × 2,445 GHz (nominal clock) × 0,5 = 2,445; spread by 7,5 – 31\u00a0%: glibc 2.36, Linux 6.1.0, lib/x-1.2.so"
     )
     built = "built with gcc 12.2 and 13.1, clang 14.0, Open MPI 4.1 on Debian 12.4"
-    assert typeset(f"{built} in 1.5 s", ",") == f"{built} in 1,5 s", "a version has no decimal mark"
+    assert typeset(f"{built} in 1.5 s", ",") == f"{built} in 1,5 s"  # a version has no decimal mark
     assert (
         typeset("gcc 12.2 and 2.5 GB/s; HPL 47.34 GigaOPS", ",")
         == "gcc 12.2 and 2,5 GB/s; HPL 47,34 GigaOPS"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.hostile import CELL, LIMIT_S, Said, copied, stored
+from tests.unit.hostile import CELL, LIMIT_S, Said, stored
 
 from peakmark.commands import status
 
@@ -142,20 +141,3 @@ def test_a_second_interrupt_does_not_disturb_the_putting_away() -> None:
         assert process.stdout.read() == "done\n"
         assert process.stderr.read() == "peakmark: interrupted\n"
         assert process.wait(LIMIT_S) == 130
-
-
-@pytest.mark.parametrize("name", ["tables", "figures", "cells"])
-def test_a_file_where_a_folder_belongs_is_one_sentence(
-    name: str, small: Path, tmp_path: Path, peakmark: Callable[..., Said]
-) -> None:
-    folder = copied(small, tmp_path)
-    shutil.rmtree(folder / name, ignore_errors=True)
-    (folder / name).write_text("a file")
-    done = peakmark({"figures": "figures"}.get(name, "tables"), folder)
-    if name == "cells":
-        done = peakmark("report", folder)
-    assert done.returncode == 1
-    assert (
-        done.stderr.count("\n") == 1
-        and str(folder / name if name != "cells" else folder) in done.stderr
-    )

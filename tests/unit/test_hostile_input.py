@@ -196,9 +196,8 @@ def test_snakemake_says_it_in_the_same_sentence(
     ]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode != 0
-    assert [line for line in done.stderr.splitlines()[1:] if line] == [f"Error: {sentence}"], (
-        "first, the profile's name"
-    )
+    # First, the profile's name.
+    assert [line for line in done.stderr.splitlines()[1:] if line] == [f"Error: {sentence}"]
 
 
 WRONG_PLANS = {

@@ -4,6 +4,7 @@ written through.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import zipfile
@@ -11,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from peakmark.lean import sha256
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS, Said, copied, stored
 
@@ -72,7 +72,7 @@ def test_raw_output_lies_beside_its_record(
 ) -> None:
     campaign = copied(small, tmp_path)
     name = os.path.relpath(precious / "notes.txt", campaign / folder / Path(CELL.id).parent)
-    path = stored(campaign, raw={name: sha256(WORDS.encode())})
+    path = stored(campaign, raw={name: hashlib.sha256(WORDS.encode()).hexdigest()})
     if folder == "attempts":
         place = campaign / "attempts" / f"{CELL.id}.json"
         place.parent.mkdir(parents=True)

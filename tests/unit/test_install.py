@@ -94,15 +94,15 @@ def test_a_user_without_rights_gets_a_command_to_paste_and_the_needed_in_one_lin
         if "to install them" in line
     )
     words = shlex.split(command)
-    assert words[:2] == ["su", "-c"], "without a sudo here it is not named"
+    assert words[:2] == ["su", "-c"]  # without a sudo here it is not named
     packages = shlex.split(words[2])
     assert packages[:3] == ["apt-get", "update", "&&"]
     assert {"gcc", "hpcc", "fio"} <= set(packages)
-    assert "iozone3" not in packages, "in non-free, the whole command would fail by it"
+    assert "iozone3" not in packages  # in non-free, the whole command would fail by it
     assert "iozone3" in done.stdout and "envs/install.sh packages" in done.stdout
     (needed,) = done.stderr.splitlines()
     assert needed.startswith("install: needed, and not here: gcc;"), needed
-    assert not (checkout / ".venv").exists(), "said before anything is installed"
+    assert not (checkout / ".venv").exists()  # said before anything is installed
 
 
 @needs_dpkg
@@ -320,7 +320,7 @@ def test_where_a_slurm_is_no_package_of_one_comes(
         if " install " in line
         for word in line.split()
     }
-    assert {"fio", "libcmocka-dev", "shellcheck"} <= asked, "all else is installed"
+    assert {"fio", "libcmocka-dev", "shellcheck"} <= asked  # all else is installed
     if there == "nothing":
         assert asked >= CLUSTER
         assert "a Slurm is here" not in done.stdout
@@ -376,4 +376,4 @@ def test_services_that_come_new_are_not_enabled(tmp_path: Path, known: bool) -> 
     link = root / "etc/systemd/system/multi-user.target.wants/x.service"
     assert (link.is_symlink(), started.exists()) == (known, known)
     state = root / "var/lib/systemd/deb-systemd-helper-enabled/x.service.dsh-also"
-    assert state.exists(), "the next version of the package takes it for switched off, not for new"
+    assert state.exists()  # the next version of the package takes it for switched off, not for new

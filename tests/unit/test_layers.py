@@ -103,18 +103,3 @@ def test_no_modules_know_each_other() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(f"a circle of imports: {' -> '.join(error.args[1])}") from None
-
-
-def test_tests_lie_where_their_modules_do() -> None:
-    """In a folder of tests each file imports something of the package's folder of that name."""
-    tests, known = ROOT / "tests" / "unit", modules()
-    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")} - {
-        "."
-    }
-    assert folders <= {name.partition(".")[0] for name in known}
-    for folder in folders:
-        for path in (tests / folder).glob("test_*.py"):
-            named = rf"from peakmark(\.{folder}\b| import [^#]*\b{folder}\b)|from tests\.unit\.{folder}\b"
-            assert re.search(named, path.read_text()), (
-                f"{path.relative_to(ROOT)} is about no module of {folder}/"
-            )

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-import pytest
-
-from peakmark.messages import Message, Range, between, catalogue, merge, message, render
+from peakmark import slurm
+from peakmark.messages import (
+    Message,
+    Range,
+    between,
+    catalogue,
+    merge,
+    message,
+    render,
+    texts,
+)
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.resources import ROOT
 
+GOLDEN = ROOT / "tests" / "unit" / "data" / "messages.txt"
 PACKAGE = ROOT / "src" / "peakmark"
 
 
@@ -129,21 +140,39 @@ def made() -> Iterator[tuple[str, set[str]]]:
                 yield f"{node.args[0].value} {case.value}".rstrip(), set(keywords)
 
 
+def fields(entry: Mapping[str, Any]) -> set[str]:
+    return set(re.findall(r"(?<!{){(\w+)", entry["text"] + entry.get("remedy", "")))
+
+
 def test_every_code_has_a_text_for_its_values_and_every_text_is_used() -> None:
     entries = catalogue()
     for code, names in made():
         assert code in entries, code
-        fields = set(
-            re.findall(r"(?<!{){(\w+)", entries[code]["text"] + entries[code].get("remedy", ""))
-        )
-        assert fields <= names, code
+        assert fields(entries[code]) <= names, code
     words = set(used())
+    words |= set(slurm.ENDED_BADLY)  # cases of job-ended are the states of Slurm
     unused = [code for code in entries if not set(code.split(" ")) <= words]
     assert not unused
 
 
-@pytest.mark.parametrize("code", catalogue())
-def test_a_text_is_one_line_without_a_full_stop(code: str) -> None:
-    entry = catalogue()[code]
-    assert set(entry) <= {"text", "remedy"}
-    assert all("\n" not in part and not part.endswith((".", ";", " ")) for part in entry.values())
+def in_words(code: str, entry: Mapping[str, Any]) -> str:
+    fact, remedy = texts(code, entry.get("example", {}))
+    return f"{code}\n    {fact}\n" + (f"    -> {remedy}\n" if remedy else "")
+
+
+def test_the_words_of_every_code_are_those_of_the_golden_file() -> None:
+    """After a change of words: PEAKMARK_GOLDEN=1 pytest tests/unit/test_messages.py, then read the
+    difference.
+    """
+    words = "\n".join(in_words(code, entry) for code, entry in catalogue().items())
+    if os.environ.get("PEAKMARK_GOLDEN"):
+        GOLDEN.write_text(words, encoding="utf-8")
+    assert words == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_an_entry_has_an_example_of_its_fields_and_lines_without_a_full_stop() -> None:
+    for code, entry in catalogue().items():
+        assert set(entry) <= {"text", "remedy", "example"}, code
+        assert fields(entry) == set(entry.get("example", {})), code
+        for line in (entry["text"], entry.get("remedy", "")):
+            assert "\n" not in line and not line.endswith((".", ";", " ")), code

@@ -43,9 +43,8 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     one = SUBSYSTEMS[subsystem]
     assert workload in REGISTRY[one.kernel].workloads[subsystem]
     named = [names.split() for title, names, _ in method_text.COUNTED if title == one.title]
-    assert any(
-        name in (workload, workload.partition("-")[0]) for names in named for name in names
-    ), "reports/method.yaml: counted"
+    # Reports/method.yaml: counted.
+    assert any(name in (workload, workload.partition("-")[0]) for names in named for name in names)
     assert any(table.subsystem == subsystem and table.takes(workload, 1 << 20) for table in TABLES)
     folder = ROOT / "src" / "kernels" / {"network": "net"}.get(subsystem, subsystem)
     said = "".join(path.read_text() for path in [*folder.glob("*.c"), *folder.glob("*.inc")])
@@ -167,7 +166,7 @@ def test_a_fact_of_a_node_has_its_places() -> None:
         "a module of machine/"
     )
     unread = {".".join(one) for one in _facts(parts) if f'"{one[1]}"' not in readers}
-    assert unread == ONLY_IN_THE_FILE, "reporting/machine_text.py, or limits/, or judging/"
+    assert unread == ONLY_IN_THE_FILE  # reporting/machine_text.py, or limits/, or judging/
     made = json.dumps(sorted(parts))
     shown = (PACKAGE / "reporting" / "machine_text.py").read_text() + (
         PACKAGE / "machine" / "__init__.py"
@@ -198,9 +197,8 @@ def test_a_key_of_a_configuration_has_its_places() -> None:
         "docs/campaigns.md"
     )
     read = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
-    assert [place for place, key in keys if f'"{key}"' not in read] == [], (
-        "config/, planning/ or reporting/"
-    )
+    # Config/, planning/ or reporting/.
+    assert [place for place, key in keys if f'"{key}"' not in read] == []
 
 
 def test_what_a_site_says_of_its_jobs_has_its_places() -> None:

@@ -19,7 +19,7 @@ HOSTILE = "-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & 'q' \"d\" {b} {{
 
 def assert_untouched(*places: Path) -> None:
     for place in places:
-        assert not list(place.rglob("pwned*")), "a shell has read a name"
+        assert not list(place.rglob("pwned*"))  # a shell has read a name
 
 
 @needs("fio")
@@ -82,9 +82,8 @@ def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout: Checkout) -
     assert cut.returncode == 1
     assert "1 failed; the next run measures them again" in cut.stdout
     assert "make clean kernels" in cut.stderr
-    assert "WorkflowError" not in cut.stderr and "Snakefile" not in cut.stderr, (
-        "nothing of Snakemake's own"
-    )
+    # Nothing of Snakemake's own.
+    assert "WorkflowError" not in cut.stderr and "Snakefile" not in cut.stderr
     assert not checkout.records("tiny")
 
     kernel.write_bytes(whole)

@@ -48,16 +48,14 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
 
     before = checkout.started("tiny")
     order = [Cell.from_json(cell).id for cell in plan["cells"]]
-    assert sorted(before, key=lambda name: before[name]) == order, (
-        "the plan's order mixes repetitions and programs"
-    )
+    # The plan's order mixes repetitions and programs.
+    assert sorted(before, key=lambda name: before[name]) == order
     again = checkout.snakemake(config)
     assert again.returncode == 0, again.stderr
     assert checkout.started("tiny") == before
     assert "nothing to do" in again.stderr
-    assert "results/tiny/report.pdf" in again.stdout, (
-        "the last words are there also when nothing is to do"
-    )
+    # The last words are there also when nothing is to do.
+    assert "results/tiny/report.pdf" in again.stdout
 
     # Exactly the cells whose records are gone are measured again. A source newer than its kernel
     # voids nothing, and is compiled before the next cell; so is a kernel that is not there.
@@ -130,7 +128,7 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(
     after = checkout.started("tiny")
     assert set(after) - set(before) == {name}
     assert {key: after[key] for key in before} == before
-    assert (results / "attempts" / name / "0.json").exists(), "a failed attempt stays on record"
+    assert (results / "attempts" / name / "0.json").exists()  # a failed attempt stays on record
 
 
 def test_the_doctor_names_what_is_here_and_what_is_not(checkout: Checkout) -> None:
@@ -213,37 +211,3 @@ def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path
     assert f"measured by process {process.pid}" in run.stderr
     assert "Traceback" not in run.stderr
     assert not checkout.records("tiny")
-
-
-def test_snakemake_rests_while_a_cell_measures(checkout: Checkout) -> None:
-    """It goes through its jobs when one ends, not each second once more for each that has ended."""
-    (checkout.directory / "probe.smk").write_text(
-        """include: "Snakefile"
-
-begin = workflow._onstart
-
-
-def counted(log):
-    begin(log)
-    scheduler = workflow.scheduler
-    select = scheduler.job_selector
-
-    def counting(jobs):
-        print("a pass", file=sys.stderr)
-        return select(jobs)
-
-    scheduler.job_selector = counting
-
-
-workflow._onstart = counted
-"""
-    )
-    cells = {"workloads": ["DP"], "concurrency": [1]}
-    config = checkout.write_config(
-        "tiny.yaml", {"campaign": "tiny", "repetitions": 3, "seconds": 2.0, "cpu": [cells]}
-    )
-    run = checkout.snakemake(config, "--snakefile", "probe.smk", *TO_TABLES)
-    assert run.returncode == 0, run.stderr
-    # One before the first job and one after each that ended: three cells, the tables, perhaps the
-    # kernels.
-    assert 4 <= run.stderr.count("a pass") <= 7, run.stderr

@@ -64,7 +64,7 @@ def test_rows_are_repeated_until_they_are_sure_and_no_record_changes(checkout: C
     rounds = [
         int(name.rpartition("/")[2]) for name in sorted(started, key=lambda name: started[name])
     ]
-    assert rounds == sorted(rounds), "one repetition of all rows after the other"
+    assert rounds == sorted(rounds)  # one repetition of all rows after the other
     status = ok(checkout.peakmark("status", "results/tiny"))
     assert "15 of 15 cells done; 2 spared" in status
     assert (checkout.directory / "results/tiny/report.pdf").read_bytes().startswith(b"%PDF")

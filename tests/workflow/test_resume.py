@@ -74,11 +74,11 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
         assert name in status.stdout
     tables = checkout.peakmark("tables", "results/tiny")
     assert tables.returncode == 0
-    assert set(in_tables(checkout)) == {sound}, "no doubtful number is in a table"
+    assert set(in_tables(checkout)) == {sound}  # no doubtful number is in a table
 
     dry = checkout.snakemake(config, "--dry-run")
     assert dry.returncode == 0, dry.stderr
-    assert (cells / f"{edited}.json").read_text() == forged, "a dry run changes nothing"
+    assert (cells / f"{edited}.json").read_text() == forged  # a dry run changes nothing
 
     second = checkout.snakemake(config, *TO_TABLES)
     assert second.returncode == 0, second.stderr
@@ -88,7 +88,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
     assert all(after[name] != before[name] for name in damaged)
     assert in_tables(checkout) == values(checkout)
     kept = checkout.directory / "results/tiny/set-aside" / edited / "0.json"
-    assert kept.read_text() == forged, "what was edited is kept aside"
+    assert kept.read_text() == forged  # what was edited is kept aside
 
     changed = {
         **CPU,
@@ -161,9 +161,8 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     style.write_text(style.read_text() + "\n.of-the-next-version { color: inherit }\n")
     run()
     assert "of-the-next-version" in page.read_text()
-    assert (results / "tables/cpu.csv").stat().st_mtime_ns == made, (
-        "tables are not made by a style sheet"
-    )
+    # Tables are not made by a style sheet.
+    assert (results / "tables/cpu.csv").stat().st_mtime_ns == made
     assert checkout.started("tiny") == before
     assert "nothing to do" in run()
 
@@ -215,7 +214,7 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     wait_for(lambda: not processes_with(mark), "every process of the killed run is gone")
-    assert not list(scratch.iterdir()), "nothing is left on the scratch disk"
+    assert not list(scratch.iterdir())  # nothing is left on the scratch disk
     assert checkout.started("tiny") == finished
 
     checkout.write_config(

@@ -56,8 +56,7 @@ def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, 
     ways: dict[str, str] = {}
     writes = "W" in workload
     if subsystem == "memory" and writes and details.get("store"):
-        # Records of earlier versions say it otherwise.
-        ways["stores"] = str(details["store"]).replace("non-temporal", "streaming")
+        ways["stores"] = str(details["store"])
     if subsystem == "disk":
         ways["O_DIRECT"] = "no" if details.get("direct") is False else "yes"
         if writes:

@@ -20,7 +20,7 @@ def pool_in_cache(row: Measured) -> Iterator[Message]:
     if not caches or not pools:
         return
     last = max(caches, key=lambda cache: int(cache["level"]))
-    # Records of earlier versions do not tell which caches were reached: a thread reaches one.
+    # Where the placement is not known, each thread reaches one cache.
     reached = [
         run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")
     ]
@@ -42,7 +42,4 @@ def stores(row: Measured) -> Iterator[Message]:
         if len(known) > 1:
             yield message("stores-differ", Severity.UNSURE, stores=tuple(sorted(known)))
         for store in known if len(known) == 1 else ():
-            called = store.replace(
-                "non-temporal", "streaming"
-            )  # as records of earlier versions say
-            yield message("stores", case=called if called in STORES else "", store=store)
+            yield message("stores", case=store if store in STORES else "", store=store)

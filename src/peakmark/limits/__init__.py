@@ -43,8 +43,8 @@ def for_row(
     loopback             the row's client and server were one machine, whatever interface the facts
                          name
     placed               cores, sockets, NUMA nodes and caches that the row's threads could reach,
-                         by its records; without it (records of earlier versions) the facts say what
-                         the first job on the host was given
+                         by its records; without it the facts say what the first job on the host was
+                         given
     store                how a memory row writes (temporal, streaming, libc), by its records; None
                          where nothing tells
     """

@@ -43,7 +43,7 @@ def python(package: Path = Path(checkers.__file__).parent, folder: Path = checke
     """
     for name in ("machine", "record"):
         checkers.checker(name, folder)
-    names = ("catalogue", "data", "instruments", "machine", "measuring", "storage")
+    names = ("catalogue", "commands", "data", "instruments", "machine", "measuring", "storage")
     parts = [package / name for name in names]
     for part in (package, folder, *parts):
         compileall.compile_dir(part, maxlevels=0, quiet=2)

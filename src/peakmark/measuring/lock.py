@@ -16,15 +16,17 @@ from peakmark.errors import PeakmarkError
 DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR says; opened without following links
 
 
-WAIT_S = {"campaign": 0.0, "cell": 60.0}
+WAIT_S = {"campaign": 0.0, "cell": 60.0, "node": 24 * 3600.0}
 """How long to wait for the holder: a campaign lasts for hours and a person should know at once; a
-cell of somebody else ends soon, and waiting for it costs less than a failed cell.
+cell of somebody else ends soon, and waiting for it costs less than a failed cell. On a node that
+jobs share, all cells of a campaign may begin at once and take turns: there the time limit of the
+job ends the wait.
 """
 
 
 def path_of(name: str) -> Path:
     """Lock file of ``name``: ``campaign`` (a local campaign as a whole), ``cell`` or
-    ``cell-<node>`` (one measurement).
+    ``node-<name>`` (one measurement).
     """
     return DIRECTORY / f"peakmark-{name}.lock"
 

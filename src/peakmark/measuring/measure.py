@@ -311,4 +311,4 @@ def _lock_name() -> str:
     """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each
     has its own.
     """
-    return f"cell-{gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"
+    return f"node-{gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"

@@ -119,9 +119,17 @@ def eligible(cells: Sequence[Cell], plan: planning.Plan) -> tuple[tuple[str, ...
 def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
     """Time limit in minutes: the longest time with a generous margin, never below two, never above
     the partition's.
+
+    Where jobs share a node, a job may wait there for as many others as the node has room for.
     """
-    factor = float(settings_of(plan.config).get("runtime_factor", 1.0))
-    wanted = math.ceil((sum(map(plan.durations.longest, cells)) * MARGIN / 60 + 1) * factor)
+    cells = list(cells)
+    settings = settings_of(plan.config)
+    factor = float(settings.get("runtime_factor", 1.0))
+    seconds = sum(map(plan.durations.longest, cells))
+    if plan.cluster is not None and not settings.get("exclusive", True):
+        cpus, _ = _size(cells, plan.cluster)
+        seconds = max(seconds, plan.longest) * max(1, cpus // threads(cells, plan))
+    wanted = math.ceil((seconds * MARGIN / 60 + 1) * factor)
     return clip_minutes(max(2, wanted), plan.cluster.limit if plan.cluster else None)
 
 

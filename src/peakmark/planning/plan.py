@@ -82,6 +82,11 @@ class Plan:
         """How long its cells take, as far as its records tell, else by estimate."""
         return durations.of(self.config, self.cluster, self.directory, self.results.findings)
 
+    @cached_property
+    def longest(self) -> float:
+        """Seconds of the longest cell, see ``Durations.longest``."""
+        return max(map(self.durations.longest, self.cells), default=0.0)
+
     def record_name(self, cell: Cell) -> str:
         """The path as text; for tens of thousands of cells, Path objects would be felt."""
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"

@@ -28,13 +28,14 @@ Widths = Mapping[str, int]
 
 def names(rows: Mapping[str, Sequence[Row]], layout: Layout | None = None) -> list[str]:
     """The figures that the report shows, that of page one first."""
-    asked = None if fleet.is_many(rows) else layout
-    drawn = [
-        entry.name
+    many = fleet.is_many(rows)
+    entries = [
+        entry
         for table in TABLES
-        for entry in figures_of(table, rows[table.name], asked)
-        if entry.rows
+        for entry in figures_of(table, rows[table.name], None if many else layout)
     ]
+    # Of many nodes, points without a number to go by are not drawn.
+    drawn = [entry.name for entry in entries if (fleet.groups(entry.rows) if many else entry.rows)]
     if len(fleet.nodes(rows)) > 1:
         return (
             [FLEET, *drawn]

@@ -15,9 +15,9 @@ from typing import Any
 from peakmark import __version__, files, output
 from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, RecordError, sentence
+from peakmark.messages import Message, catalogue, message
 from peakmark.planning.plan import Plan
 from peakmark.running import current_cell
-from peakmark.running.job_reasons import STATES, JobReason
 from peakmark.storage import attempts, records
 
 LOG_BYTES = 1 << 20
@@ -48,11 +48,15 @@ def keep(
         return None
     code, log = details.get("ExitCode", ""), details.get("StdOut", "")
     name = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(log) else state
-    reason = JobReason("exit code", (name, code.partition(":")[0] or "unknown"), number)
     if name == OUT_OF_MEMORY:
         reason = _memory(details, number)
-    elif name in STATES:
-        reason = JobReason(name, job=number)
+    elif f"job-ended {name}" in catalogue():
+        reason = message("job-ended", case=name, job=job_name(number))
+    else:
+        exit_code = code.partition(":")[0] or "unknown"
+        reason = message(
+            "job-ended", case="exit-code", job=job_name(number), state=name, exit_code=exit_code
+        )
     end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
     names = (
         details.get("BatchHost"),
@@ -67,7 +71,7 @@ def keep(
     )
 
 
-def _memory(details: Mapping[str, str], number: str) -> JobReason:
+def _memory(details: Mapping[str, str], number: str) -> Message:
     """With the memory that a job was granted: ``--mem=0``, which an exclusive job asks for, is all
     of its node.
     """
@@ -76,8 +80,14 @@ def _memory(details: Mapping[str, str], number: str) -> JobReason:
         re.search(r"\bmem=(\w+)", details.get("TRES", "")),
     )
     if asked != "0":
-        return JobReason(OUT_OF_MEMORY, (asked,), number)
-    return JobReason("whole node", (f" ({has[1]})" if has else "",), number)
+        return message("job-ended", case=OUT_OF_MEMORY, job=job_name(number), granted=asked)
+    granted = f" ({has[1]})" if has else ""
+    return message("job-ended", case="whole-node", job=job_name(number), granted=granted)
+
+
+def job_name(number: str) -> str:
+    """What messages call a job."""
+    return f"job {number}"
 
 
 def _store(plan: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
@@ -94,7 +104,7 @@ def _say_once(text: str) -> None:
     output.tell(text)
 
 
-def refused(plan: Plan, cells: Iterable[Cell], reason: JobReason, now: datetime.datetime) -> None:
+def refused(plan: Plan, cells: Iterable[Cell], reason: Message, now: datetime.datetime) -> None:
     """An attempt of each cell whose job never ran."""
     for cell in cells:
         _store(plan, cell, _record(cell, reason, cell.node, now))
@@ -120,7 +130,7 @@ def _present(plan: Plan, cells: Sequence[Cell]) -> Cell | None:
 
 def _record(
     cell: Cell,
-    reason: JobReason,
+    reason: Message,
     host: str,
     now: datetime.datetime,
     more: Mapping[str, Any] | None = None,
@@ -132,7 +142,7 @@ def _record(
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
         "status": "failed",
-        "reason": str(reason),
+        "reason": reason.text,
         "measurements": [],
         "context": {
             "host": host,
@@ -145,7 +155,7 @@ def _record(
             "cpus": [],
             "commands": [],
             "peakmark": __version__,
-            "why": reason.to_json(),
+            "why": _as_json(reason),
             **(more or {}),
         },
         "warnings": [],
@@ -153,9 +163,17 @@ def _record(
     }
 
 
-def read_reason(record: Mapping[str, Any]) -> JobReason | None:
+def _as_json(reason: Message) -> dict[str, Any]:
+    return {"code": reason.code, "case": reason.case, "values": dict(reason.values)}
+
+
+def read_reason(record: Mapping[str, Any]) -> Message | None:
     """The reason of an attempt that was written here, whichever job it was; None of any other."""
-    return JobReason.from_json(record["context"].get("why") or {})
+    why = record["context"].get("why") or {}
+    if "case" not in why or f"{why['code']} {why['case']}".rstrip() not in catalogue():
+        return None
+    values = {**why["values"], "job": "job"} if "job" in why["values"] else why["values"]
+    return message(why["code"], case=why["case"], **values)
 
 
 def _memory_ran_out(log: str) -> bool:

@@ -98,7 +98,7 @@ def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | 
     except slurm.SlurmError as error:
         if submission_errors.later(error) or submission_errors.away(error):
             return None
-        sentence = str(submission_errors.reason(error))
+        sentence = submission_errors.reason(error).text
         of_network = asked["nodes"] == "2" and submission_errors.NO_NETWORK not in sentence
         return f"{sentence}; {submission_errors.NO_NETWORK}" if of_network else sentence
     return None

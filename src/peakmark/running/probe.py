@@ -80,7 +80,7 @@ def _probe(options: list[str], node: slurm.Node, scratch: Path | None, wait_s: f
         with interrupts.held(*ENDINGS), contextlib.suppress(PeakmarkError):
             slurm.cancel([number] if number else [])
         if number is None and isinstance(error, slurm.SlurmError):
-            return line("missing", "job", str(submission_errors.reason(error)))
+            return line("missing", "job", submission_errors.reason(error).text)
         raise
 
 

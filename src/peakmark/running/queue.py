@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from peakmark import slurm
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
+from peakmark.messages import Message, message
 from peakmark.planning.plan import Plan
 from peakmark.running import current_cell, failures, progress, submission_errors
-from peakmark.running.job_reasons import JobReason
 from peakmark.running.task import Ended, Task
 
 AT_ONCE = 4
@@ -37,6 +37,10 @@ FEW = 64
 the controller.
 """
 LATER_S = 3.0
+PAIRS_S = 2.0
+"""So long after the last new job of one node those of two nodes are submitted: Snakemake tells of
+jobs in an order of its own, and a node would stand idle until the other one is free too.
+"""
 NODES_S = 10.0
 IDLE_S = 600.0
 """So long no job runs before the user hears why Slurm lets them wait."""
@@ -74,6 +78,7 @@ class Queue:
         self.interval = LOOK_S
         self._looked = -LONGEST_S
         self._submit_at = self._nodes_at = 0.0
+        self._pairs_at = 0.0
         self._silent_since: float | None = None
         self._said: set[Hashable] = set()
         self._away: dict[str, str] = {}
@@ -88,6 +93,8 @@ class Queue:
         number = self.adopted.pop(task.comment, None)
         if number is None:
             heapq.heappush(self.waiting, task)
+            if task.node_count == 1:
+                self._pairs_at = self.clock() + PAIRS_S
         else:
             task.number = number
             self.active[number] = task
@@ -96,9 +103,15 @@ class Queue:
     def hands_over(self) -> bool:
         """Whether another step would submit at once: there are jobs, and Slurm takes them."""
         return (
-            bool(self.waiting)
+            self._is_next_due()
             and len(self.active) < self.max_jobs
             and self.clock() >= self._submit_at
+        )
+
+    def _is_next_due(self) -> bool:
+        """Whether the next job may be submitted: jobs of two nodes are the last of the plan."""
+        return bool(self.waiting) and (
+            self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
         )
 
     def step(self) -> list[Ended]:
@@ -144,11 +157,13 @@ class Queue:
 
     def _submit(self) -> Iterator[Ended]:
         until = self.clock() + LOOK_S
-        while self.waiting and not self._over and self._submit_at <= self.clock() < until:
-            room = min(BATCH, self.max_jobs - len(self.active), len(self.waiting))
-            if room <= 0:
+        while not self._over and self._submit_at <= self.clock() < until:
+            room = min(BATCH, self.max_jobs - len(self.active))
+            tasks: list[Task] = []
+            while len(tasks) < room and self._is_next_due():
+                tasks.append(heapq.heappop(self.waiting))
+            if not tasks:
                 return
-            tasks = [heapq.heappop(self.waiting) for _ in range(room)]
             silence = self._look_for([task for task in tasks if task.unanswered])
             if silence is not None:
                 self._push(tasks)
@@ -204,9 +219,12 @@ class Queue:
 
     def _wait(self, refusal: slurm.SlurmError) -> None:
         self._submit_at = self.clock() + LATER_S
-        self._tell("later", JobReason("later", (submission_errors.said(refusal), len(self.active))))
+        self._tell(
+            "later",
+            message("jobs-later", reason=submission_errors.said(refusal), count=len(self.active)),
+        )
 
-    def _keep_refusal(self, task: Task, why: JobReason) -> None:
+    def _keep_refusal(self, task: Task, why: Message) -> None:
         with contextlib.suppress(OSError, PeakmarkError):
             failures.refused(self.plan, task.cells, why, datetime.datetime.now().astimezone())
 
@@ -229,7 +247,7 @@ class Queue:
         except slurm.SlurmError as error:
             self._silent_since = self._silent_since or now
             if now - self._silent_since > SILENT_S:
-                self._tell("silent", JobReason("silent", (error,)))
+                self._tell("silent", message("slurm-silent", error=str(error)))
             return []
         if self._silent_since is not None:
             self._silent_since = None
@@ -264,7 +282,7 @@ class Queue:
             progress.started = now
         return None
 
-    def _failed(self, task: Task, job: slurm.Job) -> JobReason:
+    def _failed(self, task: Task, job: slurm.Job) -> Message:
         if job.state == "SPECIAL_EXIT":
             with contextlib.suppress(slurm.SlurmError):
                 slurm.cancel([job.number])
@@ -275,9 +293,11 @@ class Queue:
                 failures.keep(self.plan, task.cells, job.number, job.state, details, now)
                 is not None
             ):
-                named = JobReason("ended on", (job.nodes, job.state), job.number)
-                return named if job.nodes else JobReason("ended", (job.state,), job.number)
-        return JobReason("told")
+                name = failures.job_name(job.number)
+                if not job.nodes:
+                    return message("job-ended", job=name, state=job.state)
+                return message("job-ended", case="node", job=name, node=job.nodes, state=job.state)
+        return message("job-reported")
 
     def _forgotten(self, task: Task) -> Ended | None:
         """A job that Slurm does not know any more: its record tells, or nobody."""
@@ -286,10 +306,10 @@ class Queue:
             return None
         if task.is_made():
             return Ended(task)
-        why = JobReason("forgotten", job=str(task.number))
+        why = message("job-forgotten", job=failures.job_name(str(task.number)))
         with contextlib.suppress(OSError, PeakmarkError):
             if failures.has_told(self.plan, task.cells, str(task.number)):
-                return Ended(task, JobReason("told"))
+                return Ended(task, message("job-reported"))
         self._keep_refusal(task, why)
         return Ended(task, why)
 
@@ -297,13 +317,10 @@ class Queue:
         """Whether the cell may well succeed on another node, or later."""
         if job.state not in slurm.NODE_LOST or task.retries >= self.retries:
             return False
-        self.say(
-            str(
-                JobReason(
-                    "retry", (job.nodes, job.state, task.retries + 1, self.retries), job.number
-                )
-            )
-        )
+        name = failures.job_name(job.number)
+        values = {"nodes": job.nodes, "state": job.state}
+        retry = message("job-retry", job=name, retry=task.retries + 1, most=self.retries, **values)
+        self.say(retry.text)
         return True
 
     # -- jobs that wait
@@ -334,16 +351,14 @@ class Queue:
             if task.away_since is None:
                 task.away_since = now
             elif now - task.away_since >= self.give_up_s:
-                ended.append(Ended(task, JobReason("given up", (states, duration(self.give_up_s)))))
+                patience = duration(self.give_up_s)
+                ended.append(Ended(task, message("job-given-up", states=states, patience=patience)))
         for states, count in waiting.items():
             clock = datetime.datetime.now().strftime("%H:%M")
-            values = (
-                plural(count, "job waits", "jobs wait"),
-                clock,
-                states,
-                duration(self.give_up_s),
-            )
-            self._tell(states, JobReason("nodes away", values))
+            jobs = plural(count, "job waits", "jobs wait")
+            patience = duration(self.give_up_s)
+            notice = message("nodes-away", jobs=jobs, clock=clock, states=states, patience=patience)
+            self._tell(states, notice)
         self._drop(ended)
         return ended
 
@@ -359,7 +374,9 @@ class Queue:
         elif now - self._idle_since >= IDLE_S:
             reason = pending[0][1].reason
             jobs = plural(len(pending), "job waits", "jobs wait")
-            self._tell(reason, JobReason("idle", (duration(IDLE_S), jobs, reason)))
+            self._tell(
+                reason, message("jobs-idle", patience=duration(IDLE_S), jobs=jobs, reason=reason)
+            )
 
     def _drop(self, ended: Iterable[Ended]) -> None:
         for end in ended:
@@ -370,8 +387,8 @@ class Queue:
             if end.why is not None:
                 self._keep_refusal(end.task, end.why)
 
-    def _tell(self, key: Hashable, reason: JobReason) -> None:
+    def _tell(self, key: Hashable, reason: Message) -> None:
         """Say something once."""
         if key not in self._said:
             self._said.add(key)
-            self.say(str(reason))
+            self.say(reason.text)

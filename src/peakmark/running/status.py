@@ -202,7 +202,8 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
         return Failure("unknown", str(error), str(error), path)
     context, reason = record["context"], str(record["reason"])
     log = (context.get("slurm") or {}).get("log")
-    shared = str(failures.read_reason(record) or reason)
+    known = failures.read_reason(record)
+    shared = known.text if known else reason
     return Failure(str(context["host"]), reason, shared, path, Path(log) if log else None)
 
 

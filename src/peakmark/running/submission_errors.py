@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from peakmark.running.job_reasons import JobReason
+from peakmark.messages import Message, message
 from peakmark.slurm import SlurmError
 
 _LATER = re.compile(
@@ -44,6 +44,7 @@ _OF_LIMITS = (
 _OF_ANY_LIMIT = "slurm.qos or slurm.account in the site file names another; sacctmgr show qos lists their limits"
 
 _REMEDIES = (
+    ("CPU count per node", _MEMORY),
     (
         "Argument list too long",
         "there are too many small nodes to leave out: name the large ones in nodes:, or a feature of theirs, slurm.constraint in the "
@@ -114,9 +115,9 @@ def said(error: SlurmError) -> str:
     return re.sub(r"\s*sbatch: (error: )?", "; ", text).strip("; ")
 
 
-def reason(error: SlurmError) -> JobReason:
+def reason(error: SlurmError) -> Message:
     """sbatch's words and what would mend it."""
-    return JobReason("refused", (said(error), _remedy(error)))
+    return message("job-refused", reason=said(error), advice=_remedy(error))
 
 
 def _remedy(error: SlurmError) -> str:

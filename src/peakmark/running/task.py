@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from peakmark.cell import Cell
-from peakmark.running.job_reasons import JobReason
+from peakmark.messages import Message
 
 
 @dataclass(eq=False)
@@ -60,4 +60,4 @@ class Ended:
     """``why`` it failed, None when it did not."""
 
     task: Task
-    why: JobReason | None = None
+    why: Message | None = None

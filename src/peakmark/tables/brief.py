@@ -85,6 +85,8 @@ def grid(rows: Sequence[Row]) -> PrintedTable:
 def of_nodes(rows: Sequence[Row]) -> PrintedTable:
     """The same of many nodes: median, lowest and highest node, and which is the slowest."""
     table, groups = rows[0].table, fleet.groups(rows)
+    if not groups:  # no row of any node has a number to go by: each says why
+        return grid(rows)
 
     def shown(value: Callable[[NodeGroup], float]) -> Callable[[NodeGroup], str]:
         return lambda group: significant(value(group) * table.factor)

@@ -55,6 +55,8 @@ class Layout:
                   its memory (see cgroups.py)
     rules         partitions that refuse something: `elsewhere` (AllocNodes), `small`
                   (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
+    preemption    partition `urgent` takes the nodes of jobs in all others: PreemptMode is REQUEUE
+                  in `main` and CANCEL in `short`
     without       programs that the nodes lack, while the login side has them
     node_timeout  seconds without an answer until a node is DOWN
     """
@@ -71,6 +73,7 @@ class Layout:
     binding: bool = False
     cgroups: bool = False
     rules: bool = False
+    preemption: bool = False
     without: tuple[str, ...] = ()
     node_timeout: int = 6
 
@@ -236,8 +239,14 @@ def _nodes(layout: Layout) -> str:
 
 def _partitions(layout: Layout) -> str:
     allowed = f"AllowAccounts={ACCOUNT} " if layout.account else ""
+    cancel = "PreemptMode=CANCEL " if layout.preemption else ""
     text = f"""PartitionName=main Nodes=ALL Default=YES DefaultTime=10 MaxTime=1440 {allowed}State=UP
-PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 State=UP
+PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 {cancel}State=UP
+"""
+    if layout.preemption:
+        text += """PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=urgent Nodes=ALL DefaultTime=1 PriorityTier=10 State=UP
 """
     if layout.rules:
         text += f"""JobSubmitPlugins=lua

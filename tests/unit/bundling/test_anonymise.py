@@ -84,7 +84,7 @@ def test_no_name_is_left_and_every_number_is(campaign: Path, tmp_path: Path) -> 
             assert name.lower() not in f"{path.relative_to(target)} {content}".lower(), (name, path)
     copied = Results.read(target)
     assert len(copied.records) == len(results.records) == 2
-    assert not copied.left_out, "checksums are those of the new texts"
+    assert not copied.left_out  # checksums are those of the new texts
     before, after = results.records[0].data, copied.records[0].data
     assert after["measurements"] == before["measurements"]
     assert after["context"]["seconds"] == before["context"]["seconds"]

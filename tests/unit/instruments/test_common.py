@@ -95,11 +95,6 @@ def test_json_is_read_strictly() -> None:
         Document({"a": {"b": 1}}, "x").at("a.c")
 
 
-def test_the_instruction_sets_come_from_the_facts() -> None:
-    assert common.isa_flags(samples.workspace(isa=["sse2", "avx2"])) == {"sse2", "avx2"}
-    assert common.isa_flags(samples.workspace()) == frozenset()
-
-
 def test_sizes_may_be_numbers_or_text() -> None:
     assert (
         common.option_size(
@@ -140,12 +135,6 @@ def test_a_tool_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(common, "_VERSION_TIMEOUT_S", 0.2)
     with pytest.raises(Unavailable, match="did not answer"):
         common.ask(script(tmp_path / "a", "exec sleep 60\n"))
-
-
-def test_crowded() -> None:
-    assert common.crowded(("taskset", "-c", "0,1", "x"), 2) == ()
-    assert common.crowded(("taskset", "-c", "0", "x"), 2) == ("2 threads shared 1 CPU",)
-    assert common.crowded(("x",), 2) == ()
 
 
 @pytest.mark.parametrize(

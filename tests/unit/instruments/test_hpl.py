@@ -71,7 +71,7 @@ def test_input_file(name: str, file: str, tmp_path: Path) -> None:
     assert n > 128
     assert lines[7].split()[0] == "128"
     assert [line.split()[0] for line in lines[10:12]] == ["1", "1"]  # one process
-    assert len(lines) == 36, "what hpcc reads on is behind what HPL reads"
+    assert len(lines) == 36  # what hpcc reads on is behind what HPL reads
     assert command.argv == ("taskset", "-c", "4,6", f"/usr/bin/{name}")
     assert command.outputs == (() if name == "xhpl" else ("hpccoutf.txt",))
     for variable in (
@@ -82,7 +82,7 @@ def test_input_file(name: str, file: str, tmp_path: Path) -> None:
     ):
         assert command.env[variable] == "2"
     assert command.env["OPENBLAS_VERBOSE"] == "2"
-    assert command.env["TMPDIR"] == str(tmp_path), "what Open MPI leaves goes with the cell"
+    assert command.env["TMPDIR"] == str(tmp_path)  # what Open MPI leaves goes with the cell
 
 
 def test_hpcc_gets_a_smaller_matrix_than_xhpl(tmp_path: Path) -> None:

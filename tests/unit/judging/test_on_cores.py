@@ -28,7 +28,7 @@ def test_a_clock_that_moves() -> None:
     assert codes(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 3.1e9})) == []
     moved = check_row(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9}))
     assert [note.code for note in moved] == ["clock-moved"]
-    assert "the clock fell by up to 19% during a run in 6 of 6 repetitions" in moved[0].text
+    assert "fell by up to 19%" in moved[0].text and "6 of 6" in moved[0].text
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9})) == [
         "clock-moved"
     ]
@@ -38,17 +38,14 @@ def test_a_clock_that_moves() -> None:
 def test_a_clock_that_moves_in_few_repetitions_is_no_doubt() -> None:
     """The median stands; in half of them it does not."""
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))
-    assert (note.severity, note.fact) == (
-        Severity.NOTE,
-        "the clock fell by up to 10% during a run in 1 of 3 repetitions",
-    )
+    assert note.severity is Severity.NOTE
+    assert "fell by up to 10%" in note.fact and "1 of 3" in note.fact
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))
-    assert (note.severity, note.fact) == (
-        Severity.UNSURE,
-        "the clock moved by up to 10% during a run in 2 of 3 repetitions",
-    )
+    assert note.severity is Severity.UNSURE
+    assert "moved by up to 10%" in note.fact and "2 of 3" in note.fact
     [note] = clocks((2.7, 3.0))
-    assert (note.severity, note.fact) == (Severity.UNSURE, "the clock rose by 11% during a run")
+    assert note.severity is Severity.UNSURE
+    assert "rose by 11%" in note.fact and "repetitions" not in note.fact
 
 
 def test_work_that_lowers_the_clock_is_told_and_no_doubt() -> None:
@@ -64,7 +61,7 @@ def test_a_clock_that_differs_between_repetitions() -> None:
     """It explains why values differ, which are judged themselves: no doubt of its own."""
     [note] = clocks((3.2, 3.2), (3.2, 3.2), (2.9, 2.9))
     assert (note.code, note.severity) == ("clock-differs", Severity.NOTE)
-    assert note.fact == "the clock of one repetition was 10% above that of another"
+    assert dict(note.values)["more"] == pytest.approx(3.2 / 2.9 - 1)
     assert clocks((3.2, 3.2), (3.1, 3.1)) == []
 
 
@@ -119,11 +116,9 @@ def test_a_throttled_node_does_not_look_perfect() -> None:
     perfect = limit(101.4)
     found = check_row(row(details=slow, limit=perfect, facts=facts))
     assert [note.code for note in found] == ["below-nominal"] and found[0].is_warning
-    assert (
-        "1.2 GHz" in found[0].text
-        and "2.1 GHz" in found[0].text
-        and "56% of it at the nominal clock" in found[0].text
-    )
+    values = dict(found[0].values)
+    assert (values["clock"], values["nominal"]) == (1.2e9, 2.1e9)
+    assert "(56% of" in found[0].text
     # The clock under the work decides, whatever it was before and after.
     fast = {"clock_hz_before": 2.1e9, "clock_hz_after": 2.1e9}
     assert codes(row(details=fast, limit=perfect, facts=facts)) == []
@@ -143,9 +138,7 @@ def test_threads_that_waited_for_their_cpus_are_told() -> None:
     assert [note.code for note in of(1.0, 0.99, 1.0)] == []
     [note] = of(1.0, 0.861, 1.0)
     assert (note.code, note.severity) == ("waited", Severity.NOTE)
-    assert note.fact.startswith(
-        "threads lost up to 13.9% of their CPUs' time in 1 of 3 repetitions to other programs"
-    )
+    assert "13.9%" in note.fact and "1 of 3" in note.fact
     assert of(0.94, 0.93, 1.0)[0].severity is Severity.UNSURE
     # As of the hypervisor's share: what takes less than a quiet machine spreads changes no figure.
     assert of(0.96, 0.96, 0.96)[0].severity is Severity.NOTE
@@ -196,7 +189,7 @@ def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
     assert [note.code for note in found] == expected
     assert "below the nominal 2.1 GHz" in found[-1].text
     if len(expected) == 2:  # the share is that of the limit, which takes the clock under the work
-        assert f"({100 / 101.4 * loaded / 2.1e9:.0%} of it at the nominal clock)" in found[0].text
+        assert f"({100 / 101.4 * loaded / 2.1e9:.0%} of" in found[0].text
 
 
 def test_repetitions_on_other_cores_are_not_alike() -> None:

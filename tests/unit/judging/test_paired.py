@@ -57,9 +57,7 @@ def test_a_change_far_below_the_drift_is_found_in_pairs_and_only_there(tmp_path:
 
 def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path: Path) -> None:
     text, counts = compare_text.report(*both(tmp_path, 0.9, isa="scalar"))
-    assert text.startswith(
-        "not the same on both sides: instruction set: A has auto, B has scalar (4 rows)"
-    )
+    assert "A has auto, B has scalar (4 rows)" in text.splitlines()[0]
     assert counts == {"worse": 4}
 
 

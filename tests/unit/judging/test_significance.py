@@ -19,17 +19,9 @@ def many(folder: Path, seed: int, rows: int = 40, slow: tuple[int, ...] = ()) ->
     random = np.random.default_rng(seed)
     records = []
     for row in range(rows):
-        for number in range(6):
-            of = make.cell(
-                "diskbench",
-                "RS",
-                subsystem="disk",
-                variant="psync",
-                block=4096 * (row + 1),
-                repetition=number,
-            )
-            value = 4e8 * random.lognormal(0, 0.02) * (0.8 if row in slow else 1.0)
-            records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+        rate = 4e8 * (0.8 if row in slow else 1.0)
+        values = rate * random.lognormal(0, 0.02, 6)
+        records += make.runs("diskbench", "RS", *values.tolist(), block=4096 * (row + 1))
     return make.write(folder, records)
 
 

@@ -110,7 +110,7 @@ def test_single_precision_is_twice_double_everywhere() -> None:
 def test_the_formula_says_that_the_clock_was_observed_under_the_work() -> None:
     limit = cpu("DP", 2, VM, clock_hz=2.72e9, clock_loaded=True)
     assert limit.value == pytest.approx(2 * 2.72e9 * 16)
-    assert "2.72 GHz (clock observed under the work)" in limit.formula
+    assert "under the work" in limit.formula
     assert "(observed clock)" in cpu("DP", 2, VM, clock_hz=2.72e9).formula
     nominal = cpu(
         "DP",
@@ -128,7 +128,7 @@ def test_the_cores_of_a_row_are_those_its_records_tell() -> None:
     placed = {"cores": 2, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
     limit = cpu("DP", 2, first_job, clock_hz=3e9, placed=placed)
     assert limit.value == pytest.approx(2 * 3e9 * 16)
-    assert "cores its threads were placed on" in limit.cores
+    assert "placed on" in limit.cores
     assert cpu("DP", 2, first_job, clock_hz=3e9).value == pytest.approx(
         3e9 * 16
     )  # a record of an earlier version

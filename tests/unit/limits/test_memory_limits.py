@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
+from tests.unit import campaign_data as make
 from tests.unit.limits.machines import VM, machine, memory
 
 from peakmark.messages import message
@@ -64,7 +67,7 @@ def test_threads_share_the_last_cache() -> None:
     assert "fits L3" in alone.formula
     both = memory("RS", "block", 24 << 20, 2, VM, clock_hz=3e9)
     assert both.value is None
-    assert "between the L3 cache and memory" in (both.reason or "")
+    assert "L3 cache and memory" in (both.reason or "")
     far = memory(
         "RS",
         "block",
@@ -94,10 +97,8 @@ def test_a_cpu_whose_memory_speed_no_source_states_has_no_limit_and_says_how_to_
 ) -> None:
     facts = machine(cpu={"virtualised": None, "model_name": name, "sockets": 2})
     limit = memory("RS", "pool", 1 << 20, 1, facts)
-    assert (
-        limit.value is None
-        and "write memory.channels and memory.speed_mts in the site file" in (limit.reason or "")
-    )
+    assert limit.value is None
+    assert {"memory.channels", "memory.speed_mts"} <= set((limit.reason or "").split())
     assert (f"{channels} channels a socket" in (limit.reason or "")) is (channels is not None)
     # What to do then helps, and so do modules that can be read; one channel without a module is
     # still found.
@@ -126,7 +127,7 @@ def test_latency_of_caches_and_of_memory() -> None:
     near = memory(
         "LAT", "", 48 << 20, 1, VM, site={"memory": {"latency": 80e-9}}
     )  # VM's L3 has 32 MiB
-    assert near.value is None and "L3 cache or between it and memory" in (near.reason or "")
+    assert near.value is None and "L3 cache or" in (near.reason or "")
 
 
 def test_a_last_level_cache_without_threads_holds_nothing() -> None:
@@ -153,7 +154,7 @@ def test_an_ordinary_store_reads_its_line_first(workload: str, share: float) -> 
     assert best.value == pytest.approx(204.8e9)
     ordinary = memory(workload, "pool", 1 << 20, 2, VM, site=site, store="temporal")
     assert ordinary.value == pytest.approx(204.8e9 * share)
-    assert ("first reads the line" in ordinary.formula) == (share < 1)
+    assert ("reads the line" in ordinary.formula) == (share < 1)
     assert (
         memory(workload, "pool", 1 << 20, 2, VM, site=site).value == best.value
     )  # a record that does not tell
@@ -166,68 +167,18 @@ def test_designs_that_write_without_that_read_keep_the_whole_limit() -> None:
     assert limit.value == pytest.approx(204.8e9) and limit.remarks == (message("limit-of-stores"),)
 
 
-@pytest.mark.parametrize(
-    ("name", "channels", "speed"),
-    [
-        ("AMD EPYC 7601 32-Core Processor", 8, 2666),
-        ("AMD EPYC 7551P 32-Core Processor", 8, 2666),
-        ("AMD EPYC 7402P 24-Core Processor", 8, 3200),
-        ("AMD EPYC 7232P 8-Core Processor", 4, 2667),
-        ("AMD EPYC 7713P 64-Core Processor", 8, 3200),
-        ("AMD EPYC 9754 128-Core Processor", 12, 4800),
-        ("Intel(R) Xeon(R) 6780E", 8, 6400),
-        ("AMD EPYC 7R13 Processor", 8, 3200),
-        ("AMD EPYC 8324P 32-Core Processor", 6, 4800),
-        ("Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", 4, 2133),
-        ("Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", 6, 2666),
-        ("Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", 8, 3200),
-        ("Intel(R) Xeon(R) 6980P", 12, 6400),
-        ("INTEL(R) XEON(R) GOLD 6530", 8, 4800),
-        ("INTEL(R) XEON(R) GOLD 6548Y+", 8, 5200),
-        ("INTEL(R) XEON(R) PLATINUM 8558", 8, 5200),
-        ("INTEL(R) XEON(R) PLATINUM 8558P", 8, 5200),
-        ("INTEL(R) XEON(R) PLATINUM 8562Y+", 8, 5200),
-        ("INTEL(R) XEON(R) PLATINUM 8568Y+", 8, 5600),
-        ("INTEL(R) XEON(R) PLATINUM 8592+", 8, 5600),
-        ("INTEL(R) XEON(R) PLATINUM 8592V", 8, 4800),
-        ("Intel(R) Xeon(R) Gold 6430", 8, 4400),
-        ("Intel(R) Xeon(R) Platinum 8480+", 8, 4800),
-        ("Intel(R) Xeon(R) Gold 6428N", 8, 4400),
-        ("Intel(R) Xeon(R) Gold 6438N", 8, 4800),
-        ("Intel(R) Xeon(R) Gold 6403N", 8, 4000),
-        ("Intel(R) Xeon(R) Gold 5418N", 8, 4400),
-        ("Intel(R) Xeon(R) Platinum 8352V CPU @ 2.10GHz", 8, 2933),
-        ("Intel(R) Xeon(R) Platinum 8380H CPU @ 2.90GHz", 6, 3200),
-        ("Intel(R) Xeon(R) Gold 6348H CPU @ 2.30GHz", 6, 2933),
-        ("Intel(R) Xeon(R) Gold 6348 CPU @ 2.60GHz", 8, 3200),
-        ("Intel(R) Xeon(R) Gold 6262V CPU @ 1.90GHz", 6, 2400),
-        ("Intel(R) Xeon(R) CPU E5-2650L v2 @ 1.70GHz", 4, 1600),
-        ("Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz", 8, 2933),
-        ("Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz", 8, 3200),
-        ("Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz", 8, 2666),
-        ("Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 6, 2933),
-        ("Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz", 6, 2666),
-        ("Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", 6, 2666),
-        ("Intel(R) Xeon(R) CPU E5-2630 v3 @ 2.40GHz", 4, 1866),
-        ("Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz", 4, 2133),
-        ("Intel(R) Xeon(R) CPU E5-2640 v4 @ 2.40GHz", 4, 2133),
-        ("Intel(R) Xeon(R) CPU E5-2699 v4 @ 2.20GHz", 4, 2400),
-        ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", 4, 1600),
-        ("AMD EPYC 7282 16-Core Processor", 4, 2667),
-        ("AMD EPYC 7742 64-Core Processor", 8, 3200),
-        ("AMD EPYC 7763 64-Core Processor", 8, 3200),
-        ("AMD EPYC 9654 96-Core Processor", 12, 4800),
-    ],
-)
-def test_memory_is_that_of_the_model_not_of_its_familys_best(
-    name: str, channels: int, speed: int
-) -> None:
+MODELS = list(csv.DictReader((make.DATA / "memory-models.csv").open(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model["model_name"]))
+def test_memory_is_that_of_the_model_not_of_its_familys_best(model: dict[str, str]) -> None:
     facts = machine(
-        cpu={"model_name": name, "sockets": 2, "virtualised": None},
+        cpu={"model_name": model["model_name"], "sockets": 2, "virtualised": None},
         memory={"channels": None, "speed_mts": None},
     )
+    channels, megatransfers = int(model["channels"]), int(model["speed_mts"])
     limit = memory("RS", "pool", 1 << 20, 2, facts)
-    assert limit.value == pytest.approx(2 * channels * speed * 1e6 * 8)
+    assert limit.value == pytest.approx(2 * channels * megatransfers * 1e6 * 8)
 
 
 TWO_NODES = [

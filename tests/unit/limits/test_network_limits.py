@@ -35,7 +35,7 @@ def test_loopback_has_no_line_rate() -> None:
         network("TCP", 1024, wire, loopback=True),
         network("TCP", 1024, machine(network={"loopback": True})),
     ):
-        assert (limit.value, limit.reason) == (None, "loopback has no line rate")
+        assert limit.value is None and "loopback" in (limit.reason or "")
     site = {"network": {"latency": {"TCP": 1e-5}}}
     assert network("LAT-TCP", 1, wire, site=site).value == 1e-5
     assert network("LAT-TCP", 1, wire, site=site, loopback=True).value is None

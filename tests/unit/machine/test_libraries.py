@@ -108,7 +108,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
         '{"compiler": "cc 1", "flags": "-O9", "isa_flags": {"avx2": "-mavx2"}, "io_uring": true}'
     )
     found = present(folder)
-    assert "cpubench" not in found, "what is not compiled is left out"
+    assert "cpubench" not in found  # what is not compiled is left out
     facts = machine.collect(tmp_path, tools=found, cpubench=folder / "cpubench")
     validate(facts, "machine", "facts")
     (group,) = (
@@ -125,10 +125,6 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
             f"{name} {tool.version}" in items["Programs"]
             or f"{name} (unknown)" in items["Programs"]
         )
-
-
-def test_modules_of_the_memory_are_a_number() -> None:
-    assert machine_text._memory({"total": 1 << 30, "modules": 8})["Modules"] == 8
 
 
 def test_the_core_type_of_the_runs_is_told_before_what_the_library_takes_by_itself(

@@ -136,14 +136,6 @@ def test_a_command_that_names_cpus_runs_on_these_alone(tmp_path: Path) -> None:
         assert done.stdout.strip() == f"{{{cpu}}}"
 
 
-def test_the_end_of_a_program_is_told_and_not_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("woke up beside the measurement"))
-    done = execute.run(python("import time; time.sleep(0.2)"), tmp_path, trouble=lambda: None)
-    assert done.returncode == 0 and done.elapsed_s >= 0.2
-
-
 def test_a_kernel_without_process_descriptors_will_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,3 +146,11 @@ def test_a_kernel_without_process_descriptors_will_do(
     assert execute.run(python("import time; time.sleep(0.1)"), tmp_path).returncode == 0
     with pytest.raises(MeasurementError, match="did not end within"):
         execute.run(python("import time; time.sleep(60)", timeout_s=0.2), tmp_path)
+
+
+def test_the_end_of_a_program_is_told_and_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("woke up beside the measurement"))
+    done = execute.run(python("import time; time.sleep(0.2)"), tmp_path, trouble=lambda: None)
+    assert done.returncode == 0 and done.elapsed_s >= 0.2

@@ -1,11 +1,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
 from peakmark.errors import PeakmarkError
-from peakmark.measuring import lock
+from peakmark.measuring import lock, measure
 
 HOLD = """
 import sys
@@ -67,6 +68,12 @@ def test_a_cell_waits_for_the_cell_of_another(
     assert refused
 
 
+def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    kind, _, node = measure._lock_name().partition("-")
+    assert lock.WAIT_S[kind] > 3600 and node == gethostname()
+
+
 def test_the_lock_ends_with_a_killed_holder(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(
@@ -88,5 +95,5 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None
 
 
 def test_a_node_of_a_cluster_has_a_lock_of_its_own() -> None:
-    with lock.held("cell-node1"), lock.held("cell-node2"), lock.held("cell"):
+    with lock.held("node-node1"), lock.held("node-node2"), lock.held("cell"):
         pass

@@ -74,9 +74,8 @@ def test_a_node_is_read_as_any_user_can(host: Host) -> None:
     assert (found.used, found.stolen, found.cpus) == (15.0, 2.5, 1)
     assert (found.throttled, found.hot) == (2.5, 7)
     assert found.processes[77] == Process(1, os.getuid(), True, 2.0, 4242)
-    assert set(found.others()) == {77}, (
-        "kernel threads work for us, and what ended meanwhile is not there"
-    )
+    # Kernel threads work for us, and what ended meanwhile is not there.
+    assert set(found.others()) == {77}
     every = noise.read([], host)
     assert (every.clock_hz, every.stolen, every.cpus) == (1.2e9, 3.0, 2)
 
@@ -240,9 +239,8 @@ def test_a_clock_that_somebody_limited_meanwhile() -> None:
     assert "2 GHz" in note.text and "3 GHz" in note.text and "governor" in note.text
     waiting = calm()
     waiting["after"]["clock_hz"] = 4e8
-    assert checks.check_row(row([*(calm() for _ in range(5)), waiting])) == [], (
-        "CPUs that wait are slow"
-    )
+    # CPUs that wait are slow.
+    assert checks.check_row(row([*(calm() for _ in range(5)), waiting])) == []
 
 
 def test_drift_tells_the_heat_where_it_is_known() -> None:

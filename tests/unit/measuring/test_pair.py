@@ -33,15 +33,6 @@ def test_the_server_listens_in_the_block_and_is_gone_after_it(tmp_path: Path) ->
         socket.create_connection(where, timeout=5)
 
 
-def test_every_cell_has_a_key_of_its_own(tmp_path: Path) -> None:
-    keys = set()
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        with pair.serving(server(SERVER), tmp_path / name) as peer:
-            keys.add(peer.values["key"])
-    assert len(keys) == 2
-
-
 def test_a_server_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:
     with (
         pytest.raises(MeasurementError, match=r"did not start to listen.*no such interface"),
@@ -102,3 +93,12 @@ def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, wo
     assert "has no interface 'eth7' with an IPv4 address" in interface
     assert "there is none with such an address: change interface:" in interface
     assert "finds no way to 192.0.2.1 over IPv4" in way
+
+
+def test_every_cell_has_a_key_of_its_own(tmp_path: Path) -> None:
+    keys = set()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        with pair.serving(server(SERVER), tmp_path / name) as peer:
+            keys.add(peer.values["key"])
+    assert len(keys) == 2

@@ -137,9 +137,8 @@ def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
     assert {(cell.workload, cell.repetition) for cell in asked} == {("SP", 6), ("SP", 7), ("SP", 8)}
     assert adaptive.asked(made.cells, made.criteria, decided, 2) == []
     spared = decisions.spared(made.cells, decided)
-    assert spared == {cell.id for cell in of_row(made, "DP")[6:]}, (
-        "an open row has nothing spared yet"
-    )
+    # An open row has nothing spared yet.
+    assert spared == {cell.id for cell in of_row(made, "DP")[6:]}
 
 
 def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
@@ -195,7 +194,7 @@ def test_all_looks_together_miss_in_no_more_than_five_per_cent(bounds: tuple[int
     found = sequential_testing.shares(criterion)
     assert tuple(found) == criterion.counts
     assert 0.04 < sum(found.values()) <= sequential_testing.ERROR
-    assert all(found.values()), "a row may end at each of them"
+    assert all(found.values())  # a row may end at each of them
 
 
 def test_a_row_that_ends_when_its_interval_is_narrow_is_as_sure_as_it_says() -> None:
@@ -232,9 +231,8 @@ def test_the_row_in_the_tables_shows_the_interval_of_its_last_look(tmp_path: Pat
     nine = found["DP"].measured.summary
     assert (nine.n, nine.low, nine.high, nine.enough) == (9, 100.0, 108.0, True)
     plain = statistics.summarise(values["DP"])
-    assert (plain.low, plain.high) == (101.0, 107.0), (
-        "a fixed number of nine repetitions is surer than this"
-    )
+    # A fixed number of nine repetitions is surer than this.
+    assert (plain.low, plain.high) == (101.0, 107.0)
     assert decided[of_row(made, "DP")[0].row].half == pytest.approx(4 / 104)
 
 

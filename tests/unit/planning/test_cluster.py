@@ -192,9 +192,8 @@ def test_a_second_run_keeps_the_nodes_of_the_first(
     (path / "plan.json").write_text(json.dumps({"cluster": first.to_json()}))
     later = [*nodes("n1", "n3"), *nodes("n2", state="down")]
     assert chooser(monkeypatch, later)("all", path).nodes == ("n1", "n2")
-    assert set(chooser(monkeypatch, later)({"sample": 2}, path).nodes) == {"n1", "n3"}, (
-        "another choice is a new one"
-    )
+    # Another choice is a new one.
+    assert set(chooser(monkeypatch, later)({"sample": 2}, path).nodes) == {"n1", "n3"}
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,8 @@ def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
         record = campaign_data.record(cell, context={"seconds": slower * before.expected(cell)})
         finding = Finding(GOOD, data=record)
         told = replace(before, findings={cell.id: finding}).total(others)
-        assert 0.5 < told / before.total(others) < 2.0, cell.id
+        # Where no reference tool is installed, half of all others are of its kind.
+        assert min(1.0, slower) <= told / before.total(others) <= max(1.0, slower), cell.id
 
 
 def network(made: plan.Plan) -> list[Cell]:

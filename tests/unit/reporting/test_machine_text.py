@@ -30,10 +30,11 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Pa
     where = {"address": "10.0.0.1", "server_interface": "ib0"}
     over_ib = {**where, "interface": "ib0", "loopback": False, "link": fast}
     over_lo = {**where, "interface": "lo", "loopback": True, "link": None}
-    assert page(None)[0] == ["Interface", "eth0 (of the default route; not measured)"]
+    assert page(None)[0][1].startswith("eth0") and "not measured" in page(None)[0][1]
     assert page(over_ib, over_ib)[0] == ["Interface", "ib0 (measured)"]
     assert ["Line rate", "200.0 Gb/s"] in page(over_ib)
-    assert page(over_ib, over_lo)[0] == ["Interface", "ib0 (measured; others too: lo)"]
+    assert page(over_ib, over_lo)[0][1].startswith("ib0 (measured")
+    assert page(over_ib, over_lo)[0][1].endswith("lo)")
     loopback = page(over_lo)
     assert loopback[0] == ["Interface", "lo (measured)"] and not any(
         what == "Line rate" for what, _ in loopback
@@ -59,11 +60,12 @@ def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_b
         (group,) = (one for one in node["groups"] if one["title"] == "Programs and libraries")
         return str(dict(group["items"])["BLAS"])
 
-    library = "OpenBLAS 0.3.21, core type"
-    asked = "(asked for; by itself it takes Prescott)"
-    assert told("SkylakeX") == f"{library} SkylakeX in HPL's runs {asked} (libblas.so.3)"
-    assert told("Prescott") == f"{library} Prescott in HPL's runs (libblas.so.3)"
-    assert told(None) == f"{library} Prescott by itself (libblas.so.3)"
+    for core, by_itself in (("SkylakeX", True), ("Prescott", False), (None, True)):
+        text = told(core)
+        assert text.startswith("OpenBLAS 0.3.21") and text.endswith("(libblas.so.3)")
+        assert f"core type {core or 'Prescott'}" in text
+        assert ("by itself" in text) is by_itself and ("HPL" in text) is bool(core)
+        assert "Prescott" in text
 
 
 def test_the_memory_of_several_numa_nodes_is_a_list() -> None:
@@ -75,4 +77,4 @@ def test_the_memory_of_several_numa_nodes_is_a_list() -> None:
         machine_text._numa({"numa": numa}) == "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"
     )
     three = machine_text._numa({"numa": [*numa, {"memory": 0, "distances": [21, 21, 10]}]})
-    assert str(three).startswith("3: 64 GiB, 64 GiB and no memory; distances")
+    assert str(three).startswith("3: 64 GiB, 64 GiB and no memory;")

@@ -34,7 +34,7 @@ def _filled(drawn: Path, folder: Path) -> list[float]:
     for page in sorted(folder.glob("page-*.pgm")):
         header, _, pixels = page.read_bytes().partition(b"\n255\n")
         width, height = map(int, header.split()[1:3])
-        assert height > width, "no page is turned"
+        assert height > width
         lines = [
             pixels[start : start + width]
             for start in range(0, width * int(END_MM * DPI / 25.4), width)

@@ -59,7 +59,7 @@ def test_the_report_holds_title_tables_runs_and_provenance(swept: Path) -> None:
         for number, page in enumerate(pages, 1)
         if re.search(r"^ *\d+ Memory$", page, re.MULTILINE)
     )
-    assert f"Memory {on} " in pages[0], "the contents on page one say the page"
+    assert f"Memory {on} " in pages[0], "contents"
 
 
 def test_the_results_come_first_and_each_table_before_its_figures(swept: Path) -> None:
@@ -146,10 +146,10 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
     assert "not measured" in text
 
 
-def test_an_empty_plan_still_gives_a_report(tmp_path: Path) -> None:
-    folder = make.write(tmp_path / "c", [])
+def test_a_plan_without_records_still_gives_a_report(tmp_path: Path) -> None:
+    folder = make.write(tmp_path / "c", [], planned=[make.cell("cpubench", "DP", subsystem="cpu")])
     figures.build(folder)
-    text = pdf_text(report.build(folder))
+    text = pdf_text(report.build(folder, partial=True))
     assert "not measured" in text
     assert "nothing measured yet" in text
     assert "1970" not in text
@@ -262,8 +262,6 @@ def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
         of, [make.measurement(of, "rate", 4e10)], warnings=warnings, context={"cpus": [0, 1]}
     )
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", [record])))["cpu"]
-    assert [note for note in row.said(row.remarks) if "2 CPUs" in note] == [
-        "MyCPUBench: 4 threads shared 2 CPUs: they waited for each other; ask Slurm for more CPUs or read this row as "
-        "oversubscribed"
-    ]
+    assert len([note for note in row.said(row.remarks) if "2 CPUs" in note]) == 1
+    assert "oversubscribed" in {note.code for note in row.warnings}
     assert any("something else" in note for note in row.said(row.remarks))

@@ -82,7 +82,7 @@ def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
         assert directory.exists()
         assert f"removed  {directory}" in clean.clean([place])
     assert not directory.exists()
-    assert (outside / "precious").read_text() == "mine", "links are not followed"
+    assert (outside / "precious").read_text() == "mine"  # links are not followed
     assert clean.clean([place]) == "no leftovers of dead runs"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
 from peakmark.running.run import Run
 from peakmark.running.user_errors import UserError
-from snakemake_executor_plugin_peakmark import PAUSE_S, Executor
+from snakemake_executor_plugin_peakmark import Executor
 
 
 def test_the_thread_that_the_interface_starts_finds_all_it_needs(
@@ -30,7 +29,7 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(
     run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: object())
     monkeypatch.setattr(Run, "current", run)
     made = Executor(None, None)
-    assert there == set(vars(made)) >= {"queue", "guard", "added", "infos", "run_of"}
+    assert there == set(vars(made)) >= {"queue", "_lock", "added", "infos", "run_of"}
 
 
 def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,25 +59,3 @@ def test_a_disk_that_takes_no_folder_is_a_failed_job(
     executor.run_job(job)
     ((failed, words),) = told
     assert failed is job and str(tmp_path / "cells") in words and not executor.added
-
-
-def test_while_jobs_come_nobody_sleeps_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RemoteExecutor, "__init__", lambda *_: None)
-    queue = SimpleNamespace(hands_over=False, add=lambda _: None, step=list)
-    run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: queue)
-    monkeypatch.setattr(Run, "current", run)
-    executor = Executor(None, None)
-
-    def pause() -> float:
-        async def once() -> None:
-            assert [one async for one in executor.check_active_jobs([])] == []
-
-        asyncio.run(once())
-        seconds: float = executor.next_seconds_between_status_checks
-        return seconds
-
-    assert pause() == PAUSE_S
-    executor.added.append(object())
-    assert 0 < pause() < PAUSE_S / 4, "the next one may be a millisecond away"
-    queue.hands_over = True
-    assert pause() == 0.0

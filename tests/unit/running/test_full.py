@@ -108,4 +108,4 @@ def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
     shutil.copytree(known, campaign / "machine")
     measure(Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, KERNELS))
     assert not left.exists()
-    assert foreign.exists(), "nobody knows whose that is"
+    assert foreign.exists()  # nobody knows whose that is

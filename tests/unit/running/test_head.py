@@ -66,7 +66,7 @@ import os, signal, sys
 from pathlib import Path
 from peakmark.running import head
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
-head.survive_hangup(Path(sys.argv[1]))
+head.ignore_sighup(Path(sys.argv[1]))
 os.kill(os.getpid(), signal.SIGHUP)
 print("goes on", flush=True)
 """
@@ -131,7 +131,7 @@ def test_slurm_is_asked_once_for_each_kind_of_job(
     assert f"--time={longest}" in next(argv for argv in asked if "--nodes=1" in argv)
     asked.clear()
     head.check(one, {}, lambda cell: cell.subsystem != "network")
-    assert len(asked) == 1, "what is measured asks for nothing"
+    assert len(asked) == 1  # what is measured asks for nothing
 
 
 @pytest.mark.parametrize(("words", "refused"), [(ACCOUNT, True), (DRAINED, False)])

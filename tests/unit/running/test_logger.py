@@ -138,6 +138,45 @@ def test_a_job_of_several_cells_is_told_while_it_runs(
     assert output.endswith("12 of 12 cells, 10 s\n4 of 4 jobs, 10 s, done\n")
 
 
+def test_without_estimates_no_time_is_promised(
+    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "estimates", {})
+    send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
+    output = send(handler, LogEvent.PROGRESS, done=1, total=2)
+    assert "left" not in output and "done" not in output
+    assert "2 of 2 jobs, 0 s, done" in send(handler, LogEvent.PROGRESS, done=2, total=2)
+
+
+def test_a_failure_is_named_with_the_end_of_its_log(
+    handler: plugin.LogHandler, tmp_path: Path
+) -> None:
+    log = tmp_path / "0.log"
+    log.write_text("peakmark: [red]no luck[/red]\n")
+    values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"]}
+    output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values, log=[str(log)])
+    assert "disk/fio/x/any/0" in output
+    assert "[red]no luck[/red]" in output  # what a tool says is no markup
+    output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values, log=["/proc/self/mem"])
+    assert output.count("disk/fio/x/any/0") == 2
+
+
+def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> None:
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    assert "careful" in send(handler, None, logging.WARNING, "careful")
+    assert "chatter" not in send(handler, None, logging.INFO, "chatter")
+
+
+def test_the_bar_is_gone_when_all_is_done(handler: plugin.LogHandler) -> None:
+    handler.bar = plugin._Bar(Console(file=io.StringIO(), width=200, force_terminal=True))
+    send(handler, LogEvent.JOB_INFO, **job(1))
+    assert handler.bar.progress.live.is_started
+    send(handler, LogEvent.PROGRESS, done=1, total=2)
+    assert handler.bar.progress.live.is_started
+    send(handler, LogEvent.PROGRESS, done=2, total=2)
+    assert not handler.bar.progress.live.is_started
+
+
 def test_the_executor_tells_of_cells_while_the_log_tells_of_jobs(
     handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,53 +203,3 @@ def test_the_executor_tells_of_cells_while_the_log_tells_of_jobs(
     progress.reached(names[0], "1")
     other.join(60)
     assert progress.cells() == (5, 12)
-
-
-def test_without_estimates_no_time_is_promised(
-    handler: plugin.LogHandler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "estimates", {})
-    send(handler, LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
-    output = send(handler, LogEvent.PROGRESS, done=1, total=2)
-    assert "left" not in output and "done" not in output
-    assert "2 of 2 jobs, 0 s, done" in send(handler, LogEvent.PROGRESS, done=2, total=2)
-
-
-def test_a_failure_is_named_with_the_end_of_its_log(
-    handler: plugin.LogHandler, tmp_path: Path
-) -> None:
-    log = tmp_path / "0.log"
-    log.write_text("peakmark: [red]no luck[/red]\n")
-    values = {
-        "rule_name": "measure",
-        "output": ["results/a/cells/disk/fio/x/any/0.json"],
-        "log": [str(log)],
-    }
-    output = send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
-    assert "failed disk/fio/x/any/0" in output
-    assert "[red]no luck[/red]" in output, "what a tool says is no markup"
-
-
-def test_a_failure_is_named_where_its_log_cannot_be_read(handler: plugin.LogHandler) -> None:
-    values = {
-        "rule_name": "measure",
-        "output": ["results/a/cells/disk/fio/x/any/0.json"],
-        "log": ["/proc/self/mem"],
-    }
-    assert "failed disk/fio/x/any/0" in send(handler, LogEvent.JOB_ERROR, logging.ERROR, **values)
-
-
-def test_warnings_are_shown_and_chatter_is_not(handler: plugin.LogHandler) -> None:
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    assert "careful" in send(handler, None, logging.WARNING, "careful")
-    assert "chatter" not in send(handler, None, logging.INFO, "chatter")
-
-
-def test_the_bar_is_gone_when_all_is_done(handler: plugin.LogHandler) -> None:
-    handler.bar = plugin._Bar(Console(file=io.StringIO(), width=200, force_terminal=True))
-    send(handler, LogEvent.JOB_INFO, **job(1))
-    assert handler.bar.progress.live.is_started
-    send(handler, LogEvent.PROGRESS, done=1, total=2)
-    assert handler.bar.progress.live.is_started
-    send(handler, LogEvent.PROGRESS, done=2, total=2)
-    assert not handler.bar.progress.live.is_started

@@ -41,7 +41,34 @@ def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(
     site.states["1"] = ("COMPLETED", "None")
     (ended,) = steps(queue, site, 3)
     assert ended.task.cells == four.cells[:1] and ended.why is None
-    assert len(site.submitted) == 4, "one has ended, so there is room for the last"
+    assert len(site.submitted) == 4  # one has ended, so there is room for the last
+
+
+def test_jobs_of_two_nodes_follow_those_of_one_however_snakemake_tells_of_them(
+    four: plan.Plan, site: Site
+) -> None:
+    queue = Queue(four, clock=lambda: site.now)
+    # The plan's order is one, one, pair, pair; Snakemake has told of the first and the last two so far.
+    tasks = [
+        Task(
+            place,
+            (cell,),
+            Path(four.record_name(cell)),
+            jobs.comment(four, [cell]),
+            (f"--comment={place}",),
+            "",
+        )
+        for place, cell in enumerate(four.cells)
+    ]
+    for place in (2, 3):
+        tasks[place].nodes, tasks[place].node_count = ("n1", "n2"), 2
+    for place in (0, 2, 3):
+        queue.add(tasks[place])
+    steps(queue, site, 1)
+    assert not queue.hands_over
+    queue.add(tasks[1])
+    steps(queue, site, 5)
+    assert [words[0] for words in site.submitted] == [f"--comment={place}" for place in range(4)]
 
 
 def test_a_job_of_several_cells_tells_how_far_it_is(
@@ -62,7 +89,7 @@ def test_a_job_of_several_cells_tells_how_far_it_is(
     now.parent.mkdir(parents=True)
     now.write_text(f"{cells[2].id}\n")
     steps(queue, site, 2)
-    assert progress.cells() == (0, len(cells)), "what an earlier job has left there tells nothing"
+    assert progress.cells() == (0, len(cells))  # what an earlier job has left there tells nothing
     site.states["1"] = ("RUNNING", "None")
     steps(queue, site, 2)
     assert progress.cells() == (2, len(cells))
@@ -93,7 +120,7 @@ def test_a_killed_job_of_several_cells_measures_none_any_more(
     site.states = {"1": ("NODE_FAIL", "None"), "2": ("RUNNING", "None")}
     (ended,) = steps(queue, site, 2)
     (path,) = attempts.paths(one.directory, ended.task.cells[2])
-    assert "NODE_FAIL" in records.read(path)["reason"], "the cell that it was measuring is known"
+    assert "NODE_FAIL" in records.read(path)["reason"]  # the cell that it was measuring is known
     assert not presents[0].exists() and presents[1].exists()
     queue.cancel()
     assert not presents[1].exists()
@@ -120,9 +147,8 @@ def test_the_end_is_no_error_while_slurm_does_not_answer(
         queue.cancel()
         answers.set()
         assert step.result(60) == []
-    assert len(site.submitted) == 1 and len(queue.waiting) == 3, (
-        "what was not handed over yet is not"
-    )
+    # What was not handed over yet is not.
+    assert len(site.submitted) == 1 and len(queue.waiting) == 3
 
 
 def test_one_late_answer_does_not_keep_the_end_of_a_job_for_an_hour(
@@ -156,12 +182,11 @@ def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, sit
         and len(said) == 1
         and "Slurm takes no further jobs for now" in said[0]
     )
-    assert queue.waiting and not queue.hands_over, (
-        "nobody asks again and again meanwhile, beside what is measured"
-    )
+    # Nobody asks again and again meanwhile, beside what is measured.
+    assert queue.waiting and not queue.hands_over
     site.states = dict.fromkeys(site.states, ("COMPLETED", "None"))
     assert len(steps(queue, site, 10)) == 2 and len(site.submitted) == 4
-    assert not list(attempts.paths(four.directory, four.cells[3])), "that is no failure"
+    assert not list(attempts.paths(four.directory, four.cells[3]))  # that is no failure
 
 
 def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(
@@ -181,7 +206,7 @@ def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(
 
     slurm.submit = answers_late  # put back by the fixture's monkeypatch
     steps(queue, site, 10)
-    assert len(queue.active) == 3 and len(site.submitted) == 4, "whether it is there is not known"
+    assert len(queue.active) == 3 and len(site.submitted) == 4  # whether it is there is not known
     site.silent = False
     steps(queue, site, 10)
     assert sorted(queue.active) == ["1", "2", "3", "4"] and len(site.submitted) == 4
@@ -200,7 +225,7 @@ def test_jobs_of_lost_submissions_are_ended_too(four: plan.Plan, site: Site) -> 
     assert not queue.active
     queue.cancel()
     assert sorted(site.cancelled) == ["1", "2", "3", "4"]
-    assert queue.step() == [] and len(site.submitted) == 4, "nothing is submitted afterwards"
+    assert queue.step() == [] and len(site.submitted) == 4  # nothing is submitted afterwards
 
 
 def test_a_refusal_is_an_attempt_like_any_failure(four: plan.Plan, site: Site) -> None:
@@ -237,7 +262,7 @@ def test_a_forgotten_job_is_known_by_what_it_made(four: plan.Plan, site: Site) -
     made_it.write_text("{}")
     site.states = {"4": ("RUNNING", "None")}
     ended = {one.task.cells[0]: one.why for one in steps(queue, site, 4)}
-    assert ended[four.cells[0]] is None and "forgotten job 2" in str(ended[four.cells[1]])
+    assert ended[four.cells[0]] is None and "forgotten job 2" in ended[four.cells[1]].text
     assert set(queue.active) == {"4"}
 
 
@@ -247,7 +272,7 @@ def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
     steps(queue, site, 1)
     site.states["1"] = (state, "None")
     (ended,) = steps(queue, site, 2)
-    assert state in str(ended.why) and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
+    assert state in ended.why.text and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
 
 
 def test_a_record_that_was_finished_counts_whatever_became_of_its_job(
@@ -292,7 +317,7 @@ def test_a_job_is_given_up_when_its_node_stays_away_and_never_for_slurms_reason(
     queue, said = filled(four, site, give_up_s=30.0)
     steps(queue, site, 2)
     site.states = dict.fromkeys(site.states, ("PENDING", reason))
-    assert steps(queue, site, 100) == [] and not said, "its node is up"
+    assert steps(queue, site, 100) == [] and not said  # its node is up
     site.nodes = {"n1": "DOWN (bad disk)"}
     assert (
         steps(queue, site, 20) == []
@@ -303,7 +328,7 @@ def test_a_job_is_given_up_when_its_node_stays_away_and_never_for_slurms_reason(
     site.nodes = {}
     assert steps(queue, site, 20) == []
     site.nodes = {"n1": "DOWN (bad disk)"}
-    assert steps(queue, site, 20) == [], "the time counts anew"
+    assert steps(queue, site, 20) == []  # the time counts anew
     ended = steps(queue, site, 30)
     assert len(ended) == 4 and sorted(site.cancelled) == ["1", "2", "3", "4"] and not queue.active
     (path,) = attempts.paths(four.directory, four.cells[1])
@@ -345,11 +370,11 @@ def test_a_job_whose_node_was_lost_is_submitted_again(
         ended = steps(queue, site, 2)
     assert (
         len(ended) == 1
-        and state in str(ended[0].why)
+        and state in ended[0].why.text
         and len(site.submitted) == 6
         and len(said) == 2
     )
-    assert len(list(attempts.paths(four.directory, four.cells[0]))) == 3, "each is on record"
+    assert len(list(attempts.paths(four.directory, four.cells[0]))) == 3  # each is on record
 
 
 def test_the_jobs_of_an_earlier_run_are_taken_over(four: plan.Plan, site: Site) -> None:

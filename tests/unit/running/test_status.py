@@ -10,9 +10,9 @@ from tests.unit import campaign_data
 from tests.unit.planning.planned import CPU, NOW, made, where
 
 from peakmark import files
+from peakmark.messages import message
 from peakmark.planning.plan import Plan
 from peakmark.running import failures, status
-from peakmark.running.job_reasons import JobReason
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
@@ -45,14 +45,15 @@ def six(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: Plan) -> None:
     for number, cell in enumerate(six.cells[:4]):
-        failures.refused(six, [cell], JobReason("NODE_FAIL", job=str(number)), NOW)
-    failures.refused(six, six.cells[4:5], JobReason("forgotten", job="9"), NOW)
+        failures.refused(
+            six, [cell], message("job-ended", case="NODE_FAIL", job=f"job {number}"), NOW
+        )
+    failures.refused(six, six.cells[4:5], message("job-forgotten", job="job 9"), NOW)
     told = status.describe(planned(six), only_failed=True)
     assert not told.complete and "complete" not in told.text
     lines = [line.strip() for line in told.text.splitlines()]
-    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines, (
-        "numbers of jobs are no other reason"
-    )
+    # Numbers of jobs are no other reason.
+    assert "4 cells, any: Slurm ended job: NODE_FAIL: its node was lost" in lines
     assert (
         told.text.count("NODE_FAIL") == 1 and "any: Slurm has forgotten job 9 before" in told.text
     )

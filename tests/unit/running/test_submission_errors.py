@@ -47,9 +47,9 @@ POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/
 def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> None:
     error = refusal(f"sbatch: error: {limit} {failed} {POLICY}")
     assert not submission_errors.later(error)
-    sentence = str(submission_errors.reason(error))
+    sentence = submission_errors.reason(error).text
     assert limit in sentence and remedy in sentence
-    assert "slurm_account" not in sentence, "accounting is no account"
+    assert "slurm_account" not in sentence  # accounting is no account
 
 
 def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
@@ -79,6 +79,12 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
         ("sbatch: error: Invalid generic resource (gres) specification", "slurm.extra"),
         ("sbatch: error: say your account, please", "slurm.account"),
         ("allocation failure: Memory specification can not be satisfied", "slurm.memory"),
+        # Of --mem=0 where MaxMemPerCPU allows less than the node has; sbatch --test-only takes it.
+        (
+            "sbatch: error: CPU count per node can not be satisfied sbatch: error: Batch job submission failed: "
+            "Requested node configuration is not available",
+            "slurm.memory",
+        ),
         ("allocation failure: Node count specification invalid", "slurm.partition"),
         ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),
         ("allocation failure: Access/permission denied", "slurm.partition"),
@@ -86,7 +92,7 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
 )
 def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
     assert not submission_errors.later(refusal(words))
-    sentence = str(submission_errors.reason(refusal(words)))
+    sentence = submission_errors.reason(refusal(words)).text
     assert remedy in sentence and "sbatch" not in sentence
 
 

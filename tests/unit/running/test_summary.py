@@ -23,7 +23,7 @@ from peakmark.running import summary
 def test_they_name_the_files_five_numbers_with_their_unit_and_the_reference(swept: Path) -> None:
     text = summary.describe(swept)
     assert str(swept / "report.pdf") in text
-    assert "report.html" not in text, "no page was made"
+    assert "report.html" not in text  # no page was made
     numbers = [line for line in text.splitlines() if line.startswith("  ")]
     assert [line.split()[0] for line in numbers] == ["CPU", "Memory", "Disk", "Disk", "Network"]
     assert "GigaOPS" in numbers[0]
@@ -38,7 +38,7 @@ def test_a_row_in_doubt_is_not_told_without_it(
 ) -> None:
     found = {
         name: [
-            replace(row, marks=(message("clock-differs", Severity.UNSURE, more=0.2),))
+            replace(row, warnings=(message("clock-differs", Severity.UNSURE, more=0.2),))
             for row in rows_
         ]
         if name == "cpu"

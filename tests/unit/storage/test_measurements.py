@@ -53,17 +53,6 @@ def test_one_line_per_value_and_per_cell_without_one(tmp_path: Path) -> None:
     )
 
 
-def test_records_that_are_read_already_are_not_read_again(tmp_path: Path) -> None:
-    folder = _campaign(tmp_path)
-    fresh = measurements.build(Results.read(folder))
-    known = Results.read(folder)
-    assert len(known.records) == 3 and len(known.attempts) == 1
-    for path in folder.rglob("*.json"):
-        if path.name != "plan.json":
-            path.unlink()
-    pd.testing.assert_frame_equal(measurements.build(known), fresh)
-
-
 def test_a_tool_that_fills_several_rows_names_the_row_not_its_cell(tmp_path: Path) -> None:
     frame = measurements.build(Results.read(_campaign(tmp_path)))
     iozone = frame[frame["instrument"] == "iozone"]

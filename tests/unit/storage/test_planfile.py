@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,33 +90,3 @@ def test_a_cell_that_is_not_planned_is_a_sentence(tmp_path: Path) -> None:
     planfile.write(tmp_path / "plan.json", plan())
     with pytest.raises(RecordError, match="peakmark plan --cells lists"):
         planfile.cell(tmp_path / "plan.json", "cpu/cpubench/SP_none_x1/any/99")
-
-
-WATCHED = """
-import sys
-from peakmark.cli import main
-code = main(["measure", "--plan", sys.argv[1], "--cell", sys.argv[2], "--kernels", "/nowhere"])
-print(code, *sorted({name.partition(".")[0] for name in sys.modules}))
-"""
-
-
-def test_measuring_brings_no_numpy_no_pandas_and_no_snakemake(tmp_path: Path) -> None:
-    """Their start would cost more than a short cell, and a BLAS starts a thread per core beside the
-    measurement.
-    """
-    planfile.write(tmp_path / "plan.json", plan())
-    argv = [sys.executable, "-c", WATCHED, str(tmp_path / "plan.json"), CELLS[0].id]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
-    code, *modules = done.stdout.split()
-    assert code == "1" and "the kernel /nowhere/cpubench cannot be read" in done.stderr
-    assert "peakmark" in modules
-    heavy = {
-        "numpy",
-        "pandas",
-        "snakemake",
-        "pyarrow",
-        "matplotlib",
-        "jsonschema",
-        "fastjsonschema",
-    }
-    assert not heavy & set(modules)

@@ -56,7 +56,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "cells" / "0.json"
     records.write(path, record())
     assert records.read(path) == record()
-    assert [one.name for one in path.parent.iterdir()] == ["0.json"], "no temporary file stays"
+    assert [one.name for one in path.parent.iterdir()] == ["0.json"]  # no temporary file stays
 
 
 @pytest.mark.parametrize(

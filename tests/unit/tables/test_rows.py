@@ -34,12 +34,9 @@ def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) 
     frame = _read(folder, "cpu")
     assert list(frame["Workload"]) == ["QP", "DP"]
     hole = frame.iloc[0]
-    assert (
-        hole["n"],
-        hole["MyCPUBench Measured Ops/Sec (GigaOPS)"],
-        hole["Standard Deviation"],
-    ) == (0, "", "")
-    assert hole["Notes"] == "MyCPUBench: not measured: cpubench ended with exit code 1"
+    own = BY_NAME["cpu"].measured_heading(BY_NAME["cpu"].own)
+    assert (hole["n"], hole[own], hole["Standard Deviation"]) == (0, "", "")
+    assert "not measured" in hole["Notes"] and "exit code 1" in hole["Notes"]
 
 
 def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
@@ -52,7 +49,8 @@ def test_a_half_measured_row_says_how_much_is_missing(tmp_path: Path) -> None:
     )
     (row,) = rows.build(Results.read(folder))["cpu"]
     assert row.missing == 1
-    assert row.said(row.remarks)[0] == "MyCPUBench: 1 of 2 not measured"
+    (note,) = [note for note in row.warnings if note.code == "not-measured"]
+    assert (dict(note.values)["missing"], dict(note.values)["planned"]) == (1, 2)
 
 
 def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
@@ -74,15 +72,11 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path
     assert [column.label for column in grid.columns if column.group.startswith("Measured")] == [
         "MyDiskBench"
     ]
-    assert (
-        "No columns of IOZone: iozone not found on PATH; `apt install iozone3` fills them."
-        in grid.remarks
-    )
-    assert "No columns of fio: the plan holds no cell of it." in grid.remarks
-    assert (
-        "IOZone Measured Throughput (MB/sec)"
-        in tables.frame(table, rows.build(results)[table.name]).columns
-    )
+    of_iozone, of_fio = [remark for remark in grid.remarks if remark.startswith("No columns")]
+    assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
+    assert "fio" in of_fio and "plan" in of_fio
+    columns = tables.frame(table, rows.build(results)[table.name]).columns
+    assert {table.measured_heading(one) for one in table.references} <= set(columns)
 
 
 def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path: Path) -> None:
@@ -125,8 +119,10 @@ def test_times_are_printed_in_a_unit_that_reads_well_and_filed_in_that_of_the_re
         (column.label, column.group) for column in grid.columns
     ]
     assert "1.708" in grid.body[0]
-    frame = tables.frame(BY_NAME["memory_latency"], found)
-    assert frame["MyRAMBench Measured Latency (us)"].tolist() == pytest.approx([1.708e-3] * 2)
+    table = BY_NAME["memory_latency"]
+    filed = tables.frame(table, found)[table.measured_heading(table.own)]
+    assert filed.name.endswith("(us)")
+    assert filed.tolist() == pytest.approx([1.708e-3] * 2)
 
 
 def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> None:
@@ -140,7 +136,8 @@ def test_warnings_of_records_become_notes_with_their_share(tmp_path: Path) -> No
         for number, of in enumerate(cells)
     ]
     (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
-    assert "MyCPUBench: the clock moved (1 of 3 runs)" in row.said(row.remarks)
+    (note,) = [note for note in row.warnings if note.code == "warning"]
+    assert "clock moved" in note.text and "1 of 3" in note.text
 
 
 def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
@@ -151,7 +148,7 @@ def test_loopback_is_said_in_every_row(tmp_path: Path) -> None:
         [make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)],
     )
     (row,) = rows.build(Results.read(folder))["network_throughput"]
-    assert any(note.startswith("over loopback") for note in row.said(row.remarks))
+    assert "loopback" in {note.code for note in row.warnings}
 
 
 def between(folder: Path, *pairs: tuple[str, str], node: str = "any") -> Path:
@@ -194,10 +191,8 @@ def test_a_row_of_several_pairs_names_them_all(tmp_path: Path) -> None:
     assert list(frame["Client"]) == ["n1; n2"] and list(frame["Server"]) == ["n2; n1"]
     results = Results.read(folder)
     (row,) = rows.build(results)["network_throughput"]
-    assert (
-        "measured between different pairs of nodes, client → server: n1 → n2, n2 → n1"
-        in row.said(row.remarks)
-    )
+    (note,) = [note for note in row.warnings if note.code == "pairs"]
+    assert dict(note.values)["pairs"] == ("n1 → n2", "n2 → n1")
     assert presentation.where([row]) == "2 pairs"
 
 
@@ -222,4 +217,4 @@ def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
     assert list(frame["Node"]) == ["n1", "n2"]
     assert (folder / "tables" / "nodes.csv").exists()
     tables.build(make.write(folder, records[:1]))
-    assert not (folder / "tables" / "nodes.csv").exists(), "nodes are not measured any more"
+    assert not (folder / "tables" / "nodes.csv").exists(), "one node"
