@@ -4,6 +4,7 @@ code.
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 from collections.abc import Callable
@@ -62,3 +63,17 @@ def end_cleanly(*others: int) -> None:
 
     for number in signals:
         signal.signal(number, terminated)
+
+
+def seconds(least: float, most: float) -> Callable[[str], float]:
+    """The type of an argument in seconds, from ``least`` to ``most``."""
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text} is not allowed: give seconds from {least:.0f} to {most:.0f}, such as 10"
+            )
+        return value
+
+    return number

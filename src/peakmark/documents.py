@@ -60,16 +60,7 @@ def _write(target: Path, content: bytes, campaign: Path | None) -> None:
             known = campaign / WRITTEN
             before = files.read_text(known) if known.exists() else ""
             files.write_text(known, f"{before}{hashlib.sha256(content).hexdigest()}  {place}\n")
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(place)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    files.write_bytes(place, content)
 
 
 def own_folder(campaign: Path, name: str) -> Path:

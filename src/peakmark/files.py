@@ -156,12 +156,20 @@ def scratch(asked: object = None) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a text file in one step, durably. Errors: OSError; the old file is then untouched."""
+    """``write_bytes`` into a folder that is made if need be. Errors: OSError; ValueError for half a
+    character.
+    """
+    content = text.encode()
     path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, content)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file in one step, durably. Errors: OSError; the old file is then untouched."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text)
+        with temporary.open("wb") as stream:
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output
-from peakmark.command import end_cleanly
+from peakmark.command import end_cleanly, seconds
 from peakmark.errors import ConfigError
 from peakmark.measuring.build import BUILD
 
@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
     )
     doctor.add_argument(
         "--wait",
-        type=_seconds,
+        type=seconds(0, 1e6),
         default=300.0,
         metavar="SECONDS",
         help="how long a job may wait, for --slurm",
@@ -70,15 +70,6 @@ def _machine(options: argparse.Namespace) -> int:
     )
     output.say(json.dumps(facts, indent=1, sort_keys=True))
     return 0
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1e6:
-        raise argparse.ArgumentTypeError(
-            f"{text} is not allowed: give seconds up to a million, such as 300"
-        )
-    return value
 
 
 def _doctor(options: argparse.Namespace) -> int:

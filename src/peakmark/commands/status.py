@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output
+from peakmark.command import seconds
 
 
 def add(commands: Any) -> None:
@@ -17,22 +18,13 @@ def add(commands: Any) -> None:
     status.add_argument("--failed", action="store_true", help="only what failed or is missing")
     status.add_argument(
         "--watch",
-        type=_seconds,
+        type=seconds(1, 86400),
         nargs="?",
         const=10.0,
         metavar="SECONDS",
         help="show it again every so many seconds (default 10) until all cells are done",
     )
     status.set_defaults(run=_status)
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 1 <= value <= 86400:
-        raise argparse.ArgumentTypeError(
-            f"{text} is not allowed: give seconds from 1 to 86400, such as 10"
-        )
-    return value
 
 
 def _status(options: argparse.Namespace) -> int:

@@ -60,13 +60,7 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
     for rank, series in enumerate(table.references, 1):
         if any(_reference(drawing, row, series.instrument) is not None for row in rows):
             handles.append(style.entry(style.look(rank), series.heading, linestyle="none"))
-    figure.legend(
-        handles=handles,
-        loc="outside upper left",
-        ncols=len(handles),
-        frameon=False,
-        handlelength=1.4,
-    )
+    style.legend(figure, handles, len(handles), 1.4)
     return figure
 
 

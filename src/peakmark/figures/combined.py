@@ -48,13 +48,7 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
         across.scale_values(axis, logarithmic, mark)
     if len(names) > 1:
         handles = [style.entry(style.line(place), name) for place, name in enumerate(names)]
-        figure.legend(
-            handles=handles,
-            loc="outside upper left",
-            ncols=len(names),
-            frameon=False,
-            handlelength=2.2,
-        )
+        style.legend(figure, handles, len(names), 2.2)
     return figure
 
 

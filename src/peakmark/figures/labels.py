@@ -85,10 +85,4 @@ def legend(figure: Figure, table: Table, rows: Sequence[Row], programs: bool) ->
     longest = max(len(str(handle.get_label())) for handle in handles)
     width = max(LEGEND_WIDTH, 0.6 + 0.075 * longest)
     side_by_side = max(1, min(len(handles), int(figure.get_figwidth() / width)))
-    figure.legend(
-        handles=handles,
-        loc="outside upper left",
-        ncols=side_by_side,
-        frameon=False,
-        handlelength=2.6,
-    )
+    style.legend(figure, handles, side_by_side, 2.6)

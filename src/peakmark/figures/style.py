@@ -18,6 +18,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import ScalarFormatter
 
 from peakmark.resources import ROOT
@@ -69,6 +70,19 @@ def line(position: int) -> Look:
 def look(position: int) -> Look:
     """The look of a table's instrument by its place: 0 is the own kernel."""
     return _LOOKS[position % len(_LOOKS)]
+
+
+def legend(
+    figure: Figure, handles: Sequence[Patch | Line2D], columns: int, handle_length: float
+) -> None:
+    """Draw a legend above the panels; ``handle_length`` in widths of a letter."""
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=columns,
+        frameon=False,
+        handlelength=handle_length,
+    )
 
 
 def entry(look: Look, label: str, **more: Any) -> Line2D:
