@@ -79,13 +79,8 @@ def test_a_doubt_that_all_rows_share_is_a_sentence() -> None:
 
 
 def test_words_of_a_column_are_not_counted_below_it(tmp_path: Path) -> None:
-    records = [
-        make.record(of, [make.measurement(of, "throughput", 1e9 * value)])
-        for threads, values in ((1, (1.0, 1.0, 1.0)), (2, (0.6, 1.0, 1.4)))
-        for run, value in enumerate(values)
-        for of in [make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads,
-                             repetition=run)]
-    ]  # fmt: skip
+    records = make.runs("diskbench", "RS", 1e9, 1e9, 1e9)
+    records += make.runs("diskbench", "RS", 0.6e9, 1e9, 1.4e9, concurrency=2)
     results = Results.read(make.write(tmp_path / "c", records))
     told = {}
     for page in (False, True):
@@ -96,14 +91,10 @@ def test_words_of_a_column_are_not_counted_below_it(tmp_path: Path) -> None:
 
 
 def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path) -> None:
-    records = [
-        make.record(of, [make.measurement(of, "rate", 1e11 * value)])
-        for threads in (1, 2)
-        for run, value in enumerate((0.6, 1.0, 1.4 + threads / 10))
-        for of in [
-            make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)
-        ]
-    ]
+    records = []
+    for threads in (1, 2):
+        values = (0.6e11, 1e11, 1.4e11 + threads * 1e10)
+        records += make.runs("cpubench", "DP", *values, concurrency=threads)
     results = Results.read(make.write(tmp_path / "c", records))
     found = rows.build(results)
     heads = {}
@@ -114,21 +105,8 @@ def test_the_page_keeps_doubts_and_remedies_where_readers_filter(tmp_path: Path)
 
 
 def test_brackets_that_formulas_share_are_told_once(tmp_path: Path) -> None:
-    facts = {
-        "host": "node1",
-        "cpu": {
-            "clock_hz": {"nominal": 3e9},
-            "cores": 2,
-            "isa_best": "avx2",
-            "microarchitecture": "Zen 3",
-        },
-        "limits": {"physical_cores_allowed": 2},
-    }
-    cells = [
-        make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads) for threads in (1, 2)
-    ]
-    records = [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in cells]
-    found = rows.build(Results.read(make.write(tmp_path / "c", records, facts=facts)))["cpu"]
+    one, two = (make.runs("cpubench", "DP", 4e10, concurrency=threads) for threads in (1, 2))
+    found = make.judge(tmp_path / "c", [*one, *two], facts=make.ZEN3).rows["cpu"]
     made = formulas.build(found, {})
     assert all(row.limit.detail for row in found)
     assert len(made["lines"]) == 2

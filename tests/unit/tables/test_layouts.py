@@ -58,7 +58,7 @@ def test_three_runs_stand_beside_their_average(tmp_path: Path) -> None:
     )
     tables.build(folder)
     line = pd.read_csv(folder / "tables" / "disk-patterns-2020" / "ws_runs.csv").iloc[0]
-    assert list(line.values())[1] == "1 and 1MB"
+    assert "1 and 1MB" in line.tolist()
     assert [line[f"MyDiskBenchmark Run {run}"] for run in (1, 2, 3)] == [99.0, 93.0, 97.0]
     assert line["Average MyDiskBenchmark"] == pytest.approx(289 / 3)
     assert pd.isna(line["Iozone bench. Run 1"])
