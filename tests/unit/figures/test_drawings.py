@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.unit import campaign_data as make
+from tests.unit.tables.test_layouts import TABLE
 from tests.unit.tables.test_presets import small_campaign
 
 from peakmark.config import layouts
@@ -200,16 +201,9 @@ def test_a_wrong_figure_is_told_in_one_sentence(
     tmp_path: Path, entry: dict[str, str], words: list[str]
 ) -> None:
     one = {"name": "mine", "of": "disk_throughput", "title": "Mine", **entry}
-    table = {
-        "name": "t",
-        "of": "cpu",
-        "title": "T",
-        "columns": [{"heading": "W", "text": "{workload}"}],
-    }
     path = tmp_path / "mine.yaml"
-    path.write_text(
-        yaml.safe_dump({"schema": 1, "name": "mine", "figures": [one], "tables": [table]})
-    )
+    layout = {"schema": 1, "name": "mine", "figures": [one], "tables": [TABLE]}
+    path.write_text(yaml.safe_dump(layout))
     with pytest.raises(ConfigError) as caught:
         layouts.load(str(path))
     assert "\n" not in str(caught.value)

@@ -28,7 +28,8 @@ def test_a_clock_that_moves() -> None:
     assert codes(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 3.1e9})) == []
     moved = check_row(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9}))
     assert [note.code for note in moved] == ["clock-moved"]
-    assert "fell by up to 19%" in moved[0].text and "6 of 6" in moved[0].text
+    assert "fell by up to 19%" in moved[0].text
+    assert "6 of 6" in moved[0].text
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9})) == [
         "clock-moved"
     ]
@@ -39,10 +40,10 @@ def test_a_clock_that_moves_in_few_repetitions_is_no_doubt() -> None:
     """The median stands; in half of them it does not."""
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))
     assert note.severity is Severity.NOTE
-    assert "fell by up to 10%" in note.fact and "1 of 3" in note.fact
+    assert "fell" in note.fact and "10%" in note.fact and "1 of 3" in note.fact
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))
     assert note.severity is Severity.UNSURE
-    assert "moved by up to 10%" in note.fact and "2 of 3" in note.fact
+    assert "moved" in note.fact and "10%" in note.fact and "2 of 3" in note.fact
     [note] = clocks((2.7, 3.0))
     assert note.severity is Severity.UNSURE
     assert "rose by 11%" in note.fact and "repetitions" not in note.fact
