@@ -17,6 +17,14 @@ from peakmark.storage.results import Results
 
 DATA = Path(__file__).parent / "data"
 """Outputs of real tools, facts of real machines, and what published reports printed."""
+ZEN3 = {
+    "host": "node1",
+    "cpu": {
+        "clock_hz": {"nominal": 3e9}, "cores": 2, "isa_best": "avx2", "microarchitecture": "Zen 3"
+    },
+    "limits": {"physical_cores_allowed": 2},
+}  # fmt: skip
+"""Facts from which the limits of two cores are known."""
 UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s"}
 
 

@@ -33,16 +33,11 @@ NAMES = [
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     of = make.cell("iperf3", "TCP", subsystem="network", block=1024, node="c07n12")
+    argv = ["/home/alice/bin/iperf3", "--client", "10.20.30.40"]
     context: dict[str, Any] = {
         "server_host": "login3.cluster.example.org",
         "network": {"interface": "ib0", "address": "10.20.30.40", "loopback": False},
-        "commands": [
-            {
-                "argv": ["/home/alice/bin/iperf3", "--client", "10.20.30.40"],
-                "returncode": 0,
-                "seconds": 1.0,
-            }
-        ],
+        "commands": [{"argv": argv, "returncode": 0, "seconds": 1.0}],
     }
     record = make.record(
         of, [make.measurement(of, "throughput", 1.25e10)], host="c07n12", context=context
@@ -100,10 +95,8 @@ def test_no_name_is_left_and_every_number_is(campaign: Path, tmp_path: Path) -> 
 
 def test_words_that_contain_a_name_stay(campaign: Path) -> None:
     replace = anonymise.replacer(Results.read(campaign))
-    assert (
-        replace("malice c07n123 xc07n12 fio 3.33 1.2.3 0::")
-        == "malice c07n123 xc07n12 fio 3.33 1.2.3 0::"
-    )
+    kept = "malice c07n123 xc07n12 fio 3.33 1.2.3 0::"
+    assert replace(kept) == kept
     assert replace("c07n12.json") == f"{replace('c07n12')}.json"
     assert replace("C07N12") == replace("c07n12")
     assert replace(json.dumps({"a": [1, 2.5]})) == json.dumps({"a": [1, 2.5]})
@@ -111,7 +104,7 @@ def test_words_that_contain_a_name_stay(campaign: Path) -> None:
 
 def test_times_and_hex_are_no_addresses(campaign: Path) -> None:
     replace = anonymise.replacer(Results.read(campaign))
-    for text in (
+    for text in [
         "2026-11-21T04:00:00+00:00",
         "04:00:00",
         "0-1:2",
@@ -119,7 +112,7 @@ def test_times_and_hex_are_no_addresses(campaign: Path) -> None:
         "a::b::c",
         "999.1.2.3",
         "1.2.3.4.5",
-    ):
+    ]:
         assert replace(text) == text
 
 
@@ -142,10 +135,7 @@ def test_report_and_bundle_without_names(
     for name in NAMES:
         assert name.lower() not in text.lower()
         for path, content in contents.items():
-            assert name.lower().encode() not in path.lower().encode() + content.lower(), (
-                name,
-                path,
-            )
+            assert name.lower().encode() not in path.lower().encode() + content.lower(), path
 
 
 def test_nodes_that_were_not_measured_have_no_name_left_either(campaign: Path) -> None:

@@ -19,6 +19,11 @@ CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 
 
+def of(subsystem: str, **keys: Any) -> dict[str, Any]:
+    """The keys of one grid, which a right one of DP stands behind."""
+    return {subsystem: [{"workloads": ["DP"], "concurrency": [1], **keys}]}
+
+
 def test_defaults_are_filled_in() -> None:
     completed = config.complete(CPU)
     assert completed["campaign"] == "node"
@@ -101,53 +106,23 @@ def test_presets_are_valid(preset: Path) -> None:
         ({"campain": "x"}, ["campain", "campaign"]),
         ({"campaign": "../x"}, ["campaign", "../x"]),
         ({"campaign": "a b; rm -rf $(HOME)"}, ["campaign"]),
-        ({"cpu": [{"workloads": ["XP"], "concurrency": [1]}]}, ["cpu[0].workloads", "XP", "DP"]),
         ({"cpu": [{"workloads": ["DP"]}]}, ["cpu[0]", "concurrency"]),
+        (of("cpu", workloads=["XP"]), ["cpu[0].workloads", "XP", "DP"]),
+        (of("cpu", concurrency=[0]), ["cpu[0].concurrency[0]", "0", "at least 1"]),
+        (of("cpu", blocks=["1KiB"]), ["cpu[0]", "blocks"]),
+        (of("cpu", total="lots"), ["cpu[0].total", "lots"]),
+        (of("memory", workloads=["RWS"]), ["memory[0]", "blocks"]),
         (
-            {"cpu": [{"workloads": ["DP"], "concurrency": [0]}]},
-            ["cpu[0].concurrency[0]", "0", "at least 1"],
-        ),
-        (
-            {"cpu": [{"workloads": ["DP"], "concurrency": [1], "blocks": ["1KiB"]}]},
-            ["cpu[0]", "blocks"],
-        ),
-        (
-            {"cpu": [{"workloads": ["DP"], "concurrency": [1], "total": "lots"}]},
-            ["cpu[0].total", "lots"],
-        ),
-        ({"memory": [{"workloads": ["RWS"], "concurrency": [1]}]}, ["memory[0]", "blocks"]),
-        (
-            {"network": [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": ["cores"]}]},
+            of("network", workloads=["TCP"], blocks=["1KiB"], concurrency=["cores"]),
             ["network[0].concurrency", "cores", "for cpu and memory", "number"],
         ),
+        (of("memory", workloads=["RWS"], blocks=["1KB"]), ["memory[0].blocks", "1KB", "KiB"]),
         (
-            {"memory": [{"workloads": ["RWS"], "concurrency": [1], "blocks": ["1KB"]}]},
-            ["memory[0].blocks", "1KB", "KiB"],
-        ),
-        (
-            {
-                "memory": [
-                    {
-                        "workloads": ["RWS"],
-                        "concurrency": [1],
-                        "blocks": ["1KiB"],
-                        "variants": ["cache"],
-                    }
-                ]
-            },
+            of("memory", workloads=["RWS"], blocks=["1KiB"], variants=["cache"]),
             ["memory[0].variants", "cache", "block, pool and pool-temporal"],
         ),
         (
-            {
-                "disk": [
-                    {
-                        "workloads": ["RS"],
-                        "concurrency": [1],
-                        "blocks": ["1MiB"],
-                        "references": {"dd": {}},
-                    }
-                ]
-            },
+            of("disk", workloads=["RS"], blocks=["1MiB"], references={"dd": {}}),
             ["disk[0].references", "dd", "fio"],
         ),
         ({"tools": {"hpl": 3}}, ["tools.hpl", "3"]),
@@ -189,11 +164,8 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
     assert len(made.cells) == 2 * base["repetitions"]
     without = overrides.read([tmp_path / "site.yaml"])
     assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network"]
-    assert [key for key in WORKLOADS if overrides.read([], ["disk=[]"]).get(key)] == [
-        "cpu",
-        "memory",
-        "network",
-    ]
+    by_word = overrides.read([], ["disk=[]"])
+    assert [key for key in WORKLOADS if by_word.get(key)] == ["cpu", "memory", "network"]
 
 
 @pytest.mark.parametrize(

@@ -26,17 +26,7 @@ MIB = 1 << 20
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """CPU only: two threads, three repetitions, HPL beside; the limit from the site facts."""
     records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
-    facts = {
-        "host": "node1",
-        "cpu": {
-            "clock_hz": {"nominal": 3e9},
-            "cores": 2,
-            "isa_best": "avx2",
-            "microarchitecture": "Zen 3",
-        },
-        "limits": {"physical_cores_allowed": 2},
-    }
-    return make.write(tmp_path_factory.mktemp("results") / "small", records, facts=facts)
+    return make.write(tmp_path_factory.mktemp("results") / "small", records, facts=make.ZEN3)
 
 
 def test_files_exist_for_measured_tables_only_and_are_the_same_again(small: Path) -> None:
@@ -113,12 +103,9 @@ def test_a_legend_names_programs_where_the_last_panel_cannot_and_is_not_cut_off(
 ) -> None:
     records = []
     for workload, tool in (("RS", "diskbench"), ("WS", "diskbench"), ("RS", "fio")):
-        of = make.cell(tool, workload, subsystem="disk", variant="psync", block=1 << 20)
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e8)]))
+        records += make.runs(tool, workload, 1e8)
     config = {"report": {"published": ["disk-patterns-2020", "file-io-lab"]}}
-    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
-        "disk_throughput"
-    ]
+    built = make.judge(tmp_path / "c", records, config=config).rows["disk_throughput"]
     style.begin()
     figure = panels.plot(BY_NAME["disk_throughput"], built)
     assert figure is not None
@@ -136,14 +123,9 @@ def test_what_lies_far_below_its_limit_is_no_flat_line(
 ) -> None:
     records = []
     for threads in (1, 2, 4):
-        of = make.cell(
-            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads
-        )
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
+        records += make.runs("diskbench", "RS", 1e8 * threads, concurrency=threads)
     config = {"site_facts": {"disk": {"throughput": {"RS": limit}}}}
-    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
-        "disk_throughput"
-    ]
+    built = make.judge(tmp_path / "c", records, config=config).rows["disk_throughput"]
     figure = panels.plot(BY_NAME["disk_throughput"], built)
     assert figure is not None
     assert figure.axes[0].get_yscale() == scale
@@ -153,15 +135,8 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
     records = []
     for workload in ("RS", "WS"):
         for threads in (1, 2):
-            of = make.cell(
-                "diskbench",
-                workload,
-                subsystem="disk",
-                variant="psync",
-                block=1 << 16,
-                concurrency=threads,
-            )
-            records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
+            values = {"block": 1 << 16, "concurrency": threads}
+            records += make.runs("diskbench", workload, 1e8 * threads, **values)
     config = {"report": {"tables": "file-io-lab"}}
     folder = make.write(tmp_path / "lab", records, config=config)
     built = rows.build(Results.read(folder))
@@ -179,21 +154,18 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
         "disk_throughput_RS",
     }
 
-    loads = []
+    loads = make.runs("rambench", "RWS", 1e10)
     for block in (16 << 10, 256 << 20):
-        of = make.cell("rambench", "LAT", subsystem="memory", block=block)
-        loads.append(make.record(of, [make.measurement(of, "latency", 1e-9)]))
-    copies = make.cell("rambench", "RWS", subsystem="memory", variant="pool", block=1 << 20)
-    loads.append(make.record(copies, [make.measurement(copies, "throughput", 1e10)]))
+        loads += make.runs("rambench", "LAT", 1e-9, block=block)
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
-    built = rows.build(Results.read(make.write(tmp_path / "four", loads, config=config)))
+    built = make.judge(tmp_path / "four", loads, config=config).rows
     figure = panels.plot(built["memory_latency"][0].table, built["memory_latency"])
     assert figure is not None
     named = [label.get_text().partition(",")[0] for label in figure.axes[0].get_yticklabels()]
     assert named == ["RWS", "RWR"]
 
     config = {"report": {"tables": "six-core-evaluation"}}
-    built = rows.build(Results.read(make.write(tmp_path / "six", loads, config=config)))
+    built = make.judge(tmp_path / "six", loads, config=config).rows
     figure = panels.plot(built["memory_throughput"][0].table, built["memory_throughput"])
     assert figure is not None
     assert figure.axes[0].get_xlabel() == "Throughput (MB/s)"
@@ -201,11 +173,8 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
 
 
 def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
-    of = [
-        make.cell("diskbench", name, subsystem="disk", variant="psync", block=1 << 16)
-        for name in ("RS", "WS")
-    ]
-    records = [make.record(one, [make.measurement(one, "throughput", 1e8)]) for one in of]
+    records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
+    records += make.runs("diskbench", "WS", 1e8, block=1 << 16)
     folder = make.write(tmp_path / "c", records)
     figures.build(folder)
     assert (folder / "figures" / "disk_throughput.svg").is_file()
@@ -216,16 +185,12 @@ def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
 
 
 def test_dram_and_caches_are_figures_of_their_own(tmp_path: Path) -> None:
-    cells = [
-        make.cell("rambench", "RS", subsystem="memory", variant=name, block=1024)
-        for name in ("pool", "block")
-    ]
-    records = [make.record(of, [make.measurement(of, "throughput", 1e10)]) for of in cells]
-    names = {path.stem for path in figures.build(make.write(tmp_path / "c", records))}
-    assert names == {
-        "memory_throughput_pool",
-        "memory_throughput_block",
-    }  # without limits there is no overview
+    pool, block = (
+        make.runs("rambench", "RS", 1e10, variant=name, block=1024) for name in ("pool", "block")
+    )
+    names = {path.stem for path in figures.build(make.write(tmp_path / "c", [*pool, *block]))}
+    # Without limits there is no overview.
+    assert names == {"memory_throughput_pool", "memory_throughput_block"}
 
 
 def test_nothing_measured_means_no_figure() -> None:
@@ -241,28 +206,15 @@ def test_a_single_point_and_a_strange_node_can_be_drawn(tmp_path: Path) -> None:
 
 def test_panels_of_one_place_are_rows_of_dots_with_every_repetition(tmp_path: Path) -> None:
     """RWS has two blocks and keeps its panel; RS and WS have one each, at one and two threads."""
-    records = [
-        make.record(
-            of,
-            [make.measurement(of, "throughput", 1e9 * (1 + of.concurrency + of.repetition / 10))],
-        )
-        for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB]))
-        for block in blocks
-        for threads in (1, 2)
-        for of in (
-            make.cell(
-                "rambench",
-                workload,
-                subsystem="memory",
-                variant="pool",
-                block=block,
-                concurrency=threads,
-                repetition=n,
-            )
-            for n in range(3)
-        )
-    ]
-    found = rows.build(Results.read(make.write(tmp_path / "c", records)))["memory_throughput"]
+    records = []
+    for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB])):
+        for block in blocks:
+            for threads in (1, 2):
+                values = [1e9 * (1 + threads + number / 10) for number in range(3)]
+                records += make.runs(
+                    "rambench", workload, *values, block=block, concurrency=threads
+                )
+    found = make.judge(tmp_path / "c", records).rows["memory_throughput"]
     figure = panels.plot(found[0].table, found)
     assert figure is not None
     panel, dots = [axis for part in figure.subfigs for axis in part.axes if axis.get_visible()]
@@ -328,14 +280,9 @@ def test_labels_are_spread_in_order_without_overlap(positions: list[float], gap:
 def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) -> None:
     records = []
     for threads in (1, 2):
-        of = make.cell(
-            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, concurrency=threads
-        )
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e8 * threads)]))
+        records += make.runs("diskbench", "RS", 1e8 * threads, concurrency=threads)
     config = {"report": {"published": ["disk-patterns-2020"]}}
-    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
-        "disk_throughput"
-    ]
+    built = make.judge(tmp_path / "c", records, config=config).rows["disk_throughput"]
     assert [row.published["disk-patterns-2020"] for row in built] == [398e6, 498e6]
     style.begin()
     figure = panels.plot(BY_NAME["disk_throughput"], built)
@@ -406,20 +353,14 @@ def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path)
 def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: Path) -> None:
     records = []
     for block in (16 << 10, 256 << 20):
-        of = make.cell("rambench", "LAT", subsystem="memory", block=block)
-        records.append(make.record(of, [make.measurement(of, "latency", 1e-9)]))
+        records += make.runs("rambench", "LAT", 1e-9, block=block)
     for block in (1024, 10**6, 10**7):
-        of = make.cell("rambench", "RWS", subsystem="memory", variant="pool", block=block)
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e10)]))
+        records += make.runs("rambench", "RWS", 1e10, block=block)
     config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
-    built = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))
-    assert [
-        label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_throughput"]
-    ] == [
-        "1 KiB",
-        "1 MB",
-        "10 MB",
-    ]
-    assert [
-        label_formatter.LabelFormatter.of(row).block(row) for row in built["memory_latency"]
-    ] == ["1 B", "1 B"]
+    built = make.judge(tmp_path / "c", records, config=config).rows
+
+    def blocks(name: str) -> list[str]:
+        return [label_formatter.LabelFormatter.of(row).block(row) for row in built[name]]
+
+    assert blocks("memory_throughput") == ["1 KiB", "1 MB", "10 MB"]
+    assert blocks("memory_latency") == ["1 B", "1 B"]

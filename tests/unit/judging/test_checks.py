@@ -58,14 +58,7 @@ def test_with_a_real_limit_of_this_project() -> None:
 
 def test_advice_fits_the_row() -> None:
     details = {"sent": 1000, "received": 900, "lost": 100}
+    udp = {"subsystem": "network", "workload": "UDP", "unit": "bit/s"}
     for streams, fewer in ((1, False), (4, True)):
-        (note,) = check_row(
-            row(
-                details=details,
-                subsystem="network",
-                workload="UDP",
-                unit="bit/s",
-                concurrency=streams,
-            )
-        )
+        (note,) = check_row(row(details=details, concurrency=streams, **udp))
         assert ("fewer streams" in note.text) == fewer

@@ -3,18 +3,15 @@ where they do not.
 """
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import limits, statistics
-from peakmark.judging import rows
 from peakmark.judging.checks import check_row
 from peakmark.judging.measured import Measured, RunValue
 from peakmark.judging.row import Row
 from peakmark.messages import Message, Severity
-from peakmark.storage.results import Results
 
 FACTS = {
     "host": "node1",
@@ -28,16 +25,13 @@ def row(folder: Path, loaded: list[float | None]) -> Row:
     """The row of cpubench DP x1 whose repetitions observed these clocks under the work, beside a
     reference.
     """
-    records = []
+    records = make.runs("likwid-bench", "DP", 42e9)
     for repetition, hz in enumerate(loaded):
-        cell = make.cell("cpubench", "DP", subsystem="cpu", repetition=repetition)
-        details: dict[str, Any] = IDLE if hz is None else {**IDLE, "clock_hz_loaded": hz}
-        records.append(
-            make.record(cell, [make.measurement(cell, "rate", 43e9, details=details)], context=IDLE)
+        details = IDLE if hz is None else {**IDLE, "clock_hz_loaded": hz}
+        records += make.runs(
+            "cpubench", "DP", 43e9, repetition=repetition, details=details, context=IDLE
         )
-    other = make.cell("likwid-bench", "DP", subsystem="cpu")
-    records.append(make.record(other, [make.measurement(other, "rate", 42e9)]))
-    [built] = rows.build(Results.read(make.write(folder / "c", records, facts=FACTS)))["cpu"]
+    [built] = make.judge(folder / "c", records, facts=FACTS).rows["cpu"]
     return built
 
 

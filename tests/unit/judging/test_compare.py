@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -11,10 +12,20 @@ from tests.unit import campaign_data as make
 from peakmark import cli, statistics
 from peakmark.config import published
 from peakmark.errors import ConfigError
-from peakmark.judging import compare, compare_text, datasets, rows
-from peakmark.storage.results import Results
+from peakmark.judging import compare, compare_text, datasets
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
+CALM = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
+
+
+def sides(by: float, **more: Any) -> list[datasets.Dataset]:
+    """Two sides of one row, the second ``by`` times the first."""
+    point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "node1")
+    made = []
+    for factor in (1.0, by):
+        row = datasets.DatasetRow(tuple(factor * value for value in CALM))
+        made.append(datasets.Dataset("s", {point: row}, False, **more))
+    return made
 
 
 def campaign(
@@ -77,10 +88,9 @@ def test_what_can_differ_is_counted_not_assumed() -> None:
 
 
 def test_a_tolerance_keeps_small_differences_from_a_verdict() -> None:
-    slower = [0.96 * value for value in [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]]
-    steady = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]
-    assert compare.judge(steady, slower, False).verdict == "worse"
-    assert compare.judge(steady, slower, False, tolerance=0.05).verdict == "no difference shown"
+    slower = [0.96 * value for value in CALM]
+    assert compare.judge(CALM, slower, False).verdict == "worse"
+    assert compare.judge(CALM, slower, False, tolerance=0.05).verdict == "no difference shown"
 
 
 @pytest.mark.parametrize(
@@ -89,14 +99,7 @@ def test_a_tolerance_keeps_small_differences_from_a_verdict() -> None:
 def test_less_than_three_per_cent_gets_no_verdict_unless_it_is_asked_for(
     factor: float, verdict: str
 ) -> None:
-    point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "node1")
-    steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
-    before, after = (
-        datasets.Dataset(
-            "s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False
-        )
-        for by in (1.0, factor)
-    )
+    before, after = sides(factor)
     (found,), _, _ = compare.compare(before, after)
     assert found.verdict == verdict
     (found,), _, _ = compare.compare(before, after, tolerance=0.0)
@@ -128,11 +131,8 @@ def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
     before = datasets.read(str(campaign(tmp_path / "a")))
     after = datasets.read(str(campaign(tmp_path / "b", 0.5)))
     found, only_before, only_after = compare.compare(before, after)
-    assert [(one.point.table, one.verdict) for one in found] == [
-        ("disk_throughput", "worse"),
-        ("disk_latency", "worse"),
-        ("disk_iops", "worse"),
-    ]
+    assert [one.point.table for one in found] == ["disk_throughput", "disk_latency", "disk_iops"]
+    assert {one.verdict for one in found} == {"worse"}
     assert found[1].judged.ratio == pytest.approx(2.0)
     assert (only_before, only_after) == (0, 0)
     text, counts = compare_text.report(before, after)
@@ -177,22 +177,16 @@ def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
 
 
 def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) -> None:
-    records = []
-    for node in ("n1", "n2"):
-        of = make.cell(
-            "diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20, node=node
-        )
-        records.append(make.record(of, [make.measurement(of, "throughput", 4e8)], host=node))
-    side = datasets.read(str(make.write(tmp_path / "c", records)))
+    first, second = (
+        make.runs("diskbench", "RS", 4e8, node=node, host=node) for node in ("n1", "n2")
+    )
+    side = datasets.read(str(make.write(tmp_path / "c", [*first, *second])))
     with pytest.raises(ConfigError, match="several nodes"):
         compare.compare(datasets.read("disk-patterns-2020"), side)
 
 
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:
-    of = make.cell("cpubench", "DP", subsystem="cpu")
-    side = datasets.read(
-        str(make.write(tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)])]))
-    )
+    side = datasets.read(str(make.write(tmp_path / "c", make.runs("cpubench", "DP", 1e9))))
     with pytest.raises(ConfigError, match="no row in common"):
         compare_text.report(side, datasets.read("disk-patterns-2020"))
 
@@ -214,7 +208,7 @@ def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Pat
     after = datasets.read(str(campaign(tmp_path / "b", 0.5, node="other")))
     text, counts = compare_text.report(before, after)
     assert counts["worse"] == 3
-    assert "node: A has n1, B has other" in text.splitlines()[0]
+    assert "A has n1, B has other" in text.splitlines()[0]
 
 
 def test_a_repeat_shows_how_far_rows_drift(tmp_path: Path) -> None:
@@ -237,42 +231,32 @@ def test_a_machine_that_moves_while_it_is_measured_gets_a_wider_tolerance() -> N
 
 @pytest.mark.parametrize(("moved", "verdict"), [(0.001, "worse"), (0.05, "no difference shown")])
 def test_what_a_machine_moves_by_itself_gets_no_verdict(moved: float, verdict: str) -> None:
-    point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "node1")
     drift = {"cpu": moved, "memory_throughput": -moved, "disk_throughput": moved}
-    steady = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
-    before, after = (
-        datasets.Dataset(
-            "s", {point: datasets.DatasetRow(tuple(by * one for one in steady))}, False, drift=drift
-        )
-        for by in (1.0, 0.9)
-    )
+    before, after = sides(0.9, drift=drift)
     (found,), _, _ = compare.compare(before, after)
     assert found.verdict == verdict
 
 
 def test_two_sizes_of_one_published_row_are_one_row(tmp_path: Path) -> None:
-    records = []
-    for block, value in ((1 << 20, 4e8), (10**6, 3e8)):
-        of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=block)
-        records.append(make.record(of, [make.measurement(of, "throughput", value)]))
-    side = datasets.read(str(make.write(tmp_path / "c", records)))
+    binary, decimal = (
+        make.runs("diskbench", "RS", value, block=block)
+        for block, value in ((1 << 20, 4e8), (10**6, 3e8))
+    )
+    side = datasets.read(str(make.write(tmp_path / "c", [*binary, *decimal])))
     (found, *_), _, _ = compare.compare(datasets.read("disk-patterns-2020"), side)
     assert found.after == (4e8,)
 
 
 def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> None:
-    records = []
-    for number, value in enumerate(STEADY):
-        of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e9 * value)]))
+    records = make.runs("netbench", "TCP", *(1e9 * value for value in STEADY))
     mine = datasets.read(str(make.write(tmp_path / "c", records)))
     name = "four-subsystems-2018-prometheus"
     for both, side in (((datasets.read(name), mine), "A"), ((mine, datasets.read(name)), "B")):
         text = compare_text.report(*both)[0]
-        assert f"[1] {side} notes on 1 row: over loopback" in text
+        assert f"[1] {side} notes on 1 row:" in text and "loopback" in text
         assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")
-    folder = make.write(tmp_path / "d", records, config={"report": {"published": [name]}})
-    (row,) = rows.build(Results.read(folder))["network_throughput"]
+    config = {"report": {"published": [name]}}
+    (row,) = make.judge(tmp_path / "d", records, config=config).rows["network_throughput"]
     (note,) = [note for note in row.warnings if note.code == "published"]
     assert dict(note.values)["source"] == name and "loopback" in note.text
     assert row.level is None

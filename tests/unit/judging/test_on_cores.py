@@ -28,7 +28,8 @@ def test_a_clock_that_moves() -> None:
     assert codes(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 3.1e9})) == []
     moved = check_row(row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9}))
     assert [note.code for note in moved] == ["clock-moved"]
-    assert "fell by up to 19%" in moved[0].text and "6 of 6" in moved[0].text
+    assert "fell by up to 19%" in moved[0].text
+    assert "6 of 6" in moved[0].text
     assert codes(row(context={"clock_hz_before": 3.2e9, "clock_hz_after": 2.6e9})) == [
         "clock-moved"
     ]
@@ -39,10 +40,10 @@ def test_a_clock_that_moves_in_few_repetitions_is_no_doubt() -> None:
     """The median stands; in half of them it does not."""
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))
     assert note.severity is Severity.NOTE
-    assert "fell by up to 10%" in note.fact and "1 of 3" in note.fact
+    assert "fell" in note.fact and "10%" in note.fact and "1 of 3" in note.fact
     [note] = clocks((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))
     assert note.severity is Severity.UNSURE
-    assert "moved by up to 10%" in note.fact and "2 of 3" in note.fact
+    assert "moved" in note.fact and "10%" in note.fact and "2 of 3" in note.fact
     [note] = clocks((2.7, 3.0))
     assert note.severity is Severity.UNSURE
     assert "rose by 11%" in note.fact and "repetitions" not in note.fact
@@ -95,18 +96,10 @@ def test_what_a_job_was_given_stands_in_its_record() -> None:
         codes(row(facts=facts, concurrency=2, context={"cpus": [0, 1, 2, 3], "allowed": allowed}))
         == []
     )
-    crowded = row(
-        facts=facts,
-        concurrency=4,
-        context={"cpus": [0, 1, 2, 3], "allowed": {**allowed, "cores": 2}},
-    )
-    assert codes(crowded) == ["shared-cores"]
-    held = row(
-        facts=facts,
-        concurrency=2,
-        context={"cpus": [0, 1, 2], "allowed": {**allowed, "cpu_quota": 1.5}},
-    )
-    assert codes(held) == ["cpu-quota"]
+    crowded = {"cpus": [0, 1, 2, 3], "allowed": {**allowed, "cores": 2}}
+    assert codes(row(facts=facts, concurrency=4, context=crowded)) == ["shared-cores"]
+    held = {"cpus": [0, 1, 2], "allowed": {**allowed, "cpu_quota": 1.5}}
+    assert codes(row(facts=facts, concurrency=2, context=held)) == ["cpu-quota"]
 
 
 def test_a_throttled_node_does_not_look_perfect() -> None:
@@ -152,26 +145,14 @@ def test_threads_that_waited_for_their_cpus_are_told() -> None:
 @pytest.mark.parametrize(
     ("isa", "idle", "loaded", "expected"),
     [
-        (
-            "avx512",
-            2.8e9,
-            1.9e9,
-            ["clock-lowered"],
-        ),  # as AVX-512 allows: its base clock is below the one on the box
+        # As AVX-512 allows: its base clock is below the one on the box.
+        ("avx512", 2.8e9, 1.9e9, ["clock-lowered"]),
         ("avx2", 2.8e9, 1.9e9, ["clock-lowered"]),
-        (
-            "sse2",
-            2.8e9,
-            1.9e9,
-            ["below-nominal", "clock-lowered"],
-        ),  # nothing but heat or power does that
+        # Nothing but heat or power does that.
+        ("sse2", 2.8e9, 1.9e9, ["below-nominal", "clock-lowered"]),
         ("avx512", 1.8e9, 1.7e9, ["below-nominal", "clock-lowered"]),
-        (
-            "avx512",
-            2.8e9,
-            0.8e9,
-            ["below-nominal", "clock-lowered"],
-        ),  # lower than any design asks for
+        # Lower than any design asks for.
+        ("avx512", 2.8e9, 0.8e9, ["below-nominal", "clock-lowered"]),
     ],
 )
 def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
@@ -179,12 +160,8 @@ def test_wide_vectors_below_the_nominal_clock_are_no_throttling(
 ) -> None:
     facts = copy.deepcopy(VM)
     facts["cpu"]["clock_hz"] |= {"nominal": 2.1e9}
-    details = {
-        "isa": isa,
-        "clock_hz_before": idle,
-        "clock_hz_after": idle,
-        "clock_hz_loaded": loaded,
-    }
+    clocks = {"clock_hz_before": idle, "clock_hz_after": idle, "clock_hz_loaded": loaded}
+    details = {"isa": isa, **clocks}
     found = check_row(row(details=details, limit=limit(101.4), facts=facts))
     assert [note.code for note in found] == expected
     assert "below the nominal 2.1 GHz" in found[-1].text

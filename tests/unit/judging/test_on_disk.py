@@ -1,7 +1,6 @@
 """Checks of disks: did the bytes reach the device, and was it held back."""
 
 import copy
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,23 +16,22 @@ def disk(details: dict[str, Any], facts: dict[str, Any] = VM) -> list[str]:
     )
 
 
-def test_a_disk_figure_that_never_reached_the_device() -> None:
-    assert (
-        disk({"device_bytes": 10_000, "work": 10_000, "direct": True, "filesystem": "ext4"}) == []
-    )
-    assert disk({"device_bytes": 100, "work": 10_000, "direct": True, "filesystem": "ext4"}) == [
-        "cached"
-    ]
-    assert disk({"device_bytes": 0, "work": 10_000, "direct": False, "filesystem": "ext4"}) == [
-        "cached"
-    ]
-    assert disk({"device_bytes": None, "work": 10_000, "direct": False, "filesystem": "zfs"}) == [
-        "buffered"
-    ]
-    assert disk({"device_bytes": None, "work": 10_000, "direct": True, "filesystem": "nfs"}) == []
-    assert disk({"device_bytes": None, "work": 10_000, "direct": True, "filesystem": "tmpfs"}) == [
-        "ram-file-system"
-    ]
+@pytest.mark.parametrize(
+    ("moved", "direct", "filesystem", "found"),
+    [
+        (10_000, True, "ext4", []),
+        (100, True, "ext4", ["cached"]),
+        (0, False, "ext4", ["cached"]),
+        (None, False, "zfs", ["buffered"]),
+        (None, True, "nfs", []),
+        (None, True, "tmpfs", ["ram-file-system"]),
+    ],
+)
+def test_a_disk_figure_that_never_reached_the_device(
+    moved: int | None, direct: bool, filesystem: str, found: list[str]
+) -> None:
+    details = {"device_bytes": moved, "work": 10_000, "direct": direct, "filesystem": filesystem}
+    assert disk(details) == found
 
 
 def test_a_reference_that_tells_no_file_system_is_judged_by_the_facts() -> None:
@@ -58,33 +56,21 @@ def test_a_reference_that_tells_no_file_system_is_judged_by_the_facts() -> None:
 def test_a_disk_that_a_cgroup_holds_back(
     limits: dict[str, int] | None, metric: str, value: float, marked: bool
 ) -> None:
-    identity = {
-        "subsystem": "disk",
-        "instrument": "diskbench",
-        "workload": "RR",
-        "metric": metric,
-        "block": 4096,
-    }
+    identity = {"subsystem": "disk", "instrument": "diskbench", "workload": "RR", "block": 4096}
     values = [value * factor for factor in (1, 1.001, 0.999, 1.002, 0.998, 1)]
-    found = check_row(row(values, {}, {"io_limits": limits}, concurrency=2, **identity))
+    context = {"io_limits": limits}
+    found = check_row(row(values, {}, context, metric=metric, concurrency=2, **identity))
     assert [note.code for note in found] == (["io-limit"] if marked else [])
     if marked:
         assert "cgroup" in found[0].text and "io.max" in found[0].text
 
 
-@pytest.mark.parametrize(
-    ("bps", "text"), [(401_000_000, "at most 401 MB/s"), (2_500_000_000, "at most 2500 MB/s")]
-)
-def test_a_limit_of_a_disk_is_in_the_unit_of_its_tables(bps: int, text: str) -> None:
-    identity = {
-        "subsystem": "disk",
-        "instrument": "diskbench",
-        "workload": "RS",
-        "metric": "throughput",
-        "block": 1 << 20,
-    }
+@pytest.mark.parametrize(("bps", "text"), [(401e6, "401 MB/s"), (2.5e9, "2500 MB/s")])
+def test_a_limit_of_a_disk_is_in_the_unit_of_its_tables(bps: float, text: str) -> None:
+    identity = {"subsystem": "disk", "instrument": "diskbench", "workload": "RS", "block": 1 << 20}
     values = [bps * factor for factor in (1, 1.001, 0.999, 1.002, 0.998, 1)]
-    (note,) = check_row(row(values, {}, {"io_limits": {"read_bps": bps}}, **identity))
+    context = {"io_limits": {"read_bps": int(bps)}}
+    (note,) = check_row(row(values, {}, context, metric="throughput", **identity))
     assert text in note.text
 
 
@@ -101,15 +87,8 @@ def test_a_flush_that_takes_no_time_is_remarked(
     flush: float, work: float, facts: dict[str, Any], found: list[tuple[str, Severity]]
 ) -> None:
     details = {"flush_seconds": flush, "work": work, "seconds": 2.0}
-    measured = row(
-        details=details,
-        subsystem="disk",
-        instrument="diskbench",
-        workload="WS",
-        unit="B/s",
-        facts=facts,
-    )
-    notes = check_row(replace(measured, metric="throughput"))
+    identity = {"subsystem": "disk", "instrument": "diskbench", "workload": "WS", "unit": "B/s"}
+    notes = check_row(row(details=details, facts=facts, metric="throughput", **identity))
     assert [(note.code, note.severity) for note in notes] == found
     for note in notes:
         assert dict(note.values)["where"] in (message("hosts-memory"), message("safe-cache"))

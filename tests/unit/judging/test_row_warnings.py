@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -32,16 +33,9 @@ def _row(tmp_path: Path, ping: str, own: str = "MyNETBench") -> Row:
             {"schema": 1, "name": "mine", "description": "A table.", "tables": [layout_table]}
         )
     )
-    cells = (
-        make.cell("netbench", "LAT-TCP", subsystem="network", block=1),
-        make.cell("ping", "LAT-ICMP", subsystem="network"),
-    )
-    records = [
-        make.record(cell, [make.measurement(cell, "latency", value)])
-        for cell, value in zip(cells, (3e-5, 3e-6), strict=True)
-    ]
-    folder = make.write(tmp_path / "c", records, config={"report": {"tables": str(layout)}})
-    (row,) = rows.build(Results.read(folder))["network_latency"]
+    records = make.runs("netbench", "LAT-TCP", 3e-5, block=1) + make.runs("ping", "LAT-ICMP", 3e-6)
+    config = {"report": {"tables": str(layout)}}
+    (row,) = make.judge(tmp_path / "c", records, config=config).rows["network_latency"]
     return row
 
 
@@ -59,27 +53,24 @@ def test_a_remark_carries_no_heading_until_it_is_shown(tmp_path: Path) -> None:
     assert all(f"Our kernel: {note.text}" in row.said(row.remarks) for note in about)
 
 
-def _codes(folder: Path, table: str) -> list[set[str]]:
-    return [{note.code for note in row.warnings} for row in rows.build(Results.read(folder))[table]]
+def _codes(rows: Sequence[Row]) -> set[str]:
+    (row,) = rows
+    return {note.code for note in row.warnings}
 
 
 def test_what_is_missing_and_what_a_program_said_are_remarks(tmp_path: Path) -> None:
-    done, hole = (
-        make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in (0, 1)
-    )
-    record = make.record(
-        done, [make.measurement(done, "rate", 4e10)], warnings=["the clock source is a slow one"]
-    )
-    (codes,) = _codes(make.write(tmp_path / "c", [record], planned=[hole]), "cpu")
-    assert {"not-measured", "warning"} <= codes
+    hole = make.cell("cpubench", "DP", subsystem="cpu", repetition=1)
+    records = make.runs("cpubench", "DP", 4e10)
+    records[0]["warnings"] = ["the clock source is a slow one"]
+    found = make.judge(tmp_path / "c", records, planned=[hole])
+    assert {"not-measured", "warning"} <= _codes(found.rows["cpu"])
 
 
 def test_echoes_of_fewer_streams_say_so(tmp_path: Path) -> None:
-    own = make.cell("netbench", "LAT-TCP", subsystem="network", block=1, concurrency=4)
-    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
-    records = [make.record(cell, [make.measurement(cell, "latency", 3e-5)]) for cell in (own, ping)]
-    (codes,) = _codes(make.write(tmp_path / "c", records), "network_latency")
-    assert "ping-streams" in codes
+    records = make.runs("netbench", "LAT-TCP", 3e-5, block=1, concurrency=4)
+    records += make.runs("ping", "LAT-ICMP", 3e-5)
+    found = make.judge(tmp_path / "c", records)
+    assert "ping-streams" in _codes(found.rows["network_latency"])
 
 
 def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path) -> None:
@@ -104,12 +95,10 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
 
 @pytest.mark.parametrize(("rate", "apart"), [(60e9, "1.7"), (170e9, "1.7"), (99e9, "")])
 def test_a_reference_that_disagrees_says_so(rate: float, apart: str, tmp_path: Path) -> None:
-    cells = [make.cell(name, "DP", subsystem="cpu") for name in ("cpubench", "hpl", "likwid-bench")]
-    records = [
-        make.record(of, [make.measurement(of, "rate", value)])
-        for of, value in zip(cells, (100e9, rate, 99e9), strict=True)
-    ]
-    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["cpu"]
+    records = []
+    for tool, value in (("cpubench", 100e9), ("hpl", rate), ("likwid-bench", 99e9)):
+        records += make.runs(tool, "DP", value)
+    (row,) = make.judge(tmp_path / "c", records).rows["cpu"]
     found = [note for note in row.specific_warnings if note.code == "disagreement"]
     assert bool(found) == bool(apart)
     for note in found:
@@ -120,22 +109,17 @@ def test_a_reference_that_disagrees_says_so(rate: float, apart: str, tmp_path: P
 def test_scalar_operations_beside_hpl_are_no_contradiction(
     tmp_path: Path, isa: str, codes: set[str]
 ) -> None:
-    cells = [make.cell(name, "DP", subsystem="cpu", isa=isa) for name in ("cpubench", "hpl")]
-    records = [
-        make.record(of, [make.measurement(of, "rate", value)])
-        for of, value in zip(cells, (3e9, 9e10), strict=True)
-    ]
-    (found,) = _codes(make.write(tmp_path / "c", records), "cpu")
+    records = make.runs("cpubench", "DP", 3e9, isa=isa) + make.runs("hpl", "DP", 9e10, isa=isa)
+    found = _codes(make.judge(tmp_path / "c", records).rows["cpu"])
     assert found & {"disagreement", "otherwise"} == codes
 
 
 def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path: Path) -> None:
     name = "four-subsystems-2018-hyperion"
     for isa in ("auto", "scalar"):
-        of = make.cell("cpubench", "DP", subsystem="cpu", isa=isa)
-        record = make.record(of, [make.measurement(of, "rate", 3e9)])
-        folder = make.write(tmp_path / isa, [record], config={"report": {"published": [name]}})
-        (row,) = rows.build(Results.read(folder))["cpu"]
+        records = make.runs("cpubench", "DP", 3e9, isa=isa)
+        config = {"report": {"published": [name]}}
+        (row,) = make.judge(tmp_path / isa, records, config=config).rows["cpu"]
         defined = [dict(note.values) for note in row.warnings if note.code == "defined"]
         expected = {"source": name, "name": "instruction set", "there": "scalar", "here": "auto"}
         assert defined == ([expected] if isa == "auto" else [])

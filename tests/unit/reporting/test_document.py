@@ -8,7 +8,6 @@ import hashlib
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +45,7 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
 
 
 def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: Path) -> None:
-    own = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(2)]
-    theirs = make.cell("hpl", "DP", subsystem="cpu")
-    records = [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in own]
-    records.append(make.record(theirs, [make.measurement(theirs, "rate", 5e10)]))
+    records = make.runs("cpubench", "DP", 4e10, 4e10) + make.runs("hpl", "DP", 5e10)
     data = _data(make.write(tmp_path / "c", records))
     ((resource, measured, limit, share, reference, confidence),) = data["verdicts"]
     assert resource[0] == "CPU"
@@ -99,16 +95,7 @@ def test_decimal_comma_reaches_every_number_of_the_tables(swept: Path, tmp_path:
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["report"]["decimal_mark"] = ","
     (folder / "plan.json").write_text(json.dumps(plan))
-    facts = {
-        "host": "node1",
-        "cpu": {
-            "clock_hz": {"nominal": 2.445e9},
-            "cores": 2,
-            "isa_best": "avx2",
-            "microarchitecture": "Zen 3",
-        },
-        "limits": {"physical_cores_allowed": 2},
-    }
+    facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
     (folder / "machine").mkdir(exist_ok=True)
     (folder / "machine" / "node1.json").write_text(json.dumps(facts))
     data = _data(folder)
@@ -156,12 +143,8 @@ def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: 
     first page.
     """
     records = []
-    for repetition, value in enumerate((5e8, 9e8, 7e8)):
-        for tool in ("diskbench", "iozone"):
-            of = make.cell(
-                tool, "WS", subsystem="disk", variant="psync", block=1 << 16, repetition=repetition
-            )
-            records.append(make.record(of, [make.measurement(of, "throughput", value)]))
+    for tool in ("diskbench", "iozone"):
+        records += make.runs(tool, "WS", 5e8, 9e8, 7e8, block=1 << 16)
     folder = make.write(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
     data = _data(folder)
     said = json.dumps([data["verdicts"], data["sections"], data["caveats"]])
@@ -176,8 +159,9 @@ def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> No
     records = []
     for block in (16 << 10, 256 << 20):
         for threads in (1, 2):
-            of = make.cell("rambench", "LAT", subsystem="memory", block=block, concurrency=threads)
-            records.append(make.record(of, [make.measurement(of, "latency", 1e-9 * threads)]))
+            records += make.runs(
+                "rambench", "LAT", 1e-9 * threads, block=block, concurrency=threads
+            )
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
     (part,) = _data(make.write(tmp_path / "c", records, config=config))["sections"][0]["parts"]
     assert part["findings"] == []  # page one says that there are too few repetitions
@@ -187,8 +171,7 @@ def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> No
 def test_unknown_limits_that_differ_in_their_key_alone_are_told_once(tmp_path: Path) -> None:
     records = []
     for workload in ("RS", "WS", "RR"):
-        of = make.cell("diskbench", workload, subsystem="disk", variant="psync", block=1 << 20)
-        records.append(make.record(of, [make.measurement(of, "throughput", 1e8)]))
+        records += make.runs("diskbench", workload, 1e8)
     facts = {"host": "node1", "storage": {"device": "vda", "interface": "virtio"}}
     data = _data(make.write(tmp_path / "c", records, facts=facts))
     (part,) = [part for section in data["sections"] for part in section["parts"] if part["table"]]
@@ -254,17 +237,8 @@ def test_the_printed_configuration_leaves_out_what_holds_nothing(tmp_path: Path)
 def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:
     records = []
     for threads in (1, 2):
-        for repetition, value in enumerate((5e8, 9e8, 7e8)):
-            of = make.cell(
-                "diskbench",
-                "WS",
-                subsystem="disk",
-                variant="psync",
-                block=1 << 16,
-                concurrency=threads,
-                repetition=repetition,
-            )
-            records.append(make.record(of, [make.measurement(of, "throughput", value * threads)]))
+        values = [value * threads for value in (5e8, 9e8, 7e8)]
+        records += make.runs("diskbench", "WS", *values, block=1 << 16, concurrency=threads)
     folder = make.write(
         tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}}
     )
@@ -277,22 +251,12 @@ def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> No
 
 
 def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_path: Path) -> None:
-    walked = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=4096)
-    latency = make.cell("rambench", "LAT", subsystem="memory", block=4096)
-    cells = [
-        replace(walked, options={"pool": 256 << 20}),
-        replace(latency, options={"pool": 1 << 30}),
-    ]
-    found = [
-        make.record(
-            replace(cell, repetition=number),
-            [make.measurement(cell, metric, value)],
-            context={"job_id": str(number)},
-        )
-        for cell, metric, value in ((cells[0], "throughput", 1e9), (cells[1], "latency", 1e-7))
-        for number in (99, 100, 36)
-    ]
-    results = Results.read(make.write(tmp_path / "c", found))
+    records = []
+    for number, job in enumerate(("99", "100", "36")):
+        place = {"repetition": number, "block": 4096, "context": {"job_id": job}}
+        records += make.runs("rambench", "RS", 1e9, pool=256 << 20, **place)
+        records += make.runs("rambench", "LAT", 1e-7, pool=1 << 30, **place)
+    results = Results.read(make.write(tmp_path / "c", records))
     assert dict(provenance.build(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
     assert dict(artifact._time(results))["Memory while measuring"].startswith("256 MiB")
 

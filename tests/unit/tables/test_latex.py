@@ -91,14 +91,8 @@ def test_the_layout_of_a_paper_has_six_or_seven_columns_and_stars_for_doubt(tmp_
         6,
         7,
     }
-    records = [
-        make.record(of, [make.measurement(of, "rate", 1e11 * value)])
-        for threads in (1, 2)
-        for run, value in enumerate((0.6, 1.0, 1.4) if threads == 1 else (1.0, 1.0, 1.0))
-        for of in [
-            make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)
-        ]
-    ]
+    records = make.runs("cpubench", "DP", 6e10, 1e11, 1.4e11)
+    records += make.runs("cpubench", "DP", 1e11, 1e11, 1e11, concurrency=2)
     campaign = make.write(tmp_path / "c", records, config={"report": {"tables": "paper"}})
     tables.build(campaign)
     text = (campaign / "tables" / "paper" / "cpu.tex").read_text()
@@ -125,26 +119,12 @@ def test_a_brief_table_has_at_most_seven_columns_and_whole_lines(
 
 
 def test_what_a_column_has_no_room_for_is_left_out(tmp_path: Path) -> None:
-    records = [
-        make.record(of, [make.measurement(of, "throughput", 1e9)], host=node)
-        for node in ("node1", "node2")
-        for tool in ("diskbench", "iozone", "fio")
-        for of in [
-            make.cell(
-                tool,
-                "RS",
-                subsystem="disk",
-                variant="psync",
-                block=1 << 20,
-                concurrency=4,
-                node=node,
-            ),
-        ]
-    ]
+    records = []
+    for node in ("node1", "node2"):
+        for tool in ("diskbench", "iozone", "fio"):
+            records += make.runs(tool, "RS", 1e9, concurrency=4, node=node, host=node)
     config = {"site_facts": {"disk": {"throughput": {"RS": 2e9}}}}
-    found = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
-        "disk_throughput"
-    ]
+    found = make.judge(tmp_path / "c", records, config=config).rows["disk_throughput"]
     labels = [column.label for column in brief.grid(found).columns]
     assert len(labels) == 7 and labels[0] == "Node" and labels[-2:] == ["Limit", "%"], labels
 

@@ -12,7 +12,6 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.config.published_sets import entries_of
 
-from peakmark.cell import Cell
 from peakmark.config import layouts, published, site
 from peakmark.instruments.tables import BY_NAME
 from peakmark.judging.rows import build as build_rows
@@ -32,19 +31,10 @@ def _fed(folder: Path) -> Results:
     for entry in published.load(NAME).measured():
         if entry.run.isdigit() or entry.table == "disk_iops":
             repetition = int(entry.run or 1) - 1
-            variant = "psync"
-            of = Cell(
-                "disk",
-                entry.instrument,
-                entry.workload,
-                variant,
-                entry.block,
-                entry.concurrency,
-                "any",
-                repetition,
-                {},
-            )
-            records.append(make.record(of, [make.measurement(of, entry.metric, entry.value)]))
+            records += make.runs(
+                entry.instrument, entry.workload, entry.value, metric=entry.metric,
+                repetition=repetition, block=entry.block, concurrency=entry.concurrency,
+            )  # fmt: skip
     facts = site.load(ROOT / "config" / "sites" / "chameleon-skylake-ssd.yaml")
     return Results.read(
         make.write(
@@ -67,23 +57,15 @@ def _printed(
     }
 
 
-def _listed() -> dict[tuple[str, str, str, str, str, str], tuple[float, float, str]]:
+def _listed() -> dict[tuple[str, ...], tuple[float, float, str]]:
+    keys = ("table", "quantity", "workload", "concurrency", "record", "program")
     with DIFFERENCES.open(encoding="utf-8", newline="") as file:
         return {
-            (
-                line["table"],
-                line["quantity"],
-                line["workload"],
-                line["concurrency"],
-                line["record"],
-                line["program"],
-            ): (
-                float(line["printed"]),
-                float(line["computed"]),
-                line["why"],
+            tuple(line[key] for key in keys): (
+                float(line["printed"]), float(line["computed"]), line["why"]
             )
             for line in csv.DictReader(file)
-        }
+        }  # fmt: skip
 
 
 def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_what_is_listed(
@@ -92,7 +74,7 @@ def test_the_tables_give_the_averages_and_efficiencies_of_the_report_but_for_wha
     results = _fed(tmp_path / NAME)
     tables.build(tmp_path / NAME)
     rows = build_rows(results)
-    found: dict[tuple[str, str, str, str, str, str], tuple[float, float]] = {}
+    found: dict[tuple[str, ...], tuple[float, float]] = {}
     compared = 0
     for layout_table in layouts.load(NAME).layout_tables:
         quantities = (
@@ -154,13 +136,9 @@ def test_the_runs_are_listed_as_the_report_lists_them(tmp_path: Path) -> None:
 
 
 def test_a_published_set_is_a_column_beside_this_machine(tmp_path: Path) -> None:
-    of = make.cell(
-        "diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20, concurrency=12
-    )
-    odd = make.cell(
-        "diskbench", "RS", subsystem="disk", variant="psync", block=16 << 20, concurrency=13
-    )
-    records = [make.record(one, [make.measurement(one, "throughput", 1e9)]) for one in (of, odd)]
+    records = []
+    for threads in (12, 13):
+        records += make.runs("diskbench", "RS", 1e9, block=16 << 20, concurrency=threads)
     folder = make.write(
         tmp_path / "c", records, config={"report": {"published": [NAME, "file-io-lab"]}}
     )
@@ -178,11 +156,9 @@ def test_a_published_set_is_a_column_beside_this_machine(tmp_path: Path) -> None
 
 
 def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path: Path) -> None:
-    cells = [
-        make.cell("cpubench", "QP", subsystem="cpu", isa="scalar", concurrency=threads)
-        for threads in (1, 2)
-    ]
-    records = [make.record(of, [make.measurement(of, "rate", 3e9)]) for of in cells]
+    records = []
+    for threads in (1, 2):
+        records += make.runs("cpubench", "QP", 3e9, isa="scalar", concurrency=threads)
     name = "four-subsystems-2018-hyperion"
     results = Results.read(
         make.write(tmp_path / "c", records, config={"report": {"published": [name]}})
@@ -194,19 +170,12 @@ def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path
 
 
 def test_caches_are_never_set_beside_published_memory(tmp_path: Path) -> None:
-    cells = [
-        make.cell("rambench", "RWS", subsystem="memory", variant=variant, block=1 << 20)
-        for variant in ("pool", "block")
+    name = "four-subsystems-2018-prometheus"
+    records = [
+        *make.runs("rambench", "RWS", 2e10, variant="pool"),
+        *make.runs("rambench", "RWS", 2e10, variant="block"),
     ]
-    records = [make.record(of, [make.measurement(of, "throughput", 2e10)]) for of in cells]
-    config = {"report": {"published": ["four-subsystems-2018-prometheus"]}}
-    rows = build_rows(Results.read(make.write(tmp_path / "c", records, config=config)))[
-        "memory_throughput"
-    ]
-    # Its block was 1000000 bytes; the nearest power stands for it.
-    assert {row.key.variant: dict(row.published) for row in rows} == {
-        "pool": {
-            "four-subsystems-2018-prometheus": pytest.approx(2 * 3.876088e9)
-        },  # it counted a copied byte once
-        "block": {},
-    }
+    found = make.judge(tmp_path / "c", records, config={"report": {"published": [name]}})
+    # Its block was 1000000 bytes, for which the nearest power stands; it counted a copied byte once.
+    by_variant = {row.key.variant: dict(row.published) for row in found.rows["memory_throughput"]}
+    assert by_variant == {"pool": {name: pytest.approx(2 * 3.876088e9)}, "block": {}}

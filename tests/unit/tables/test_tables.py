@@ -116,12 +116,8 @@ def test_values_are_the_median_in_the_tables_unit_with_full_precision(swept: Pat
 def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) -> None:
     frame = _read(swept, "disk_throughput")
     keys = list(zip(frame["Workload"], frame["Concurrency"], frame["Block Size"], strict=True))
-    assert keys[:4] == [
-        ("RS", 1, "1MiB"),
-        ("RS", 1, "16MiB"),
-        ("RS", 2, "1MiB"),
-        ("RS", 2, "16MiB"),
-    ]
+    first = [("RS", threads, block) for threads in (1, 2) for block in ("1MiB", "16MiB")]
+    assert keys[:4] == first
     assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
 
 
@@ -145,13 +141,8 @@ def test_working_sets_are_never_in_one_row(swept: Path) -> None:
 
 def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
     throughput, iops = BY_NAME["disk_throughput"], BY_NAME["disk_iops"]
-    for workload, block in (
-        ("RR", 4096),
-        ("WR", 16384),
-        ("RR", 65536),
-        ("RS", 4096),
-        ("WS", 1 << 20),
-    ):
+    places = (("RR", 4096), ("WR", 16384), ("RR", 65536), ("RS", 4096), ("WS", 1 << 20))
+    for workload, block in places:
         assert throughput.takes(workload, block) != iops.takes(workload, block)
     assert iops.takes("RR", 4096)
     assert throughput.takes("RS", 4096)
@@ -166,61 +157,38 @@ def test_ping_stands_beside_every_protocol_and_stream_count(swept: Path) -> None
 
 
 def test_ping_is_printed_with_the_decimals_that_it_gives(tmp_path: Path) -> None:
-    own = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
-    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
-    measured = make.measurement(ping, "latency", 23e-6) | {"details": {"resolution": 1e-6}}
-    records = [
-        make.record(own, [make.measurement(own, "latency", 1.5e-5)]),
-        make.record(ping, [measured]),
-    ]
-    results = Results.read(make.write(tmp_path / "c", records))
+    records = make.runs("netbench", "LAT-TCP", 1.5e-5, block=1)
+    records += make.runs("ping", "LAT-ICMP", 23e-6, details={"resolution": 1e-6})
+    found = make.judge(tmp_path / "c", records)
     grid = presentation.grid(
-        results, BY_NAME["network_latency"], rows.build(results)["network_latency"]
+        found.results, BY_NAME["network_latency"], found.rows["network_latency"]
     )
-    labels = [
-        column.label for column in grid.columns
-    ]  # the measured columns come before those of the efficiency
+    labels = [column.label for column in grid.columns]  # measured ones before efficiencies
     shown = [grid.body[0][labels.index(name)] for name in ("MyNETBench", "ping")]
     assert shown == ["0.01500", "0.023"]
 
 
 def test_programs_of_a_disk_that_disagree_are_asked_for_their_buffers(tmp_path: Path) -> None:
-    own = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
-    fio = make.cell("fio", "RS", subsystem="disk", variant="psync", block=1 << 20)
-    for given, said in ((2 << 20, "MyDiskBench has huge pages"), (0, "buffers, files")):
-        measured = make.measurement(own, "throughput", 2e9) | {"details": {"huge_pages": given}}
-        records = [
-            make.record(own, [measured]),
-            make.record(fio, [make.measurement(fio, "throughput", 8e8)]),
-        ]
-        (row,) = make.judge(tmp_path / str(given), records).rows["disk_throughput"]
+    for pages, said in ((2 << 20, "MyDiskBench has huge pages"), (0, "buffers, files")):
+        records = make.runs("diskbench", "RS", 2e9, details={"huge_pages": pages})
+        records += make.runs("fio", "RS", 8e8)
+        (row,) = make.judge(tmp_path / str(pages), records).rows["disk_throughput"]
         (note,) = [note for note in row.warnings if note.code == "disagreement"]
         assert dict(note.values)["factor"] == pytest.approx(2.5)
         assert said in str(dict(note.values)["compare"])
 
 
 def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
-    of = make.cell("netbench", "LAT-TCP", subsystem="network", block=1)
     config = {"site_facts": {"network": {"latency": {"TCP": 5e-6}}}}
-    folder = make.write(
-        tmp_path / "c",
-        [make.record(of, [make.measurement(of, "latency", 1e-5)])],
-        config=config,
-        facts={},
-    )
-    row = rows.build(Results.read(folder))["network_latency"][0]
+    records = make.runs("netbench", "LAT-TCP", 1e-5, block=1)
+    (row,) = make.judge(tmp_path / "c", records, config=config, facts={}).rows["network_latency"]
     assert row.limit.value == 5e-6
     assert row.measured.efficiency == pytest.approx(0.5)
 
 
 def test_mean_instead_of_median_when_the_configuration_asks(tmp_path: Path) -> None:
-    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
-    records = [
-        make.record(of, [make.measurement(of, "rate", value)])
-        for of, value in zip(cells, (1e9, 2e9, 6e9), strict=True)
-    ]
-    folder = make.write(tmp_path / "c", records, config={"report": {"summary": "mean"}})
-    (row,) = rows.build(Results.read(folder))["cpu"]
+    records = make.runs("cpubench", "DP", 1e9, 2e9, 6e9)
+    (row,) = make.judge(tmp_path / "c", records, config={"report": {"summary": "mean"}}).rows["cpu"]
     assert row.measured.centre == pytest.approx(3e9)
 
 
@@ -250,14 +218,11 @@ def test_building_again_gives_the_same_bytes(swept: Path) -> None:
 
 def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path) -> None:
     spreads = {1: (0.7, 1.0, 1.3), 2: (0.8, 1.0, 1.2), 4: (1.0, 1.0, 1.0)}
-    records = [
-        make.record(of, [make.measurement(of, "rate", 1e11 * value)])
-        for threads, values in spreads.items()
-        for run, value in enumerate(values)
-        for of in [
-            make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads, repetition=run)
-        ]
-    ]
+    records = []
+    for threads, values in spreads.items():
+        records += make.runs(
+            "cpubench", "DP", *(1e11 * value for value in values), concurrency=threads
+        )
     results = Results.read(make.write(tmp_path / "c", records))
     grid = presentation.grid(results, BY_NAME["cpu"], rows.build(results)["cpu"], ",")
     at = [column.label for column in grid.columns].index("Notes")
@@ -270,37 +235,26 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
 
 
 def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:
-    cells = [
-        make.cell("netbench", "TCP", subsystem="network", block=block) for block in (1024, 32768)
-    ]
     context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
-    records = [
-        make.record(of, [make.measurement(of, "throughput", 1e9)], context=context) for of in cells
-    ]
-    results = Results.read(make.write(tmp_path / "c", records))
+    small, large = (
+        make.runs("netbench", "TCP", 1e9, block=block, context=context) for block in (1024, 32768)
+    )
+    found = make.judge(tmp_path / "c", [*small, *large])
     table = BY_NAME["network_throughput"]
-    grid = presentation.grid(results, table, rows.build(results)[table.name])
+    grid = presentation.grid(found.results, table, found.rows[table.name])
     assert sum("over loopback" in remark for remark in grid.shared) == 1
     assert not [note for note in grid.notes if "over loopback" in note.text]
 
 
 def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
-    of = make.cell("diskbench", "RS", subsystem="disk", variant="psync", block=1 << 20)
     config = {"site_facts": {"disk": {"throughput": {"RS": 5e8}}}}
-    records = [make.record(of, [make.measurement(of, "throughput", 1e9)])]
-    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records, config=config)))[
-        "disk_throughput"
-    ]
+    found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e9), config=config)
+    (row,) = found.rows["disk_throughput"]
     assert row.measured.efficiency == pytest.approx(2.0)
     (warning,) = [note for note in row.specific_warnings if note.code == "above-limit"]
     assert dict(warning.values)["share"] == pytest.approx(2.0)
 
 
 def test_letters_go_on_after_z() -> None:
-    assert [footnotes.letter(number) for number in (0, 25, 26, 27, 52)] == [
-        "a",
-        "z",
-        "aa",
-        "ab",
-        "ba",
-    ]
+    shown = [footnotes.letter(number) for number in (0, 25, 26, 27, 52)]
+    assert shown == ["a", "z", "aa", "ab", "ba"]
