@@ -11,13 +11,14 @@ import os
 import random
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from tests.unit import campaign_data as make
+from tests.unit.hostile import places
 
 from peakmark.bundling import bundle
 from peakmark.cell import Cell
@@ -131,15 +132,6 @@ def _campaign(folder: Path, facts: dict[str, Any]) -> None:
     (folder / "inputs" / "inputs.json").write_text(
         '{"text": {"design.md": "inputs/text/0/design.md"}}\n'
     )
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all that is in a JSON value."""
-    if path:
-        yield path
-    keyed = value if isinstance(value, dict) else {}
-    for key, inner in (*keyed.items(), *enumerate(value if isinstance(value, list) else ())):
-        yield from places(inner, (*path, key))
 
 
 def any_value(chance: random.Random) -> Any:

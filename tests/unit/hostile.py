@@ -5,6 +5,7 @@ what a sentence is.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,3 +67,12 @@ def one_grid(subsystem: str, **grid: Any) -> dict[str, Any]:
     if subsystem in blocks:
         base["blocks"] = blocks[subsystem]
     return {subsystem: [{**base, **grid}], "tools_on": "nodes"}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all that is in a JSON value."""
+    if path:
+        yield path
+    keyed = value if isinstance(value, dict) else {}
+    for key, inner in (*keyed.items(), *enumerate(value if isinstance(value, list) else ())):
+        yield from places(inner, (*path, key))

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import string
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.unit.hostile import places
 from tests.unit.instruments import samples
 from tests.unit.instruments.test_outputs import GOOD
 
@@ -62,19 +62,11 @@ def one_sentence(error: Exception) -> None:
     assert "Traceback" not in text
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all that is in a JSON value."""
-    yield path
-    keyed = value if isinstance(value, dict) else {}
-    for key, inner in (*keyed.items(), *enumerate(value if isinstance(value, list) else ())):
-        yield from places(inner, (*path, key))
-
-
 def changed(value: Any, seed: int, new: Any, grow: bool) -> Any:
     """A copy with one place replaced, removed, or (``grow``) given one more entry."""
     chance = random.Random(seed)  # noqa: S311
     copied = copy.deepcopy(value)
-    path = chance.choice([path for path in places(copied) if path])
+    path = chance.choice(list(places(copied)))
     inner = copied
     for step in path[:-1]:
         inner = inner[step]

@@ -62,9 +62,8 @@ def test_the_rate_is_guessed_from_the_facts() -> None:
 @pytest.mark.parametrize(("name", "file"), [("xhpl", "HPL.dat"), ("hpcc", "hpccinf.txt")])
 def test_input_file(name: str, file: str, tmp_path: Path) -> None:
     cell = samples.cell("cpu", "hpl", "DP", "", None, 2, budget_s=10, nb=128)
-    command = (
-        Hpl().prepare(cell, samples.tool(name), samples.workspace(tmp_path, (4, 6, 8))).command
-    )
+    space = samples.workspace(tmp_path, (4, 6, 8))
+    command = Hpl().prepare(cell, samples.tool(name), space).command
     lines = command.files[file].splitlines()
     n = int(lines[5].split()[0])
     assert n % 128 == 0
@@ -91,25 +90,18 @@ def test_hpcc_gets_a_smaller_matrix_than_xhpl(tmp_path: Path) -> None:
 
 def test_little_memory_bounds_the_matrix(tmp_path: Path) -> None:
     cell = samples.cell("cpu", "hpl", "DP", "", None, 1, budget_s=3600, nb=64)
-    command = (
-        Hpl()
-        .prepare(cell, samples.tool("xhpl"), samples.workspace(tmp_path, memory=64 << 20))
-        .command
-    )
+    space = samples.workspace(tmp_path, memory=64 << 20)
+    command = Hpl().prepare(cell, samples.tool("xhpl"), space).command
     n = int(command.files["HPL.dat"].splitlines()[5].split()[0])
     assert n == int(math.sqrt(0.8 * (64 << 20) / 8)) // 64 * 64
 
 
 def test_what_cannot_be_solved(tmp_path: Path) -> None:
     space = samples.workspace(tmp_path)
-    with pytest.raises(Unavailable, match="budget_s"):
-        Hpl().prepare(
-            samples.cell("cpu", "hpl", "DP", "", None, 1, budget_s=0.1), samples.tool("xhpl"), space
-        )
-    with pytest.raises(ConfigError, match="nb=7"):
-        Hpl().prepare(
-            samples.cell("cpu", "hpl", "DP", "", None, 1, nb=7), samples.tool("xhpl"), space
-        )
+    for kind, options in ((Unavailable, {"budget_s": 0.1}), (ConfigError, {"nb": 7})):
+        cell = samples.cell("cpu", "hpl", "DP", "", None, 1, **options)
+        with pytest.raises(kind, match=next(iter(options))):
+            Hpl().prepare(cell, samples.tool("xhpl"), space)
 
 
 @pytest.mark.parametrize(

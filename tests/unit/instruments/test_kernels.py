@@ -29,9 +29,8 @@ def test_shared_keys_are_needed(case: str, key: str) -> None:
     document = json.loads(completed.stdout)
     del document[key]
     with pytest.raises(ParseError, match=key):
-        REGISTRY[cell.instrument].parse(
-            cell, dataclasses.replace(completed, stdout=json.dumps(document))
-        )
+        changed = dataclasses.replace(completed, stdout=json.dumps(document))
+        REGISTRY[cell.instrument].parse(cell, changed)
 
 
 @pytest.mark.parametrize("case", KERNEL_CASES)
@@ -61,8 +60,5 @@ def test_details_of_a_kernel() -> None:
     assert details["clock_hz_before"] > 1e9
     assert "per_thread" not in details
     details = samples.only(samples.parse("rambench/rws-pool-x2")).details
-    assert (details["working_set"], details["store"], details["pool"]) == (
-        "pool",
-        "non-temporal",
-        64 << 20,
-    )
+    assert (details["working_set"], details["store"]) == ("pool", "non-temporal")
+    assert details["pool"] == 64 << 20

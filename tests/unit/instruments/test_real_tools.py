@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -63,11 +64,9 @@ CELLS = [
 def run(cell: Cell, directory: Path) -> Parsed:
     """As measure does it, without lock, record or facts."""
     instrument = REGISTRY[cell.instrument]
-    names = (
-        instrument.executables
-        if instrument.reference
-        else [str(KERNELS / instrument.executables[0])]
-    )
+    names: Sequence[str] = instrument.executables
+    if not instrument.reference:
+        names = [str(KERNELS / names[0])]
     path = next((found for found in map(shutil.which, names) if found), None)
     if path is None:
         pytest.skip(f"{' or '.join(names)} is not here")
@@ -111,14 +110,13 @@ def test_the_real_iozone_takes_the_largest_record_that_it_names_and_none_above(
     assert largest >= MIB
     if largest > 64 * MIB:
         pytest.skip("this build takes records that are too large for a test")
-    run(
-        samples.cell("disk", "iozone", "ALL", "psync", largest, 1, size=largest), tmp_path / "below"
+    below, above = (
+        samples.cell("disk", "iozone", "ALL", "psync", size, 1, size=size)
+        for size in (largest, 2 * largest)
     )
+    run(below, tmp_path / "below")
     with pytest.raises(Unavailable, match=format_size(largest)):
-        run(
-            samples.cell("disk", "iozone", "ALL", "psync", 2 * largest, 1, size=2 * largest),
-            tmp_path / "above",
-        )
+        run(above, tmp_path / "above")
 
 
 def test_a_missing_instruction_set_is_no_failure(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
+from __future__ import annotations
+
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from socket import gethostname
 
@@ -25,46 +28,42 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(lock.WAIT_S, "cell", 0.0)
 
 
-def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
-    argv = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        with (
-            pytest.raises(PeakmarkError, match=f"process {process.pid} of .*wait"),
-            lock.held("cell"),
-        ):
-            pass
-        with lock.held("campaign"):
-            pass  # another name is another lock
-        process.communicate("")
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock until its input ends."""
+    argv, pipe = [sys.executable, "-c", HOLD, str(tmp_path)], subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+
+
+def test_a_second_process_is_refused_with_the_holders_number(
+    holder: subprocess.Popen[str],
+) -> None:
+    with pytest.raises(PeakmarkError, match=f"process {holder.pid} of .*wait"), lock.held("cell"):
+        pass
+    with lock.held("campaign"), lock.held("cell-node1"):
+        pass  # another name is another lock
+    holder.communicate("")
     with lock.held("cell"):
         pass
 
 
 def test_a_cell_waits_for_the_cell_of_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
-    argv = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        refused = []
+    refused = []
 
-        def let_go(seconds: float) -> None:
-            """The first time the lock is found taken, its holder is told to end."""
-            refused.append(seconds)
-            if len(refused) == 1:
-                process.communicate("")
+    def let_go(seconds: float) -> None:
+        """The first time the lock is found taken, its holder ends."""
+        refused.append(seconds)
+        if len(refused) == 1:
+            holder.communicate("")
 
-        monkeypatch.setattr(lock.time, "sleep", let_go)
-        with lock.held("cell"):
-            pass
+    monkeypatch.setattr(lock.time, "sleep", let_go)
+    with lock.held("cell"):
+        pass
     assert refused
 
 
@@ -74,22 +73,16 @@ def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: pytest.Monkey
     assert lock.WAIT_S[kind] > 3600 and node == gethostname()
 
 
-def test_the_lock_ends_with_a_killed_holder(tmp_path: Path) -> None:
-    argv = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.kill()
-        process.wait()
-        with lock.held("cell"):
-            pass
+def test_the_lock_ends_with_a_killed_holder(holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.wait()
+    with lock.held("cell"):
+        pass
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     lock.path_of("cell").symlink_to(tmp_path / "target")
-    with pytest.raises(PeakmarkError, match="cannot open the lock"), lock.held("cell"):
+    with pytest.raises(PeakmarkError, match="open the lock"), lock.held("cell"):
         pass
     assert not (tmp_path / "target").exists()
 

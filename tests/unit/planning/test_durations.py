@@ -64,9 +64,8 @@ def a_machine(cell: Cell) -> float:
     threads, total = min(cell.concurrency, 8), float(cell.options.get("total") or 0)
     size = float(cell.options.get("size") or 0)
     if cell.instrument == "cpubench":
-        return 0.4 + float(cell.options["operations"]) / (
-            {"QP": 9e10, "HP": 4e10}.get(cell.workload, 1e10) * threads
-        )
+        rate = {"QP": 9e10, "HP": 4e10}.get(cell.workload, 1e10)
+        return 0.4 + float(cell.options["operations"]) / (rate * threads)
     if cell.workload == "LAT":
         return 0.4 + float(cell.options.get("accesses", 0)) * (cell.block or 1) ** 0.5 * 1e-12
     if cell.instrument == "rambench":
@@ -108,14 +107,10 @@ def test_between_two_numbers_of_threads_lies_what_lies_between() -> None:
             return 2.0 + 4000.0 / min(cell.concurrency, 32) ** power
 
         made = first(campaign=f"power-{power:g}")
-        rows = [
-            cell
-            for cell in made.cells
-            if (cell.instrument, cell.workload, cell.block) == ("diskbench", "WR", 1024)
-        ]
-        told = measured(
-            made, [cell for cell in rows if cell.concurrency in (1, 128)], disk
-        ).durations
+        own = [cell for cell in made.cells if cell.instrument == "diskbench"]
+        rows = [cell for cell in own if (cell.workload, cell.block) == ("WR", 1024)]
+        ends = [cell for cell in rows if cell.concurrency in (1, 128)]
+        told = measured(made, ends, disk).durations
         truth = sum(map(disk, rows))
         assert truth / WITHIN < told.total(rows) < truth * WITHIN, power
 
@@ -135,9 +130,8 @@ def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one() -> None
     measured(short, kinds, a_machine)
     told = long.durations
     assert not any(told.is_measured(cell) for cell in long.cells)
-    cells = [
-        cell for cell in long.cells if cell.instrument in ("rambench", "diskbench", "netbench")
-    ]
+    own = ("rambench", "diskbench", "netbench")
+    cells = [cell for cell in long.cells if cell.instrument in own]
     truth = sum(map(a_machine, cells))
     assert truth / 2 < told.total(cells) < truth * 2
 
@@ -145,9 +139,8 @@ def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one() -> None
 def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
     made = first()
     kind = [cell for cell in made.cells if cell.instrument == "pmbw"]
-    nothing = campaign_data.record(
-        kind[0], status="unavailable", reason="pmbw not found", context={"seconds": 0.01}
-    )
+    took = {"seconds": 0.01}
+    nothing = campaign_data.record(kind[0], status="unavailable", reason="absent", context=took)
     campaign_data.write(made.directory, [nothing])
     told = renewed(made).durations
     assert told.expected(kind[0]) == pytest.approx(0.01)
@@ -190,18 +183,11 @@ def test_the_network_is_as_fast_as_the_site_file_says() -> None:
 
 
 def test_the_network_is_as_fast_as_facts_of_its_nodes_say() -> None:
-    made = first(
-        nodes=["node1", "node2"],
-        cluster=Cluster("main", "all", ("node1", "node2"), 8, 64_000, None, 2),
-    )
-    for campaign, host, speed in (
-        ("other", "node1", 25e9),
-        ("other", "node2", 10e9),
-        ("foreign", "node9", 1e6),
-    ):
-        facts.write(
-            Path(f"results/{campaign}/machine/{host}.json"), {"network": {"speed_bps": speed}}
-        )
+    names = ("node1", "node2")
+    made = first(nodes=[*names], cluster=Cluster("main", "all", names, 8, 64_000, None, 2))
+    speeds = {"other/machine/node1": 25e9, "other/machine/node2": 10e9, "far/machine/node9": 1e6}
+    for name, speed in speeds.items():
+        facts.write(Path(f"results/{name}.json"), {"network": {"speed_bps": speed}})
     assert made.durations.link_bps == 10e9
 
 
@@ -221,17 +207,12 @@ def test_a_job_may_take_several_times_as_long_as_expected() -> None:
 
 def test_what_lies_between_two_cells_is_measured_too() -> None:
     made = first(cluster=None, nodes="any")
+    starts = [f"2026-11-21T04:00:{4 * place:02d}+00:00" for place in range(6)]
+    starts.append("2026-11-22T04:00:00+00:00")
     records = [
-        campaign_data.record(
-            cell, started=f"2026-11-21T04:00:{4 * place:02d}+00:00", context={"seconds": 3.25}
-        )
-        for place, cell in enumerate(made.cells[:6])
+        campaign_data.record(cell, started=start, context={"seconds": 3.25})
+        for cell, start in zip(made.cells, starts, strict=False)
     ]
-    records.append(
-        campaign_data.record(
-            made.cells[6], started="2026-11-22T04:00:00+00:00", context={"seconds": 3.25}
-        )
-    )
     campaign_data.write(made.directory, records)
     assert made.durations.between_s == pytest.approx(0.75)
 

@@ -78,13 +78,8 @@ def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(
 ) -> None:
     (tmp_path / "a file").touch()  # as a full disk, no folder can be made there
     log = tmp_path / place
-    done = subprocess.run(
-        [sys.executable, "-c", HUNG_UP, log],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    argv = [sys.executable, "-c", HUNG_UP, log]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0 and not done.stdout, done.stderr
     if log.exists():
         first, last = log.read_text().splitlines()
@@ -104,15 +99,8 @@ def test_slurm_is_asked_once_for_each_kind_of_job(
     else.
     """
     nodes = ("n1", "n2", "n3")
-    one = made(
-        tmp_path,
-        monkeypatch,
-        three(*nodes),
-        cpu=[CPU],
-        disk=[DISK],
-        network=[NETWORK],
-        repetitions=1,
-    )
+    grids = {"cpu": [CPU], "disk": [DISK], "network": [NETWORK]}
+    one = made(tmp_path, monkeypatch, three(*nodes), **grids, repetitions=1)
     assert len(one.cells) == 12
     asked: list[tuple[str, ...]] = []
 
@@ -124,10 +112,8 @@ def test_slurm_is_asked_once_for_each_kind_of_job(
     monkeypatch.setattr(slurm, "ask", ask)
     head.check(one, {}, lambda _: False)
     assert [argv[1] for argv in asked] == ["--test-only"] * 2
-    assert {word for argv in asked for word in argv if word.startswith("--nodes")} == {
-        "--nodes=1",
-        "--nodes=2",
-    }
+    words = {word for argv in asked for word in argv if word.startswith("--nodes")}
+    assert words == {"--nodes=1", "--nodes=2"}
     longest = max(jobs.minutes([cell], one) for cell in one.cells if cell.subsystem != "network")
     assert f"--time={longest}" in next(argv for argv in asked if "--nodes=1" in argv)
     asked.clear()

@@ -48,18 +48,12 @@ def test_what_this_machine_lacks_is_said_before_the_first_cell(kind: str) -> Non
         preflight.check(made, made.cells)
     refused(str(caught.value), *words)
     preflight.check(made, [])  # a campaign that is measured is reported wherever it is
-    preflight.check(
-        plan.make({**values, "tools_on": "nodes"}), made.cells
-    )  # on a cluster the nodes have it, or not
+    # On a cluster the nodes have it, or not.
+    preflight.check(plan.make({**values, "tools_on": "nodes"}), made.cells)
 
 
 def test_what_this_machine_has_is_measured() -> None:
-    values = {
-        **one_grid("disk", size="1MiB"),
-        **HERE,
-        "scratch": "/tmp",
-        "interface": "lo",
-        "tools": {"fio": "/bin/sh"},
-    }
+    values = {**one_grid("disk", size="1MiB"), **HERE, "scratch": "/tmp", "interface": "lo"}
+    values["tools"] = {"fio": "/bin/sh"}
     made = plan.make(values)
     assert not preflight.check(made, made.cells)

@@ -66,10 +66,8 @@ def test_a_record_of_another_node_is_not_that_nodes(tmp_path: Path) -> None:
     assert finding.state == integrity.DAMAGED
     assert "node2" in finding.reason
     # Slurm may call a node otherwise than it calls itself.
-    assert (
-        integrity.look(stored(tmp_path, first, context={"host": "ip-10-0-0-1"}), first).state
-        == integrity.GOOD
-    )
+    other = stored(tmp_path, first, context={"host": "ip-10-0-0-1"})
+    assert integrity.look(other, first).state == integrity.GOOD
 
 
 def edited(path: Path) -> None:
@@ -127,13 +125,11 @@ def test_cells_that_are_not_possible_are_said_with_their_reason(
     tmp_path: Path, peakmark: Callable[..., Said]
 ) -> None:
     cells = [Cell.from_json({**CELL.to_json(), "repetition": number}) for number in range(5)]
+    reasons = ["no FMA here"] * 4 + ["too little memory"]
     found = [
-        make.record(one, status="unavailable", reason="no FMA here") | {"raw": {}}
-        for one in cells[:4]
+        make.record(one, status="unavailable", reason=reason) | {"raw": {}}
+        for one, reason in zip(cells, reasons, strict=True)
     ]
-    found.append(
-        make.record(cells[4], status="unavailable", reason="too little memory") | {"raw": {}}
-    )
     folder = make.write(tmp_path / "c", found)
     for command in ("status", "summary"):
         done = peakmark(command, folder)
