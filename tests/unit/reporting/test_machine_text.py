@@ -16,11 +16,8 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Pa
     def page(*networks: dict[str, Any] | None) -> list[list[str]]:
         records = []
         for number, network in enumerate(networks):
-            of = make.cell("netbench", "TCP", subsystem="network", block=1024, repetition=number)
             context = {"network": network} if network else {}
-            records.append(
-                make.record(of, [make.measurement(of, "throughput", 1e9)], context=context)
-            )
+            records += make.runs("netbench", "TCP", 1e9, repetition=number, context=context)
         name = f"c{len(list(tmp_path.iterdir()))}"
         folder = make.write(tmp_path / name, records, facts={"host": "node1", "network": default})
         (node,) = machine_text.nodes(Results.read(folder))
@@ -52,9 +49,8 @@ def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_b
     }
 
     def told(core: str | None) -> str:
-        of = make.cell("hpl", "DP", subsystem="cpu")
         context = {"library": {"core_type": core, "requested": core}} if core else {}
-        record = make.record(of, [make.measurement(of, "rate", 4e10)], context=context)
+        record, *_ = make.runs("hpl", "DP", 4e10, context=context)
         folder = make.write(tmp_path / str(core), [record], facts={"host": "node1", "blas": blas})
         (node,) = machine_text.nodes(Results.read(folder))
         (group,) = (one for one in node["groups"] if one["title"] == "Programs and libraries")

@@ -36,13 +36,6 @@ def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
     ("count", "words"), [(1, "at most 1 repetition of"), (2, "at most 2 repetitions of")]
 )
 def test_few_repetitions_are_told(tmp_path: Path, count: int, words: str) -> None:
-    cells = [
-        make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(count)
-    ]
-    results = Results.read(
-        make.write(
-            tmp_path, [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in cells]
-        )
-    )
+    results = Results.read(make.write(tmp_path, make.runs("cpubench", "DP", *[4e10] * count)))
     reading = method_text.build(results, rows.build(results))["parts"][1]["paragraphs"]
     assert words in reading[-1]

@@ -77,30 +77,14 @@ def text(comma: Path) -> str:
 
 def _in_browser(page: str, folder: Path) -> str:
     """The page's DOM after its scripts ran."""
-    browser = next(
-        (
-            found
-            for name in ("chromium", "chromium-browser", "google-chrome")
-            if (found := shutil.which(name))
-        ),
-        None,
-    )
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:
         pytest.skip("no chromium on PATH (Debian package chromium)")
     (folder / "page.html").write_text(page, encoding="utf-8")
-    argv = [
-        browser,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={folder / 'profile'}",
-    ]
-    argv += [
-        "--window-size=1200,900",
-        "--virtual-time-budget=5000",
-        "--dump-dom",
-        (folder / "page.html").as_uri(),
-    ]
+    options = "--headless --no-sandbox --disable-gpu --window-size=1200,900 --dump-dom"
+    argv = [browser, *options.split(), "--virtual-time-budget=5000"]
+    argv += [f"--user-data-dir={folder / 'profile'}", (folder / "page.html").as_uri()]
     home = {**os.environ, "HOME": str(folder)}
     done = subprocess.run(argv, env=home, capture_output=True, text=True, timeout=120)
     if done.returncode != 0 and "</html>" not in done.stdout:
