@@ -14,7 +14,9 @@ from peakmark.tables import captions
 def on_command_line():
     """--default-resources, as far as they are words."""
     given = workflow.resource_settings.default_resources
-    return {name: str(given[name].raw) for name in run.OVERRIDES if given and name in given}
+    return {
+        name: str(given[name].raw) for name in run.OVERRIDES if given and name in given
+    }
 
 
 # Not `configfile:`, which passes over what is lost, such as a key that stands twice.

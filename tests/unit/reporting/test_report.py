@@ -16,11 +16,6 @@ from tests.unit.pdf import text as pdf_text
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.formatting import duration
-<<<<<<< HEAD
-from peakmark.judging import rows
-=======
-from peakmark.planning import plan
->>>>>>> tests1
 from peakmark.reporting import report
 from peakmark.resources import ROOT
 
@@ -120,12 +115,7 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
 
 
 def test_a_plan_without_records_still_gives_a_report(tmp_path: Path) -> None:
-<<<<<<< HEAD
     folder = make.write(tmp_path / "c", [], planned=[make.cell("cpubench", "DP", subsystem="cpu")])
-=======
-    hole = make.cell("cpubench", "DP", subsystem="cpu")
-    folder = make.write(tmp_path / "c", [], planned=[hole])
->>>>>>> tests1
     figures.build(folder)
     text = pdf_text(report.build(folder, partial=True))
     assert "not measured" in text
