@@ -23,7 +23,8 @@ from peakmark import files
 from peakmark.resources import ROOT, schema_path, types_alone
 
 FOLDER = ROOT / "build" / "checkers"
-OURS = "from peakmark.checkers import Unfit as JsonSchemaValueException"
+OURS = """from peakmark.checkers import Unfit as JsonSchemaValueException
+JsonSchemaValuesException = JsonSchemaValueException"""
 """In its place, as loading fastjsonschema takes as long as all checks of a cell."""
 NUMBERS = "Decimal = float\n"
 """JSON has no other numbers, and loading decimal takes longer than all checks too."""

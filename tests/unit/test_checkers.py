@@ -51,3 +51,10 @@ def test_a_check_fills_nothing_in(tmp_path: Path) -> None:
     config: dict[str, Any] = {"report": {}}
     checkers.checker("config", tmp_path, partial=True)(config)
     assert config == {"report": {}}
+
+
+def test_what_may_be_one_of_several_is_checked_against_each(tmp_path: Path) -> None:
+    check = checkers.checker("config", tmp_path, partial=True)
+    check({"fan_out": {"batch": 2}})
+    with pytest.raises(checkers.Unfit):
+        check({"fan_out": "nobody"})
