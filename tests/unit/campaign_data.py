@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -301,3 +302,15 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
                 add("qperf", f"LAT-{workload}", {"latency": 8e-6}, **place)
     add("ping", "LAT-ICMP", {"latency": 11e-6}, subsystem="network", block=56, concurrency=1)
     return records
+
+
+def golden(name: str, folder: Path) -> Path:
+    """Unpack the records of a real campaign (``tests/unit/data/golden``) into ``folder``."""
+    with tarfile.open(DATA / "golden" / f"{name}.tar.xz") as archive:
+        for member in archive.getmembers():
+            content = archive.extractfile(member)
+            assert content is not None
+            path = folder / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.read())
+    return folder

@@ -8,7 +8,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +191,7 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
 def test_real_rows_of_two_nodes_are_void_only_where_these_are_not_equal(
     tmp_path: Path, kernel: str
 ) -> None:
-    folder = tmp_path / "c"
-    with tarfile.open(make.DATA / "golden" / "two-nodes.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    folder = make.golden("two-nodes", tmp_path / "c")
     path = folder / "machine" / "node2.json"
     facts = json.loads(path.read_text())
     facts.pop(records.CHECKSUM)

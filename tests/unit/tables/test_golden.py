@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tarfile
 from pathlib import Path
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark.resources import ROOT
 from peakmark.storage import planfile
@@ -32,8 +32,7 @@ CAMPAIGNS = {
 
 
 def unpacked(name: str, folder: Path) -> Path:
-    with tarfile.open(GOLDEN / f"{CAMPAIGNS[name]}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    make.golden(CAMPAIGNS[name], folder)
     if name == "layout":
         plan = json.loads((folder / "plan.json").read_text())
         report = plan["config"]["report"] or {}
