@@ -72,11 +72,13 @@ class Message:
     """One thing to be known.
 
     Attributes:
-        code: its entry in ``messages.yaml``. values: (name, value) of the fields; numbers in SI
-        units. A message may be a value: a part of a sentence. severity: how much it weighs. case:
-        which text of the entry, where it has several. about: the instrument whose value it is
-        about, "" for the row as such. scope: of what it holds; a message of the campaign is printed
-        once.
+        code: its entry in ``messages.yaml``.
+        values: (name, value) of the fields; numbers in SI units. A message may be a value: a part
+            of a sentence.
+        severity: how much it weighs.
+        case: which text of the entry, where it has several.
+        about: the instrument whose value it is about, "" for the row as such.
+        scope: of what it holds; a message of the campaign is printed once.
     """
 
     code: str
@@ -140,11 +142,7 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
 
 def texts(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
     """Fact and remedy of a code with its values."""
-    formatter = _Fields()
-    entry = catalogue()[code]
-    return formatter.vformat(entry["text"], (), values), formatter.vformat(
-        entry.get("remedy", ""), (), values
-    )
+    return _filled(code, values).sentence
 
 
 class Number(NamedTuple):
@@ -169,9 +167,13 @@ class Rendered(NamedTuple):
 
 def render(message: Message) -> Rendered:
     """A message in words."""
+    return _filled(f"{message.code} {message.case}".rstrip(), dict(message.values))
+
+
+def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
+    """The texts of a catalogue entry with their fields filled."""
     formatter = _Fields()
-    entry = catalogue()[f"{message.code} {message.case}".rstrip()]
-    values = dict(message.values)
+    entry = catalogue()[entry_name]
     fact = formatter.vformat(entry["text"], (), values)
     remedy = formatter.vformat(entry.get("remedy", ""), (), values)
     return Rendered(Sentence(fact, remedy), tuple(formatter.numbers))

@@ -148,10 +148,10 @@ def find(
     """Ask Slurm.
 
     Args:
-        config: the configuration. partition: its name, None for the site file's or the default one.
+        config: the configuration.
+        partition: its name, None for the site file's or the default one.
         folder: the campaign's; an earlier run's choice of nodes stays, whatever is down today, and
-        machine facts tell
-            apart what Slurm takes for equal.
+            machine facts tell apart what Slurm takes for equal.
 
     Raises:
         SlurmError: Slurm does not answer, or has no such partition.
