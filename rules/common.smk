@@ -1,13 +1,13 @@
-# The configuration becomes a plan, which all rules ask. What decides is in src/peakmark/running/.
+# The configuration becomes a plan, which all rules ask. What decides is in src/peakmark/workflow/.
 
 import sys
 from functools import partial
 
 from peakmark.config import overrides
-from peakmark.measuring import build
-from peakmark.reporting import makers
-from peakmark.running import head, run
-from peakmark.running.user_errors import as_workflow_error
+from peakmark.run import build
+from peakmark.report import makers
+from peakmark.workflow import head, run
+from peakmark.workflow.user_errors import as_workflow_error
 from peakmark.tables import captions
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark.instruments import REGISTRY
 from peakmark.resources import ROOT
+from peakmark.tools import REGISTRY
 
 NAMES = tuple(path.stem for path in sorted((ROOT / "config" / "presets").glob("*.yaml")))
 DEFAULT = "node"

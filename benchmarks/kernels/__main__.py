@@ -20,8 +20,8 @@ from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.instruments import REGISTRY
 from peakmark.reasons import Unavailable
+from peakmark.tools import REGISTRY
 
 FEWEST = 5
 MOST = 3

@@ -16,9 +16,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from peakmark.instruments.base import Command
-from peakmark.measuring import execute, pair
 from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.run import execute, pair
+from peakmark.tools.base import Command
 
 # Set apart for measurements between network devices (RFC 2544), so no route of this machine can be
 # in the way.
@@ -40,7 +40,7 @@ class Namespaces:
     @contextmanager
     def serving(self, server: Command, directory: Path) -> Iterator[Mapping[str, str]]:
         """A server in its namespace, listening when the block starts, gone after it: as
-        ``peakmark.measuring.pair.serving``.
+        ``peakmark.run.pair.serving``.
         """
         folder = directory / "server"
         folder.mkdir()

@@ -16,12 +16,12 @@ from benchmarks.kernels.ratios import Pair
 from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Measurement, Tool, Workspace
-from peakmark.instruments.common import last_line
-from peakmark.instruments.programs import pmbw
-from peakmark.measuring import execute, lock, pair, pinning
 from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.run import execute, lock, pair, pinning
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Measurement, Tool, Workspace
+from peakmark.tools.common import last_line
+from peakmark.tools.programs import pmbw
 
 NOT_POSSIBLE = 77
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
+from peakmark.analysis import compare, datasets, paired, spread
+from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow
 from peakmark.config.repetitions import Criterion
-from peakmark.judging import compare, datasets, paired, spread
-from peakmark.judging.datasets import ComparedPoint, Dataset, DatasetRow
-from peakmark.planning import sequential_testing
+from peakmark.plan import sequential_testing
 from peakmark.statistics import Interval
 
 Values = NDArray[np.float64]

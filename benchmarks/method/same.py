@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
+from peakmark.analysis import compare
+from peakmark.analysis.datasets import ComparedPoint, read
 from peakmark.cell import Cell
 from peakmark.files import write_text
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging import compare
-from peakmark.judging.datasets import ComparedPoint, read
+from peakmark.tools.tables import BY_NAME
 
 CLAIMED = ("better", "worse")
 

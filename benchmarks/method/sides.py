@@ -1,4 +1,4 @@
-"""A campaign of a few short cells, measured by ``peakmark.measuring.measure`` in surroundings of
+"""A campaign of a few short cells, measured by ``peakmark.run.measure`` in surroundings of
 choice.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.kernels.namespaces import Namespaces
 from peakmark.cell import Cell
 from peakmark.files import write_text
-from peakmark.planning import plan
+from peakmark.plan import plan
 from peakmark.reasons import MeasurementError
 
 LIMIT_S = 180.0

@@ -17,9 +17,9 @@ from benchmarks.kernels import namespaces
 from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import statistics
+from peakmark.analysis import compare, datasets, rows
+from peakmark.analysis.compare import Comparison
 from peakmark.errors import PeakmarkError
-from peakmark.judging import compare, datasets, rows
-from peakmark.judging.compare import Comparison
 from peakmark.reasons import Unavailable
 from peakmark.storage.results import Results
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from benchmarks.kernels.namespaces import SERVER, Namespaces
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
-from peakmark.instruments.base import Command
-from peakmark.measuring import interfaces
-from peakmark.measuring.measure import Request, measure
-from peakmark.measuring.pair import Peer
+from peakmark.run import interfaces
+from peakmark.run.measure import Request, measure
+from peakmark.run.pair import Peer
+from peakmark.tools.base import Command
 
 FarEnd = Callable[[Command, Path], AbstractContextManager[Peer]]
 

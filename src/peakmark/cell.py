@@ -37,7 +37,7 @@ class Cell:
     """One measurement to make.
 
     subsystem    cpu, memory, disk or network
-    instrument   name in ``peakmark.instruments.REGISTRY``, e.g. ``cpubench`` or ``fio``
+    instrument   name in ``peakmark.tools.REGISTRY``, e.g. ``cpubench`` or ``fio``
     workload     QP HP SP DP FP32 QPDOT | RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP
                  LAT-UDP; ``ALL`` for a reference tool that fills several workloads in one execution
     variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working

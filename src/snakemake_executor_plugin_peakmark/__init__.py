@@ -3,7 +3,7 @@ this process.
 
 It stands on Snakemake's executor interface alone. On a node no Snakemake is started: the rule's
 shell command is the script. How jobs are submitted, asked about and told is in
-``peakmark.running.queue``.
+``peakmark.workflow.queue``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from peakmark.errors import sentence
-from peakmark.running.task import Task
-from peakmark.running.user_errors import UserError
+from peakmark.workflow.task import Task
+from peakmark.workflow.user_errors import UserError
 
 common_settings = CommonSettings(
     non_local_exec=True,
@@ -40,7 +40,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         """What the thread needs is there before the interface starts it, which it does long before
         ``__post_init__``.
         """
-        from peakmark.running.run import (
+        from peakmark.workflow.run import (
             Run,
         )  # not before Snakemake has gone to the folder of --directory
 

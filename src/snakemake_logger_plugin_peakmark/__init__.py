@@ -39,8 +39,8 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 from peakmark import interrupts, resources
 from peakmark.config import overrides
 from peakmark.formatting import duration
-from peakmark.running import preflight, progress
-from peakmark.running.user_errors import UserError, as_workflow_error
+from peakmark.workflow import preflight, progress
+from peakmark.workflow.user_errors import UserError, as_workflow_error
 
 STATE = Path(".snakemake")
 PLAIN_STEP = 0.1
@@ -155,7 +155,7 @@ class LogHandler(LogHandlerBase):
 
     def _summary(self) -> None:
         """What a run that had something to do says when it ends."""
-        from peakmark.running.run import Run
+        from peakmark.workflow.run import Run
 
         if Run.current is not None:
             try:

@@ -183,8 +183,8 @@ LATE = """
 import os, signal, sys
 from pathlib import Path
 from peakmark.cell import Cell
-from peakmark.running.queue import Queue
-from peakmark.running.task import Task
+from peakmark.workflow.queue import Queue
+from peakmark.workflow.task import Task
 
 controller = int(sys.argv[1])
 queue = Queue(None, say=lambda sentence: print(sentence, flush=True))

@@ -102,7 +102,7 @@ def test_doctor_asks_for_no_more_time_than_the_partition_gives(workflow: Workflo
 
 ASK = """
 import json, sys
-from peakmark.running import preflight
+from peakmark.workflow import preflight
 asked = json.loads(sys.argv[1])
 print(preflight.submission_error(asked, [f"--{name}={value}" for name, value in asked.items()]))
 """

@@ -29,10 +29,10 @@ from tests.faults import hostile_kinds
 from tests.faults.hostile_kinds import CAMPAIGN, PRECIOUS, Input, Kind
 
 from peakmark import cli
-from peakmark.bundling import anonymise, bundle, unbundle  # noqa: F401
+from peakmark.analysis import compare_text  # noqa: F401
+from peakmark.bundle import anonymise, bundle, unbundle  # noqa: F401
 from peakmark.figures import figures  # noqa: F401
-from peakmark.judging import compare_text  # noqa: F401
-from peakmark.running import doctor, summary  # noqa: F401
+from peakmark.workflow import doctor, summary  # noqa: F401
 
 LIMIT_S = 20.0
 """Of CPU time, as the machine may be busy with other things."""

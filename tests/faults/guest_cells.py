@@ -21,7 +21,7 @@ from benchmarks.guest import common
 
 from peakmark import machine
 from peakmark.cell import Cell
-from peakmark.planning import plan
+from peakmark.plan import plan
 from peakmark.storage import records
 
 Seen = Callable[[str], dict[str, Any]]

@@ -25,7 +25,7 @@ from benchmarks.method.worker import FarEnd, beyond
 
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
-from peakmark.measuring.measure import Request, measure
+from peakmark.run.measure import Request, measure
 
 CLONE_NEWNET = 0x40000000
 HOUR_S = 3600.0

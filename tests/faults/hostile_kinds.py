@@ -20,7 +20,7 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit.hostile import places
 
-from peakmark.bundling import bundle
+from peakmark.bundle import bundle
 from peakmark.cell import Cell
 from peakmark.resources import ROOT
 from peakmark.storage import decisions, planfile, records

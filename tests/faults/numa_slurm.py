@@ -20,7 +20,7 @@ import numa_tasks
 from peakmark.cell import Cell
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.measuring.measure import Request, measure
+from peakmark.run.measure import Request, measure
 
 PLACE = Path("/tmp/slurm")
 GROUPS = Path("/sys/fs/cgroup")

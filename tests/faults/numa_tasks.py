@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.cell import Cell
-from peakmark.measuring.measure import Request, measure
+from peakmark.run.measure import Request, measure
 
 DEADLINE_S = 300.0  # two emulated CPUs on a machine that is busy otherwise
 POOL = 32 << 20  # bytes of all threads together

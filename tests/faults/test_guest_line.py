@@ -24,7 +24,7 @@ from guest_cells import (
 )
 
 from peakmark import machine
-from peakmark.judging import rows
+from peakmark.analysis import rows
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tables import tables

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from bench import KERNELS, Bench, executable, network_cell, wait_for
 
-from peakmark.instruments import common
-from peakmark.measuring import measure as measuring
-from peakmark.measuring import pair
 from peakmark.reasons import MeasurementError
+from peakmark.run import measure as measuring
+from peakmark.run import pair
+from peakmark.tools import common
 
 NETBENCH = str(KERNELS / "netbench")
 KEY = {"NETBENCH_KEY": "a key of the tests"}

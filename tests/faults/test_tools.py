@@ -16,9 +16,9 @@ from bench import MIB, Bench, disk_cell, executable, network_cell
 from tests.programs import needs
 
 from peakmark.cell import Cell
-from peakmark.instruments import REGISTRY, common
-from peakmark.measuring import measure as measuring
 from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.run import measure as measuring
+from peakmark.tools import REGISTRY, common
 
 # Asks for 8 GiB and touches none of it.
 GREEDY = """

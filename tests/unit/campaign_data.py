@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell, Scalar
-from peakmark.judging.analysis import Analysis
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
 

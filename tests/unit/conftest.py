@@ -15,7 +15,7 @@ from tests.unit.hostile import CELL, LIMIT_S, Said
 
 from peakmark import cli, machine
 from peakmark.figures import figures
-from peakmark.reporting import report
+from peakmark.report import report
 
 
 @pytest.fixture(scope="session")

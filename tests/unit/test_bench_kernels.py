@@ -26,9 +26,9 @@ from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
 from peakmark import machine
-from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Measurement
 from peakmark.reasons import Unavailable
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Measurement
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 ROWS = pairs.rows(Plan(seconds=0.5, cpus=2, small_pages=True))

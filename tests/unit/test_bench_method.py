@@ -23,7 +23,7 @@ from benchmarks.method.sides import Bench
 from benchmarks.method.verdicts import Outcome
 
 from peakmark import machine
-from peakmark.judging.datasets import ComparedPoint
+from peakmark.analysis.datasets import ComparedPoint
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.reasons import Unavailable

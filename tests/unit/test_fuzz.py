@@ -17,17 +17,17 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.unit.hostile import places
-from tests.unit.instruments import samples
-from tests.unit.instruments.test_outputs import GOOD
+from tests.unit.tools import samples
+from tests.unit.tools.test_outputs import GOOD
 
 from peakmark import yamlfile
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import site
 from peakmark.errors import ConfigError, ParseError, PeakmarkError
-from peakmark.instruments import REGISTRY
-from peakmark.planning import plan
+from peakmark.plan import plan
 from peakmark.resources import ROOT
+from peakmark.tools import REGISTRY
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 """make fuzz takes many more."""

@@ -21,8 +21,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 import snakemake_logger_plugin_peakmark as plugin
 from peakmark import resources
 from peakmark.errors import PeakmarkError
-from peakmark.running import preflight
-from peakmark.running.user_errors import UserError, as_workflow_error
+from peakmark.workflow import preflight
+from peakmark.workflow.user_errors import UserError, as_workflow_error
 
 
 def said(check: Callable[[], object]) -> str:

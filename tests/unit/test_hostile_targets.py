@@ -168,7 +168,7 @@ def test_a_job_is_called_by_a_name(
 
 
 def test_a_lock_is_no_link(precious: Path, tmp_path: Path) -> None:
-    from peakmark.running import head
+    from peakmark.workflow import head
 
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "running").symlink_to(precious / "notes.txt")

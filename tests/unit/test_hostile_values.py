@@ -19,12 +19,12 @@ from tests.unit.hostile import CELL, LIMIT_S, SECONDS, Said, copied, refused, st
 from tests.unit.limits.machines import VM, machine
 
 from peakmark import files, yamlfile
-from peakmark.bundling import bundle
+from peakmark.bundle import bundle
 from peakmark.errors import ConfigError
-from peakmark.planning import plan
-from peakmark.running import doctor, resume
+from peakmark.plan import plan
 from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results
+from peakmark.workflow import doctor, resume
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.unit.instruments.test_outputs import GOOD
+from tests.unit.tools.test_outputs import GOOD
 
 from peakmark import data
+from peakmark.analysis.checks import CHECKS
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.instruments import REGISTRY, references
-from peakmark.instruments.tables import TABLES
-from peakmark.judging.checks import CHECKS
-from peakmark.reporting import method_text
+from peakmark.report import method_text
 from peakmark.resources import ROOT, schema
 from peakmark.tables import captions
+from peakmark.tools import REGISTRY, references
+from peakmark.tools.tables import TABLES
 
 PACKAGE = ROOT / "src" / "peakmark"
 UNIT = ROOT / "tests" / "unit"
@@ -66,7 +66,7 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
 def test_a_reference_tool_has_its_places(name: str) -> None:
     instrument = REGISTRY[name]
     assert any((UNIT / "data" / name).iterdir()), "real output"
-    assert any(case.startswith(f"{name}/") for case in GOOD), "instruments/test_outputs.py"
+    assert any(case.startswith(f"{name}/") for case in GOOD), "tools/test_outputs.py"
     columns = {series.instrument for table in TABLES for series in table.references}
     assert name in columns
     lines = (ROOT / "envs" / "debian.txt").read_text().splitlines()
@@ -85,7 +85,7 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert name in WITHOUT_SPACK or SPACK.get(name, name) in spack, "envs/spack.yaml"
     quick = (ROOT / "config" / "presets" / "quick.yaml").read_text()
     assert re.search(rf"^ +{name}: ", quick, re.MULTILINE), "config/presets/quick.yaml"
-    assert f'"{name}"' in (UNIT / "planning" / "test_plan.py").read_text(), "test_plan.py"
+    assert f'"{name}"' in (UNIT / "plan" / "test_plan.py").read_text(), "test_plan.py"
     broken = (ROOT / "tests" / "faults" / "test_tools.py").read_text()
     assert name == "pmbw" or f'"{name}"' in broken, "tests/faults/test_tools.py"
     assert instrument.heading and instrument.rows and instrument.columns and instrument.homes
@@ -94,7 +94,7 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
 def test_a_check_is_called() -> None:
     functions = {
         f"{path.stem}.{node.name}"
-        for path in (PACKAGE / "judging").glob("on_*.py")
+        for path in (PACKAGE / "analysis").glob("on_*.py")
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef)
         and "Iterator[Message]" in ast.unparse(node.returns or ast.Constant(None))
@@ -127,8 +127,8 @@ def test_a_fact_of_a_node_has_its_places() -> None:
     readers = "".join(path.read_text() for path in others)
     assert [one for one in _facts(parts) if f'"{one[1]}"' not in makers] == [], "machine/"
     unread = {".".join(one) for one in _facts(parts) if f'"{one[1]}"' not in readers}
-    assert unread == ONLY_IN_THE_FILE  # reporting/machine_text.py, or limits/, or judging/
-    modules = ("reporting/machine_text.py", "machine/__init__.py")
+    assert unread == ONLY_IN_THE_FILE  # report/machine_text.py, or limits/, or analysis/
+    modules = ("report/machine_text.py", "machine/__init__.py")
     shown = "".join((PACKAGE / name).read_text() for name in modules)
     assert {part for part in parts if f'"{part}"' not in shown} <= PARTS_WITHOUT_TEXT
 
@@ -159,10 +159,10 @@ def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
     keys = [key for _, key in _keys(schema("site")["properties"]["slurm"])]
     page = (ROOT / "docs" / "cluster.md").read_text()
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
-    modules = [PACKAGE / "planning" / f"{name}.py" for name in PLANNING]
-    modules += (PACKAGE / "running").glob("*.py")
+    modules = [PACKAGE / "plan" / f"{name}.py" for name in PLANNING]
+    modules += (PACKAGE / "workflow").glob("*.py")
     read = "".join(path.read_text() for path in modules)
-    assert [key for key in keys if f'"{key}"' not in read] == [], "planning/jobs.py"
+    assert [key for key in keys if f'"{key}"' not in read] == [], "plan/jobs.py"
 
 
 def test_a_layout_of_a_report_has_its_places() -> None:
@@ -191,7 +191,7 @@ def test_contributing_names_places_that_are_there() -> None:
     roots = (
         ROOT,
         PACKAGE,
-        PACKAGE / "judging",
+        PACKAGE / "analysis",
         ROOT / "tests" / "kernels",
         *(ROOT / "src" / "kernels").iterdir(),
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peakmark import statistics
-from peakmark.judging import compare
+from peakmark.analysis import compare
 
 FUNCTIONS = [
     statistics.mean,

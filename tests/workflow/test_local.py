@@ -187,7 +187,7 @@ def test_missing_tools_leave_empty_columns_with_the_reason(
 
 
 def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path) -> None:
-    hold = "import sys\nfrom peakmark.measuring import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
+    hold = "import sys\nfrom peakmark.run import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
     argv = [sys.executable, "-c", hold]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -8,7 +8,7 @@ from typing import Any
 
 from peakmark import output
 from peakmark.errors import ConfigError
-from peakmark.measuring.build import BUILD
+from peakmark.run.build import BUILD
 
 
 def add(commands: Any) -> None:
@@ -53,11 +53,11 @@ def add(commands: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark.judging import compare_text, datasets
+    from peakmark.analysis import compare_text, datasets
 
     first, second = options.a, options.b
     if options.interleave:
-        from peakmark.running import interleave
+        from peakmark.workflow import interleave
 
         if options.repeat:
             raise ConfigError(

@@ -11,7 +11,7 @@ from typing import Any
 from peakmark import output
 from peakmark.command import end_cleanly, seconds
 from peakmark.errors import ConfigError
-from peakmark.measuring.build import BUILD
+from peakmark.run.build import BUILD
 
 
 def add(commands: Any) -> None:
@@ -63,7 +63,7 @@ def add(commands: Any) -> None:
 
 def _machine(options: argparse.Namespace) -> int:
     from peakmark import machine
-    from peakmark.instruments import present
+    from peakmark.tools import present
 
     facts = machine.collect(
         options.scratch, tools=present(options.kernels), cpubench=options.kernels / "cpubench"
@@ -74,7 +74,7 @@ def _machine(options: argparse.Namespace) -> int:
 
 def _doctor(options: argparse.Namespace) -> int:
     from peakmark.config import site
-    from peakmark.running import doctor, probe
+    from peakmark.workflow import doctor, probe
 
     if options.site and not options.slurm:
         raise ConfigError("--site says what Slurm is asked for: give --slurm too")
@@ -89,7 +89,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _clean(options: argparse.Namespace) -> int:
-    from peakmark.running import clean
+    from peakmark.workflow import clean
 
     output.say(clean.clean(options.places, options.dry_run))
     return 0

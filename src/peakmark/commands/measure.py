@@ -10,7 +10,7 @@ from socket import gethostname
 from typing import Any
 
 from peakmark.command import end_cleanly
-from peakmark.measuring.build import BUILD
+from peakmark.run.build import BUILD
 
 
 def add(commands: Any) -> None:
@@ -37,8 +37,8 @@ def add(commands: Any) -> None:
 
 def _measure(options: argparse.Namespace) -> int:
     from peakmark import output
-    from peakmark.measuring import job
-    from peakmark.measuring.measure import measure
+    from peakmark.run import job
+    from peakmark.run.measure import measure
     from peakmark.storage import planfile
 
     if options.cell is None:
@@ -61,7 +61,7 @@ def _measure(options: argparse.Namespace) -> int:
 def _move_to(node: str) -> None:
     """Become the same command on another node of this job, if this is not the right one."""
     from peakmark import resources
-    from peakmark.measuring import pair
+    from peakmark.run import pair
 
     if node not in ("any", gethostname(), gethostname().partition(".")[0]):
         argv = [*pair.step(node, len(os.sched_getaffinity(0))), *resources.command(*sys.argv[1:])]
@@ -69,7 +69,7 @@ def _move_to(node: str) -> None:
 
 
 def _serve(_: argparse.Namespace) -> int:
-    from peakmark.measuring import serve
+    from peakmark.run import serve
 
     end_cleanly()
     return serve.main()

@@ -59,7 +59,7 @@ def add(commands: Any) -> None:
 def _plan(options: argparse.Namespace) -> int:
     from peakmark.config import overrides
     from peakmark.formatting import plural
-    from peakmark.planning import cluster, plan, plan_text
+    from peakmark.plan import cluster, plan, plan_text
     from peakmark.storage import planfile
 
     values = overrides.read(options.configfile, options.config)
@@ -72,7 +72,7 @@ def _plan(options: argparse.Namespace) -> int:
         planfile.write_new(options.write, planned.to_json())
         output.say(f"{options.write}: {plural(len(planned.cells), 'cell')}")
     else:
-        from peakmark.running import preflight
+        from peakmark.workflow import preflight
 
         notes = preflight.check(planned, planned.cells)
         output.say("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
@@ -81,7 +81,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _decide(options: argparse.Namespace) -> int:
     from peakmark.errors import ConfigError
-    from peakmark.planning import adaptive
+    from peakmark.plan import adaptive
     from peakmark.storage import decisions
     from peakmark.storage.results import Results
 

@@ -86,7 +86,7 @@ def _figures(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from peakmark.bundling import unbundle
+    from peakmark.bundle import unbundle
 
     if unbundle.is_bundle(options.campaign):
         rebuilt = unbundle.report(options.campaign, options.output, options.partial)
@@ -100,9 +100,9 @@ def _html(options: argparse.Namespace) -> int:
 
 
 def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
+    from peakmark.analysis.analysis import Analysis
     from peakmark.figures import figures
-    from peakmark.judging.analysis import Analysis
-    from peakmark.reporting import report, webpage
+    from peakmark.report import report, webpage
     from peakmark.tables import tables
 
     if options.anonymise:
@@ -124,15 +124,15 @@ def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from peakmark.running import summary
+    from peakmark.workflow import summary
 
     output.say(summary.describe(options.campaign))
     return 0
 
 
 def _bundle(options: argparse.Namespace) -> int:
-    from peakmark.bundling import anonymise, bundle
-    from peakmark.judging.analysis import Analysis
+    from peakmark.analysis.analysis import Analysis
+    from peakmark.bundle import anonymise, bundle
 
     judged = Analysis.of(options.campaign)
     path = bundle.write(
@@ -151,7 +151,7 @@ def _anonymous_report(options: argparse.Namespace, form: str) -> int:
     import tempfile
 
     from peakmark import documents
-    from peakmark.bundling import anonymise, bundle, staging
+    from peakmark.bundle import anonymise, bundle, staging
     from peakmark.storage.results import Results
 
     results = Results.read(options.campaign)
@@ -171,7 +171,7 @@ def _workplace(options: argparse.Namespace) -> AbstractContextManager[Path]:
     goes elsewhere.
     """
     from peakmark import documents
-    from peakmark.bundling import unbundle
+    from peakmark.bundle import unbundle
 
     if options.output is None:
         return nullcontext(options.campaign)

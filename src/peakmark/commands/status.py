@@ -28,8 +28,8 @@ def add(commands: Any) -> None:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from peakmark.running import status
     from peakmark.storage.results import Results
+    from peakmark.workflow import status
 
     while True:
         standing = status.describe(Results.read(options.campaign), only_failed=options.failed)

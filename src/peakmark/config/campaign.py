@@ -14,8 +14,8 @@ from peakmark.catalogue.workloads import AUTO, WORKLOADS
 from peakmark.config import repetitions
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
-from peakmark.instruments import references
 from peakmark.resources import schema
+from peakmark.tools import references
 from peakmark.units import parse_duration, parse_size
 
 NO_TOOL = ("false", "none", "no", "off")

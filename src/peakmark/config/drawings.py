@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.errors import ConfigError
-from peakmark.instruments.tables import BY_NAME, Table
+from peakmark.tools.tables import BY_NAME, Table
 
 RESERVED = ("overview", "fleet")
 HALVES = ("pool", "block")  # of the memory's usual figures

@@ -17,9 +17,9 @@ from peakmark.config import drawings
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
-from peakmark.instruments.tables import BY_NAME, Program, Table
 from peakmark.resources import ROOT
 from peakmark.schemas import problem, sentence
+from peakmark.tools.tables import BY_NAME, Program, Table
 from peakmark.units import format_size, parse_size
 
 FOLDER = ROOT / "reports" / "layouts"

@@ -16,9 +16,9 @@ from typing import TypeVar
 from peakmark import files
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.errors import ConfigError
-from peakmark.instruments.tables import BY_NAME
 from peakmark.resources import ROOT
 from peakmark.statistics import median
+from peakmark.tools.tables import BY_NAME
 from peakmark.units import parse_size
 
 FOLDER = ROOT / "reports" / "published"

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from peakmark.analysis.label_formatter import LabelFormatter, noun
+from peakmark.analysis.row import Row
 from peakmark.figures import style
-from peakmark.instruments.fitting import UNITS
-from peakmark.instruments.tables import Table
-from peakmark.judging.label_formatter import LabelFormatter, noun
-from peakmark.judging.row import Row
+from peakmark.tools.fitting import UNITS
+from peakmark.tools.tables import Table
 
 MAX_TICKS = 6  # labels beside each other below one panel
 SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic

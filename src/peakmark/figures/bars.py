@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from peakmark.analysis.drawn import value_of
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
 from peakmark.config.drawings import Drawing
 from peakmark.figures import across, combined, panels, style
 from peakmark.figures.across import Across
 from peakmark.formatting import significant
-from peakmark.judging.drawn import value_of
-from peakmark.judging.label_formatter import LabelFormatter
-from peakmark.judging.row import Row
 
 HEIGHT = 1.45  # inches of a panel
 HALF = 24  # bars that half the width holds

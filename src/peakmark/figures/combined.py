@@ -11,12 +11,12 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from peakmark.analysis.drawn import value_of
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
 from peakmark.config.drawings import Drawing
 from peakmark.figures import across, panels, style
 from peakmark.figures.across import Across
-from peakmark.judging.drawn import value_of
-from peakmark.judging.label_formatter import LabelFormatter
-from peakmark.judging.row import Row
 
 HEIGHT = 1.7  # inches of a panel
 APART = 0.06  # of an octave: between the lines' points

@@ -12,14 +12,14 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from peakmark.analysis import fleet, verdict
+from peakmark.analysis.fleet import NodeGroup
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.figures import style
 from peakmark.formatting import percent
-from peakmark.instruments.tables import Table
-from peakmark.judging import fleet, verdict
-from peakmark.judging.fleet import NodeGroup
-from peakmark.judging.label_formatter import LabelFormatter
-from peakmark.judging.row import Row
+from peakmark.tools.tables import Table
 
 WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one

@@ -13,18 +13,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from peakmark import documents
+from peakmark.analysis import fleet, ratios
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.drawn import Drawn, figures_of
+from peakmark.analysis.label_formatter import quantity
+from peakmark.analysis.row import Row
+from peakmark.analysis.rows import layout_of
+from peakmark.analysis.verdict import describe, with_limit
 from peakmark.config import layouts
 from peakmark.figures import bars, combined, dots, panels, style
 from peakmark.formatting import percent
-from peakmark.instruments.tables import TABLES
-from peakmark.judging import fleet, ratios
-from peakmark.judging.analysis import Analysis
-from peakmark.judging.drawn import Drawn, figures_of
-from peakmark.judging.label_formatter import quantity
-from peakmark.judging.row import Row
-from peakmark.judging.rows import layout_of
-from peakmark.judging.verdict import describe, with_limit
 from peakmark.tables import captions
+from peakmark.tools.tables import TABLES
 
 OVERVIEW, FLEET = "overview", "fleet"
 MOST_TICKS = 20

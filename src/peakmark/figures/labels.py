@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from peakmark.analysis.row import Row
+from peakmark.analysis.rows import published_names
 from peakmark.figures import style
-from peakmark.instruments.tables import Table
-from peakmark.judging.row import Row
-from peakmark.judging.rows import published_names
+from peakmark.tools.tables import Table
 
 LEGEND_WIDTH = 1.35  # inches that one entry takes
 LINE = 8.0  # points between two labels

@@ -12,13 +12,13 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row, Series
+from peakmark.analysis.rows import published_names
 from peakmark.figures import across, labels, single, style
 from peakmark.figures.across import Across
 from peakmark.formatting import significant
-from peakmark.instruments.tables import Table
-from peakmark.judging.label_formatter import LabelFormatter
-from peakmark.judging.row import Row, Series
-from peakmark.judging.rows import published_names
+from peakmark.tools.tables import Table
 
 WIDTH = 6.85  # inches; an A4 page between its margins
 HEIGHT = 7.0  # inches; leaves room for the caption on that page

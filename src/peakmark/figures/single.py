@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import seaborn as sns
 from matplotlib.axes import Axes
 
+from peakmark.analysis.row import Row
+from peakmark.analysis.rows import published_names
 from peakmark.figures import across, style
-from peakmark.judging.row import Row
-from peakmark.judging.rows import published_names
 
 LINE = 0.2  # inches that a row takes
 ROOM = 0.62  # inches for axis and its label

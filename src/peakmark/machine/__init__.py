@@ -15,13 +15,13 @@ from typing import Any
 
 from peakmark import output
 from peakmark.errors import RecordError
-from peakmark.instruments import present
-from peakmark.instruments.base import Tool
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
+from peakmark.tools import present
+from peakmark.tools.base import Tool
 
 SCHEMA = 1
 

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from peakmark.analysis import fleet
+from peakmark.analysis.fleet import NodeGroup
+from peakmark.analysis.label_formatter import noun, repeated
+from peakmark.analysis.row import Row
+from peakmark.analysis.row import Series as Measured
 from peakmark.formatting import percent, significant, size
-from peakmark.instruments.tables import Program, Table
-from peakmark.judging import fleet
-from peakmark.judging.fleet import NodeGroup
-from peakmark.judging.label_formatter import noun, repeated
-from peakmark.judging.row import Row
-from peakmark.judging.row import Series as Measured
 from peakmark.messages import Severity
 from peakmark.tables import presentation
 from peakmark.tables.presentation import (
@@ -26,6 +25,7 @@ from peakmark.tables.presentation import (
     through,
     where_fields,
 )
+from peakmark.tools.tables import Program, Table
 
 MOST = 7
 MARKS = {Severity.UNSURE: "*", Severity.WRONG: "**"}

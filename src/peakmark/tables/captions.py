@@ -8,14 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 from peakmark import yamlfile
+from peakmark.analysis.row import Row
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.config.drawings import Drawing
 from peakmark.formatting import listed, plural
-from peakmark.instruments import references
-from peakmark.instruments.tables import TABLES
-from peakmark.judging.row import Row
 from peakmark.messages import Severity
 from peakmark.resources import ROOT
+from peakmark.tools import references
+from peakmark.tools.tables import TABLES
 
 FILE = ROOT / "reports" / "captions.yaml"
 FIGURES = (

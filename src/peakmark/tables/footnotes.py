@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import NamedTuple
 
+from peakmark.analysis.row import Row
 from peakmark.formatting import typeset
-from peakmark.judging.row import Row
 from peakmark.messages import Merged, Message, Number, Sentence, between, merge
 
 BESIDE = "A number beside a letter is what the note says of that row."

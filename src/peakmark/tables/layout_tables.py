@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from peakmark.analysis.row import Row
+from peakmark.analysis.rows import published_names
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent, significant
-from peakmark.judging.row import Row
-from peakmark.judging.rows import published_names
 from peakmark.messages import worst
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation

@@ -12,15 +12,15 @@ from dataclasses import replace
 import pandas as pd
 
 from peakmark import statistics
+from peakmark.analysis import fleet
+from peakmark.analysis.fleet import NodeGroup
+from peakmark.analysis.row import Row
 from peakmark.formatting import listed, percent, significant
-from peakmark.instruments.tables import Table
-from peakmark.judging import fleet
-from peakmark.judging.fleet import NodeGroup
-from peakmark.judging.row import Row
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.footnotes import Notes
 from peakmark.tables.presentation import Field, PrintedColumn, PrintedTable
+from peakmark.tools.tables import Table
 
 NAMED = 3
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from peakmark.judging.row import Row
+from peakmark.analysis.row import Row
 from peakmark.tables import captions
 from peakmark.tables.presentation import NOT_MEASURED, PrintedTable
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from peakmark.analysis.row import Row
+from peakmark.analysis.row import Series as Measured
+from peakmark.analysis.rows import published_names
 from peakmark.formatting import listed, percent, significant, size, typeset
-from peakmark.instruments.tables import Program, Table, count
-from peakmark.judging.row import Row
-from peakmark.judging.row import Series as Measured
-from peakmark.judging.rows import published_names
 from peakmark.limits.base import Missing
 from peakmark.statistics import Summary
 from peakmark.storage.results import Results
 from peakmark.tables.footnotes import BESIDE, Footnote, Notes, closed
+from peakmark.tools.tables import Program, Table, count
 
 NOT_MEASURED = "not measured"
 ENDS = "Client → server"

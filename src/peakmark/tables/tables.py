@@ -11,17 +11,17 @@ from typing import Any
 import pandas as pd
 
 from peakmark import documents
+from peakmark.analysis import findings, fleet, fleet_text
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row
+from peakmark.analysis.rows import layout_of, published_names
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.instruments.tables import TABLES, Table, count
-from peakmark.judging import findings, fleet, fleet_text
-from peakmark.judging.analysis import Analysis
-from peakmark.judging.row import Row
-from peakmark.judging.rows import layout_of, published_names
 from peakmark.messages import worst
 from peakmark.statistics import Summary
 from peakmark.storage import measurements
 from peakmark.tables import brief, latex, layout_tables, nodes, presentation
 from peakmark.tables.presentation import of_series
+from peakmark.tools.tables import TABLES, Table, count
 from peakmark.units import format_size
 
 RUN_COLUMNS = (

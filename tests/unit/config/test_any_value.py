@@ -18,7 +18,7 @@ from tests.unit.hostile import SECONDS, one_grid, refused
 from peakmark.catalogue.workloads import WORKLOADS
 from peakmark.config import site
 from peakmark.errors import ConfigError
-from peakmark.planning import plan, plan_text
+from peakmark.plan import plan, plan_text
 from peakmark.resources import schema
 
 GRID = {

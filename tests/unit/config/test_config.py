@@ -12,7 +12,7 @@ from peakmark.config import campaign as config
 from peakmark.config import overrides
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
-from peakmark.planning import plan
+from peakmark.plan import plan
 from peakmark.resources import ROOT, schema
 
 CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

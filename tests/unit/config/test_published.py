@@ -14,7 +14,7 @@ from tests.unit import campaign_data as make
 from tests.unit.config.published_sets import entries_of
 
 from peakmark.config import published
-from peakmark.instruments.tables import BY_NAME
+from peakmark.tools.tables import BY_NAME
 
 DATA = make.DATA / "published"
 

@@ -39,7 +39,7 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, line: str, words: li
 
 
 def test_a_set_that_does_not_exist_is_refused_before_anything_is_measured() -> None:
-    from peakmark.planning import plan
+    from peakmark.plan import plan
 
     values: dict[str, Any] = {
         "cpu": [{"workloads": ["DP"], "concurrency": [1]}],

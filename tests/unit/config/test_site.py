@@ -12,7 +12,7 @@ from tests.unit import campaign_data as make
 from peakmark import limits
 from peakmark.config import site
 from peakmark.errors import ConfigError
-from peakmark.planning import jobs
+from peakmark.plan import jobs
 from peakmark.resources import ROOT
 
 SITES = ROOT / "config" / "sites"

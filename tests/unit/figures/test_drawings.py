@@ -13,16 +13,16 @@ from tests.unit import campaign_data as make
 from tests.unit.tables.test_layouts import TABLE
 from tests.unit.tables.test_presets import small_campaign
 
+from peakmark.analysis import drawn, rows
+from peakmark.analysis.row import Row
 from peakmark.config import layouts
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
 from peakmark.figures import bars, combined, figures, style
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging import drawn, rows
-from peakmark.judging.row import Row
-from peakmark.reporting import document, pictures
+from peakmark.report import document, pictures
 from peakmark.storage.results import Results
 from peakmark.tables import captions
+from peakmark.tools.tables import BY_NAME
 
 KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
+from peakmark.analysis import label_formatter, rows, verdict
 from peakmark.figures import across, figures, panels, style
 from peakmark.formatting import size
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging import label_formatter, rows, verdict
 from peakmark.limits import Limit
 from peakmark.storage.results import Results
+from peakmark.tools.tables import BY_NAME
 
 MIB = 1 << 20
 

@@ -11,13 +11,13 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import machine
-from peakmark.instruments import present
 from peakmark.machine import libraries
 from peakmark.machine.host import Host
-from peakmark.reporting import machine_text
+from peakmark.report import machine_text
 from peakmark.resources import ROOT
 from peakmark.schemas import validate
 from peakmark.storage.results import Results
+from peakmark.tools import present
 
 LDD = (make.DATA / "ldd" / "hpcc.txt").read_text()
 OPENBLAS = {

@@ -16,7 +16,7 @@ import pytest
 from peakmark.machine import libraries
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
-from peakmark.running import doctor
+from peakmark.workflow import doctor
 
 KERNELS = ROOT / "src" / "kernels"
 # The assembler itself, told to know nothing of AVX-VNNI: it refuses the line that one before

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from peakmark.cell import Cell
-from peakmark.instruments import REGISTRY
-from peakmark.instruments.base import Command
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.measuring import pinning
+from peakmark.run import pinning
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Command
 
 
 def machine(

@@ -16,10 +16,10 @@ from tests.unit.hostile import CELL, Said, stored
 from peakmark import files, machine
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.planning import plan
-from peakmark.running import resume
+from peakmark.plan import plan
 from peakmark.storage import facts, integrity
 from peakmark.storage.results import Results
+from peakmark.workflow import resume
 
 SEALED: dict[str, tuple[dict[str, Any], str]] = {
     "failed": ({"status": "failed", "reason": "no luck"}, "failed attempt"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging import drawn
+from peakmark.analysis import drawn
 from peakmark.tables import captions
+from peakmark.tools.tables import BY_NAME
 
 
 def test_every_figure_has_a_caption() -> None:

@@ -11,11 +11,11 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.tables.test_presets import small_campaign
 
+from peakmark.analysis import rows
 from peakmark.config import layouts
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging import rows
 from peakmark.storage.results import Results
 from peakmark.tables import brief, latex, presentation, tables
+from peakmark.tools.tables import BY_NAME
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{tabular} <tag>"
 COLUMN, PAGE = 240, 500  # points: columns and pages of two-column papers

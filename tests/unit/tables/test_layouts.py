@@ -10,13 +10,13 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
+from peakmark.analysis.rows import build as build_rows
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging.rows import build as build_rows
-from peakmark.planning import plan
+from peakmark.plan import plan
 from peakmark.storage.results import Results
 from peakmark.tables import layout_tables, tables
+from peakmark.tools.tables import BY_NAME
 
 
 def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Path) -> None:

@@ -14,16 +14,16 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
+from peakmark.analysis.rows import build as build_rows
 from peakmark.cell import Cell
 from peakmark.config import layouts, overrides
-from peakmark.instruments import hplsize
-from peakmark.instruments.tables import TABLES
-from peakmark.judging.rows import build as build_rows
-from peakmark.planning import plan
-from peakmark.reporting import document
+from peakmark.plan import plan
+from peakmark.report import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import layout_tables, tables
+from peakmark.tools import hplsize
+from peakmark.tools.tables import TABLES
 
 SEEDS = make.DATA / "seeds"
 PRESETS = (

@@ -12,12 +12,12 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.config.published_sets import entries_of
 
+from peakmark.analysis.rows import build as build_rows
 from peakmark.config import layouts, published, site
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging.rows import build as build_rows
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import layout_tables, presentation, tables
+from peakmark.tools.tables import BY_NAME
 
 NAME = "disk-patterns-2020"
 

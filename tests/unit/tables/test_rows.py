@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.instruments.tables import BY_NAME
-from peakmark.judging.analysis import Analysis
+from peakmark.analysis.analysis import Analysis
 from peakmark.tables import presentation, tables
+from peakmark.tools.tables import BY_NAME
 
 
 def _read(folder: Path, name: str) -> pd.DataFrame:

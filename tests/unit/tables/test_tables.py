@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.instruments.tables import BY_NAME, TABLES
-from peakmark.judging import rows
+from peakmark.analysis import rows
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation, tables
+from peakmark.tools.tables import BY_NAME, TABLES
 
 # As printed in the reports that students and administrators write by hand.
 CLASSIC = {

@@ -1,0 +1,236 @@
+"""One side of a comparison: a campaign or published results, its values by the rows they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from peakmark import statistics
+from peakmark.analysis import comparability, paired, rows
+from peakmark.analysis.row import Key, Series
+from peakmark.catalogue.workloads import POOLS
+from peakmark.config import published
+from peakmark.errors import ConfigError
+from peakmark.formatting import natural, size
+from peakmark.messages import worst
+from peakmark.storage.results import Results
+
+LEAST_ROWS = 3
+"""Of fewer rows no drift of their table is computed."""
+
+
+@dataclass(frozen=True, order=True)
+class ComparedPoint:
+    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a
+    side does not tell it.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
+          then 0: two threads and all cores of a node with two are not the same question
+    """
+
+    table: str
+    instrument: str
+    workload: str
+    variant: str
+    block: int
+    concurrency: int
+    node: str
+    word: str = ""
+
+
+def point_of(table: str, instrument: str, key: Key) -> ComparedPoint:
+    """The point of a program's values in a campaign's row."""
+    count = 0 if key.word else key.concurrency
+    return ComparedPoint(
+        table, instrument, key.workload, key.variant, key.block or 0, count, key.node, key.word
+    )
+
+
+@dataclass(frozen=True)
+class DatasetRow:
+    """What a side has at one point.
+
+    values   in SI units
+    doubt    ``wrong`` or ``unsure``, empty where nothing speaks against the figure
+    terms    what was asked, in words: two that differ in them are not alike
+    remarks  what published results note on their own values
+    threads  how many a word meant, of a point that has one
+    unlike   in what the nodes of its repetitions are not equal
+    turns    the repetitions in time, of a campaign that was measured in turn with another
+    """
+
+    values: tuple[float, ...]
+    warning: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+    threads: int | None = None
+    unequal_nodes: str = ""
+    turns: paired.Turns = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One side: its name, and what it has by point. ``bare`` says that its points have no variant
+    and node.
+
+    machine  what the machines are, in words
+    drift    by table, how its rows moved together from the first half of the campaign to the
+             second, as a logarithm
+    beside   the campaign with which it was measured in turn, empty without one
+    """
+
+    name: str
+    entries: Mapping[ComparedPoint, DatasetRow]
+    bare: bool
+    machine: Mapping[str, str] = field(default_factory=dict)
+    drift: Mapping[str, float] = field(default_factory=dict)
+    beside: str = ""
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes of the points, in the order of their names."""
+        return sorted({point.node for point in self.entries}, key=natural)
+
+
+def read(name: str) -> Dataset:
+    """A side by the folder of a campaign, or by the name or path of published results.
+
+    Errors: PeakmarkError when it is neither, or damaged.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return _campaign(path)
+    if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
+        source = published.load(name)
+        remarks, definitions = source.remarks, source.definitions
+        entries = {
+            _published_point(key): DatasetRow(
+                tuple(numbers),
+                settings=comparability.defined(definitions.get(key, {})),
+                remarks=remarks.get(key, ()),
+            )
+            for key, numbers in source.runs.items()
+        }
+        return Dataset(source.name, entries, bare=True)
+    known = ", ".join(sorted(file.stem for file in published.FOLDER.glob("*.csv")))
+    raise ConfigError(
+        f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
+        "path of a CSV file"
+    )
+
+
+def _published_point(key: published.PublishedKey) -> ComparedPoint:
+    table, workload, block, concurrency, instrument = key
+    workload = f"LAT-{workload}" if table == "network_latency" else workload
+    return ComparedPoint(table, instrument, workload, "", block or 0, concurrency, "")
+
+
+def _campaign(path: Path) -> Dataset:
+    entries: dict[ComparedPoint, DatasetRow] = {}
+    changes: dict[str, list[float]] = {}
+    results = Results.read(path)
+    beside = str(results.plan.get("beside") or "")
+    for name, table_rows in rows.build(results).items():
+        for row in table_rows:
+            for instrument, series in row.series.items():
+                in_time = sorted(series.points, key=lambda point: str(point.context["started"]))
+                changes.setdefault(name, []).extend(halves([point.value for point in in_time]))
+                entries[point_of(name, instrument, row.key)] = DatasetRow(
+                    series.values,
+                    str(worst(row.warnings_of(instrument)) or ""),
+                    _settings(row.key, series),
+                    threads=row.key.concurrency if row.key.word else None,
+                    unequal_nodes=row.unequal_nodes.get(instrument, ""),
+                    turns=paired.turns(series.points) if beside else {},
+                )
+    return Dataset(
+        path.name, entries, False, comparability.machine(results), drift_of(changes), beside
+    )
+
+
+def _settings(key: Key, series: Series) -> Mapping[str, str]:
+    meant = {f"threads of {key.word}": str(key.concurrency)} if key.word else {}
+    return {**comparability.settings(series, key.workload), **meant}
+
+
+def halves(in_time: Sequence[float]) -> list[float]:
+    """By how much the later half of a row's positive values differs from the earlier one, as the
+    logarithm of their ratio: one value, none of fewer than four repetitions.
+    """
+    half = len(in_time) // 2
+    if half < 2 or min(in_time) <= 0:
+        return []
+    return [math.log(statistics.median(in_time[-half:]) / statistics.median(in_time[:half]))]
+
+
+def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """By table, what its rows have in common of what ``halves`` says of each: how the machine moved
+    meanwhile.
+    """
+    return {
+        table: statistics.median(factors)
+        for table, factors in changes.items()
+        if len(factors) >= LEAST_ROWS
+    }
+
+
+def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
+    """The name of a point in published results, None for caches and for ordinary stores beside
+    streaming ones, which nobody published.
+    """
+    if point.variant in ("block", *POOLS[1:]):
+        return None
+    workload, block = published.stands_for(point.workload, point.block or None)
+    meant = side.entries[point].threads
+    count = point.concurrency if meant is None else meant
+    return ComparedPoint(
+        point.table, point.instrument, workload, "", published.rounded(block) or 0, count, ""
+    )
+
+
+def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
+    """A campaign's points by the names that published results give them: without variant, node and
+    word, DRAM only, blocks in powers of 1024.
+    """
+    without_word: dict[ComparedPoint, ComparedPoint] = {}
+    # Two threads as a number come before a word that meant two: the first is what was published.
+    for point in sorted(side.entries, key=lambda asked: bool(asked.word)):
+        bare = _bare_point(side, point)
+        if bare is None:
+            continue
+        twin = without_word.get(bare)
+        if (
+            point.word
+            and twin is not None
+            and (twin.node, twin.variant) == (point.node, point.variant)
+        ):
+            continue
+        # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has
+        # both.
+        if twin is not None and replace(twin, block=point.block) == point:
+            without_word[bare] = twin if published.rounded(twin.block) == twin.block else point
+            continue
+        # Two nodes or two variants for one published row: which of them is meant is not for us to
+        # say.
+        if twin is not None:
+            raise ConfigError(
+                f"{side.name} has several nodes or variants of {describe(bare)}: published results name none; compare a "
+                "campaign of one node and one variant"
+            )
+        without_word[bare] = point
+    return without_word
+
+
+def describe(point: ComparedPoint) -> str:
+    """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
+    parts = [
+        point.table,
+        point.instrument,
+        point.workload,
+        point.variant,
+        size(point.block or None),
+    ]
+    node = point.node if point.node not in ("", "any") else ""
+    return " ".join(part for part in (*parts, f"x{point.word or point.concurrency}", node) if part)

@@ -1,0 +1,231 @@
+"""Many nodes at one point: their median, how far they spread, and which of them lie apart.
+
+A node lies apart where the whole interval of its median is beyond the median of all nodes by
+``BEYOND``. One row may be chance; what a node does in most rows of a resource is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from peakmark import statistics
+from peakmark.analysis.row import Row
+from peakmark.formatting import natural
+from peakmark.messages import Severity
+from peakmark.tools.tables import Table
+
+BEYOND = 0.03
+MANY = 4
+"""Of more nodes than this, tables on paper have a row for each point, not for each node."""
+MOSTLY = 0.5
+FAR = ((8, 10.0), (16, 6.0))
+"""From so many nodes on, the modified z score beyond which one lies apart from all others: of equal
+normal nodes one passes it in at most 0.4 % of 20,000 simulated resources. Of fewer nodes their
+own spread is too uncertain.
+"""
+
+Rows = Mapping[str, Sequence[Row]]
+PointOf = tuple[str, str, int | None, int, str]
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """The rows of one point of a table, of which each is another node; none is wrong, in the order
+    of the nodes' names.
+
+    every  the rows of all nodes that were to measure it
+    """
+
+    rows: tuple[Row, ...]
+    every: tuple[Row, ...]
+
+    @property
+    def planned(self) -> int:
+        """How many nodes were to measure it."""
+        return len(self.every)
+
+    @property
+    def table(self) -> Table:
+        """The table to which the point belongs."""
+        return self.rows[0].table
+
+    @cached_property
+    def median(self) -> float:
+        """Of the nodes' summarised values, in SI units."""
+        return statistics.median([row.measured.centre for row in self.rows])
+
+    @cached_property
+    def middle(self) -> Row:
+        """The node whose value is nearest to the median: it stands for all where one is to be
+        shown.
+        """
+        return min(self.rows, key=lambda row: abs(row.measured.centre - self.median))
+
+    @cached_property
+    def worst(self) -> Row:
+        """The slowest node."""
+        return (max if self.table.lower_is_better else min)(
+            self.rows, key=lambda row: row.measured.centre
+        )
+
+    @cached_property
+    def low(self) -> float:
+        """The lowest node's value, in SI units."""
+        return min(row.measured.centre for row in self.rows)
+
+    @cached_property
+    def high(self) -> float:
+        """The highest node's."""
+        return max(row.measured.centre for row in self.rows)
+
+    @property
+    def range(self) -> float:
+        """From the lowest to the highest node, as a share of the median."""
+        return (self.high - self.low) / self.median
+
+    def behind(self, row: Row) -> float:
+        """By what share a node is slower than the median of all; negative where it is faster."""
+        share = row.measured.centre / self.median - 1
+        return share if self.table.lower_is_better else -share
+
+    def apart(self, row: Row) -> str:
+        """``slow`` where a node's whole interval is worse than the median of all by more than
+        ``BEYOND``, ``fast`` where it is better by that, else nothing.
+        """
+        summary = row.measured.summary
+        if self.median * (1 - BEYOND) <= summary.high and summary.low <= self.median * (1 + BEYOND):
+            return ""
+        behind = self.behind(row)
+        return "slow" if behind > 0 else "fast" if behind < 0 else ""
+
+    @cached_property
+    def slow(self) -> tuple[Row, ...]:
+        """The nodes that are."""
+        return tuple(row for row in self.rows if self.apart(row) == "slow")
+
+    @cached_property
+    def fast(self) -> tuple[Row, ...]:
+        """The same on the other side."""
+        return tuple(row for row in self.rows if self.apart(row) == "fast")
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A node that is slower than most: in so many ``rows`` of all that were measured on it, of one
+    resource.
+
+    behind  by what share of the median of all, in the median of all rows of the resource
+    apart   that is beyond ``BEYOND`` and far from what the other nodes show, whatever single rows
+            tell
+    """
+
+    node: str
+    subsystem: str
+    rows: int
+    of: int
+    behind: float
+    apart: bool = False
+
+    @property
+    def mostly(self) -> bool:
+        """Whether it is so in most of its rows, or beyond all other nodes over its rows together:
+        that is not chance.
+        """
+        return self.apart or self.rows >= max(1, MOSTLY * self.of)
+
+
+def nodes(rows: Rows) -> list[str]:
+    """The nodes of a campaign, as far as rows name them, node2 before node10."""
+    return sorted({row.key.node for table in rows.values() for row in table}, key=natural)
+
+
+def is_many(rows: Rows) -> bool:
+    """Whether there are too many nodes for tables with a row for each."""
+    return len(nodes(rows)) > MANY
+
+
+def groups(rows: Iterable[Row]) -> list[NodeGroup]:
+    """The points of one table, in the order in which its rows have them; points that nobody
+    measured are left out.
+    """
+    grouped: dict[PointOf, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(place(row), []).append(row)
+    measured = [
+        NodeGroup(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()
+    ]
+    return [group for group in measured if group.rows]
+
+
+def place(row: Row) -> PointOf:
+    """The row's point: all of its key but the node."""
+    key = row.key
+    # A word means another number on another kind of node, and is one point nevertheless.
+    return key.workload, key.variant, key.block, 0 if key.word else key.concurrency, key.word
+
+
+def _usable(row: Row) -> bool:
+    return row.own is not None and row.level is not Severity.WRONG and row.measured.summary.low > 0
+
+
+def typical(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one table on the node that comes nearest to the medians of all: it stands for
+    them where one is to.
+    """
+    off: dict[str, list[float]] = {}
+    for group in groups(rows):
+        for row in group.rows:
+            off.setdefault(row.key.node, []).append(abs(group.behind(row)))
+    if not off:
+        return list(rows)
+    most = max(map(len, off.values()))
+    node = min(
+        (name for name, shares in off.items() if len(shares) == most),
+        key=lambda name: statistics.median(off[name]),
+    )
+    return [row for row in rows if row.key.node == node]
+
+
+def slow_nodes(rows: Rows) -> list[Slow]:
+    """Every node that is slow in any row of a resource, those that are so in most rows first, then
+    by how far.
+    """
+    shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
+    for table in rows.values():
+        for group in groups(table):
+            for row in group.rows if len(group.rows) > 1 else ():
+                by_node = shown.setdefault(group.table.subsystem, {})
+                by_node.setdefault(row.key.node, []).append(
+                    (group.behind(row), group.apart(row) == "slow")
+                )
+    all_slow = []
+    for subsystem, by_node in shown.items():
+        middle = {
+            node: statistics.median([behind for behind, _ in each])
+            for node, each in by_node.items()
+        }
+        apart = _apart(middle)
+        for node, each in by_node.items():
+            count = sum(is_slow for _, is_slow in each)
+            if count or node in apart:
+                all_slow.append(
+                    Slow(node, subsystem, count, len(each), middle[node], node in apart)
+                )
+    return sorted(all_slow, key=lambda slow: (not slow.mostly, -slow.behind, natural(slow.node)))
+
+
+def _apart(behind: Mapping[str, float]) -> set[str]:
+    """The nodes that are behind by more than ``BEYOND`` and whose modified z score among all nodes
+    is beyond ``FAR``: how far nodes of one kind lie from each other, the nodes themselves tell.
+    """
+    limits = [limit for least, limit in FAR if len(behind) >= least]
+    if not limits:
+        return set()
+    scores = statistics.modified_z(list(behind.values()))
+    return {
+        node
+        for (node, share), z in zip(behind.items(), scores, strict=True)
+        if share > BEYOND and float(z) > limits[-1]
+    }

@@ -1,0 +1,191 @@
+"""One row of a table: what was measured at one point by each instrument, its limit, and the remarks
+on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from peakmark.analysis.measured import RunValue
+from peakmark.config.layouts import LayoutTable
+from peakmark.formatting import natural
+from peakmark.limits import Limit
+from peakmark.messages import Message, Sentence, Severity, worst
+from peakmark.statistics import Summary
+from peakmark.storage.results import StoredRecord
+from peakmark.tools.tables import Table
+
+
+class Key(NamedTuple):
+    """What makes a row: block in bytes, None where there is none.
+
+    word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
+          then what it meant, 0 where nothing has been measured yet that tells
+    """
+
+    node: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+    word: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repetition(RunValue):
+    """One measured value in SI units, with its repetition and the record that holds it."""
+
+    repetition: int
+    record: StoredRecord
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one instrument measured in one row; ``centre`` is the summarised value that the table
+    shows, in SI units.
+    """
+
+    points: tuple[Repetition, ...]
+    summary: Summary
+    centre: float
+    efficiency: float | None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Every repetition, in order."""
+        return tuple(point.value for point in self.points)
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts that measured, in the order of their names."""
+        return sorted({str(point.context["host"]) for point in self.points}, key=natural)
+
+    @property
+    def instead_of(self) -> str:
+        """The instrument whose part it has, as that one's build cannot; empty where it has its own."""
+        return str(self.points[0].options.get("instead_of", ""))
+
+    @property
+    def step(self) -> float:
+        """The smallest difference that the instrument tells, in SI units; 0 where it gives all
+        digits it has.
+        """
+        return max(float(point.details.get("resolution", 0.0)) for point in self.points)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of one table. ``series`` has an entry for each instrument that measured it; values in
+    SI units.
+
+    marks    what a reader must know about the row, the heaviest first
+    missing  planned repetitions of the own kernel without a measurement
+    published  what others measured in this row with a program of their own: name of the set ->
+               value in SI units
+    sheet      the first table of the configured layout that prints the row, which says what things
+               are called
+    shares     share of the limit that holds at the nominal and at the maximum clock, where the
+               limit takes a clock
+    unlike     instrument -> in what the nodes of its repetitions and of the own kernel's are not
+               equal
+    """
+
+    table: Table
+    key: Key
+    series: Mapping[str, Series]
+    limit: Limit
+    warnings: tuple[Message, ...] = ()
+    missing: int = 0
+    published: Mapping[str, float] = field(default_factory=dict)
+    layout_table: LayoutTable | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    unequal_nodes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def remarks(self) -> tuple[Message, ...]:
+        """The marks without those that are said of the whole campaign."""
+        return tuple(note for note in self.warnings if not note.is_shared)
+
+    def of_program(self, note: Message, sentence: Sentence) -> Sentence:
+        """The words of a note behind the name of the program that it is about, as the row's table
+        calls it.
+        """
+        name = next(
+            (program.heading for program in self.table.series if program.instrument == note.about),
+            "",
+        )
+        return sentence._replace(fact=f"{name}: {sentence.fact}") if name else sentence
+
+    def said(self, notes: Iterable[Message]) -> tuple[str, ...]:
+        """Notes as sentences, each once."""
+        return tuple(dict.fromkeys(str(self.of_program(note, note.sentence)) for note in notes))
+
+    def warnings_of(self, instrument: str) -> tuple[Message, ...]:
+        """The notes that are about the figure of one instrument, or about the row as such."""
+        return tuple(note for note in self.warnings if note.about in ("", instrument))
+
+    @property
+    def specific_warnings(self) -> tuple[Message, ...]:
+        """What speaks against the own kernel's figure."""
+        return tuple(
+            note
+            for note in self.warnings_of(self.table.own.instrument)
+            if note.is_warning and not note.is_shared
+        )
+
+    @property
+    def shared_warnings(self) -> tuple[Message, ...]:
+        """The same as far as most rows of the campaign have it: said once, and no mark of this row."""
+        return tuple(
+            note
+            for note in self.warnings_of(self.table.own.instrument)
+            if note.is_warning and note.is_shared
+        )
+
+    @property
+    def level(self) -> Severity | None:
+        """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
+        return worst(self.warnings_of(self.table.own.instrument))
+
+    @property
+    def endpoints(self) -> tuple[tuple[str, str], ...]:
+        """Host of the client and host of the server, of every pair of two that measured the row;
+        empty for one machine.
+        """
+        contexts = (point.context for series in self.series.values() for point in series.points)
+        pairs = {
+            (str(context["host"]), str(context.get("server_host") or context["host"]))
+            for context in contexts
+        }
+        return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it was measured within one machine, where no network lies between the two ends."""
+        return any(
+            (point.context.get("network") or {}).get("loopback")
+            for point in (self.own.points if self.own else ())
+        )
+
+    def column_of(self, instrument: str) -> Series | None:
+        """What stands in an instrument's column: its own figures, or those of the one that filled
+        the row for it.
+        """
+        filling = (series for series in self.series.values() if series.instead_of == instrument)
+        return self.series.get(instrument) or next(filling, None)
+
+    @property
+    def own(self) -> Series | None:
+        """The own kernel's measurements, None for a hole."""
+        return self.series.get(self.table.own.instrument)
+
+    @property
+    def measured(self) -> Series:
+        """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
+        if self.own is None:
+            raise ValueError(
+                f"{self.table.name} {self.key}: the own kernel has not measured this row"
+            )
+        return self.own

@@ -1,0 +1,241 @@
+"""The remarks on a row, each with its weight: what checks find, why something is missing, what
+programs said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from peakmark.analysis import checks, comparability, ratios, shared_warnings
+from peakmark.analysis.measured import DEFAULT, Measured
+from peakmark.analysis.row import Row
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.cell import Cell
+from peakmark.formatting import size
+from peakmark.messages import Message, Scope, Severity, message
+from peakmark.storage.results import Results
+
+WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
+_SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
+
+
+def checked(
+    row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
+) -> Iterator[Message]:
+    """What the checks say: all about the own kernel, of a reference only the doubts."""
+    table, key = row.table, row.key
+    for entry in table.series:
+        series = row.series.get(entry.instrument)
+        if series is None:
+            continue
+        measured = Measured(
+            subsystem=table.subsystem,
+            instrument=entry.instrument,
+            workload=key.workload,
+            variant=key.variant,
+            block=key.block,
+            concurrency=key.concurrency,
+            metric=table.metric,
+            unit=table.unit,
+            runs=series.points,
+            summary=series.summary,
+            centre=series.centre,
+            limit=row.limit,
+            facts=facts,
+            nominal_hz=nominal_hz,
+        )
+        for mark in checks.check_row(measured):
+            if mark.is_warning or entry is table.own:
+                yield mark if mark.code in WHOLE_ROW else replace(mark, about=entry.instrument)
+
+
+def disagreements(row: Row) -> Iterator[Message]:
+    """References that differ from the own kernel by more than the band: a doubt, unless it is known
+    in what they differ.
+    """
+    unequal_nodes = {mark.about for mark in setting_deviations(row)}
+    compare = SUBSYSTEMS[row.table.subsystem].differs
+    if (
+        row.table.subsystem == "disk"
+        and row.own
+        and any(point.details.get("huge_pages") for point in row.own.points)
+    ):
+        compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
+    for program in ratios.references(row.table):
+        for _, series, _ in ratios.pairs([row] if row.own else [], program.instrument):
+            factor = ratios.factor(row.measured, series)
+            if factor > DEFAULT.band and program.instrument not in unequal_nodes:
+                known = factor <= DEFAULT.explained and ratios.differences(row, program.instrument)
+                level, first, second = (
+                    Severity.NOTE if known else Severity.UNSURE,
+                    row.table.own.heading,
+                    program.heading,
+                )
+                yield message(
+                    "disagreement",
+                    level,
+                    first=first,
+                    second=second,
+                    factor=factor,
+                    compare=compare,
+                )
+
+
+def shown_by(row: Row) -> frozenset[str]:
+    """The codes of ``notes.SHARED`` that the records of the row's own kernel can show."""
+    codes = set(shared_warnings.SHARED)
+    runs = row.measured.points
+    if not any((run.known("noise") or {}).get("during") for run in runs):
+        codes -= {"steal", "other-load"}
+    if not any(run.known("clock_hz_before") for run in runs):
+        codes -= {"clock-moved", "clock-differs"}
+    if not any(run.known("held_up") is not None for run in runs):
+        codes -= {"crowded-core"}
+    # Threads that leave cores to others give way to nobody; those that take all of them meet
+    # whatever else there is.
+    cores = max(
+        (run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs
+    )
+    if row.key.concurrency < cores or not any(run.known("cpu_share") is not None for run in runs):
+        codes -= {"waited"}
+    return frozenset(codes)
+
+
+def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Message]:
+    """Why the own kernel's figure, or some of its repetitions, are missing."""
+    if not row.missing:
+        return
+    refused = [str(record.data["reason"]) for record in results.refused if record.cell in planned]
+    failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
+    reason = message("because", reason=(refused or failed)[-1]) if refused or failed else ""
+    about = row.table.own.instrument
+    if row.own is None:
+        yield message("not-measured", case="whole", about=about, reason=reason)
+    else:
+        yield message(
+            "not-measured", about=about, missing=row.missing, planned=len(planned), reason=reason
+        )
+
+
+def unsure(results: Results, row: Row) -> Iterator[Message]:
+    """Series that were repeated up to their limit without becoming as sure as was asked."""
+    for entry in row.table.series:
+        points = row.series[entry.instrument].points if entry.instrument in row.series else ()
+        decision = results.decisions.get(points[0].record.cell.row) if points else None
+        if decision and decision.half is not None and decision.decision in ("cap", "time"):
+            half, until = (100 * share for share in (decision.half, decision.criterion.until))
+            case, about = decision.decision, entry.instrument
+            yield message("shortfall", case=case, about=about, n=decision.n, half=half, until=until)
+
+
+def filled(row: Row) -> Iterator[Message]:
+    """A reference whose build takes no such block, and the one that was run for it."""
+    called = {series.instrument: series.heading for series in row.table.series}
+    for name, series in row.series.items():
+        if series.instead_of:
+            other = called.get(series.instead_of, series.instead_of)
+            yield message("filled", about=name, other=other, size=size(row.key.block))
+
+
+def setting_deviations(row: Row) -> Iterator[Message]:
+    """References that compute or write in another way than the own kernel was asked to in the same
+    row.
+    """
+    own = comparability.settings(row.own, row.key.workload) if row.own else {}
+    for name, series in row.series.items():
+        differ = comparability.otherwise(
+            own, name, comparability.settings(series, row.key.workload)
+        )
+        if name != row.table.own.instrument and differ:
+            yield message("otherwise", about=name, ways="; ".join(differ))
+
+
+def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
+    """The rows, of which those of a disk say so where its host keeps data in memory, as the flush
+    of its large writes tells: that memory may answer its reads as well, and no figure of such a
+    disk is without doubt. It is said once.
+    """
+    nodes = {row.key.node for table in tables.values() for row in table if _flush_doubted(row)}
+    return {
+        name: [_kept(row) if row.key.node in nodes else row for row in table]
+        for name, table in tables.items()
+    }
+
+
+def _flush_doubted(row: Row) -> bool:
+    return any(doubt.code == "flush" for doubt in row.specific_warnings)
+
+
+def _kept(row: Row) -> Row:
+    if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
+        return row
+    doubt = replace(
+        message("host-cache", Severity.UNSURE, about=row.table.own.instrument), scope=Scope.CAMPAIGN
+    )
+    return replace(row, warnings=(*row.warnings, doubt))
+
+
+def other_streams(row: Row) -> Iterator[Message]:
+    """Echoes of another number of streams than the row's own: the fewest there are stand beside
+    every row without.
+    """
+    ping = row.series.get("ping")
+    streams = {point.record.cell.concurrency for point in ping.points} if ping else set()
+    if streams and streams != {row.key.concurrency}:
+        yield message(
+            "ping-streams", about="ping", echoes=min(streams), streams=row.key.concurrency
+        )
+
+
+def of_programs_and_limit(row: Row) -> Iterator[Message]:
+    """Warnings of the programs, derived figures, remarks on the limit."""
+    for name, entry in row.series.items():
+        counts = Counter(
+            warning
+            for point in entry.points
+            for warning in dict.fromkeys(point.record.data["warnings"])
+        )
+        for warning, count in counts.items():
+            if _SAID.match(warning) and row.table.subsystem != "disk":
+                continue  # the checks say it too, with what to do about it
+            often = (
+                message("runs", count=count, n=entry.summary.n) if count < entry.summary.n else ""
+            )
+            yield message("warning", about=name, warning=warning, often=often)
+        if any(point.details.get("estimate") for point in entry.points):
+            yield message("derived", about=name)
+    for remark in row.limit.remarks:
+        yield message("limit", remark=remark)
+    if row.limit.finding:
+        yield message("machine", remark=row.limit.finding)
+    if len(row.endpoints) > 1:
+        yield message(
+            "pairs", pairs=tuple(f"{client} → {server}" for client, server in row.endpoints)
+        )
+
+
+def hosts(row: Row, limits: str | None) -> Iterator[Message]:
+    """Nodes that are not equal: the figure is of none of them, and a reference's is not to be
+    compared with the own one.
+
+    ``limits``: why equal nodes have no limit in common.
+    """
+    own = row.unequal_nodes.get(row.table.own.instrument)
+    for about, differ in {"": own}.items() if own else row.unequal_nodes.items():
+        yield message("hosts", Severity.WRONG, about=about, differ=differ)
+    if limits and not own:
+        yield message("hosts", Severity.UNSURE, case="limits", limits=limits)
+
+
+def hosts_without_facts(results: Results, row: Row) -> Iterator[Message]:
+    """Nodes that count as equal although nothing is known of some; said where nothing else speaks
+    against the row.
+    """
+    hosts = row.own.hosts if row.own else []
+    unknown = [host for host in hosts if host not in results.facts]
+    if len(hosts) > 1 and unknown and row.level is None:
+        yield message("hosts", case="unknown", hosts=tuple(unknown))

@@ -1,0 +1,327 @@
+"""The row that speaks for a subsystem and what it says: for the first page and for the terminal.
+
+A row with a wrong figure speaks for nothing, and one that is unsure only where no other can be had.
+A sentence repeats numbers of a row; nothing is judged that the row does not hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from peakmark import limits
+from peakmark.analysis import fleet, ratios, shared_warnings
+from peakmark.analysis.fleet import NodeGroup
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.formatting import percent, plural
+
+Rows = Mapping[str, Sequence[Row]]
+
+NO_ROW = "no row that can be trusted"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A telling number: what it is, the number with its unit, how it stands to limit and reference,
+    how sure it is and what speaks against it.
+    """
+
+    label: str
+    value: str
+    comparison: str
+    confidence: str
+    specific_warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What can be said of one subsystem, as texts for a table's line; the row that speaks for it,
+    None without one.
+
+    clocks      the shares of the limit at the clocks on the box, in brackets; empty where there are
+                none
+    spread      lowest and highest repetition, in the unit of ``measured``
+    reference   ratio to the best reference with its number of runs, empty without one
+    slowest     the slowest of several nodes, ``behind`` its value and by how much it is behind
+                their median; then ``measured`` is that median, ``spread`` the lowest and highest
+                node, and ``row`` that of the node nearest to it
+    confidence  no doubt seen, unsure, one run, or empty without a row; ``why`` gives the reason, or
+                why there is no row
+    """
+
+    subsystem: str
+    row: Row | None = None
+    what: str = "not measured"
+    measured: str = ""
+    spread: str = ""
+    limit: str = ""
+    share: str = ""
+    clocks: str = ""
+    reference: str = ""
+    confidence: str = ""
+    why: str = ""
+    slowest: str = ""
+    behind: str = ""
+
+    @property
+    def title(self) -> str:
+        """What headings call the subsystem."""
+        return SUBSYSTEMS[self.subsystem].title
+
+
+def headline(rows: Rows, subsystem: str) -> Row | None:
+    """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput.
+
+    Of rows without doubt the best, or the best on as many threads that can be compared with a limit
+    or a reference; where all are in doubt the same of those that are merely unsure. None when
+    nothing was measured, or all of it is wrong. Of several nodes it is the one whose value is
+    nearest to the median of all: the best node does not speak for the others.
+    """
+    group = headline_group(rows, subsystem)
+    return group.middle if group else None
+
+
+def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
+    """The same with all nodes that measured it."""
+    return _best(candidates(rows, subsystem))
+
+
+def candidates(rows: Rows, subsystem: str) -> list[Row]:
+    """The measured rows that could speak for a subsystem. Where DRAM was measured, a cache does not
+    stand for it.
+    """
+    preferred: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
+        "cpu": ("cpu", lambda row: row.key.workload == "DP"),
+        "memory": ("memory_throughput", lambda row: row.key.variant == "pool"),
+        "disk": ("disk_throughput", lambda _: True),
+        "network": ("network_throughput", lambda row: row.key.workload == "TCP"),
+    }
+    table, fits = preferred[subsystem]
+    measured = [row for row in rows[table] if row.own is not None]
+    return [row for row in measured if fits(row)] or measured
+
+
+def telling_numbers(rows: Rows, mark: str = ".") -> list[Headline]:
+    """The five most telling numbers, as far as there are any: four throughputs and the fastest
+    small disk access.
+    """
+    small = _best([row for row in rows["disk_iops"] if row.own is not None])
+    latency = _best([row for row in rows["memory_latency"] if row.own is not None])
+    chosen = [
+        headline_group(rows, "cpu"),
+        headline_group(rows, "memory"),
+        headline_group(rows, "disk"),
+        small or latency,
+    ]
+    return [
+        _number(group, mark)
+        for group in (*chosen, headline_group(rows, "network"))
+        if group is not None
+    ]
+
+
+def _number(group: NodeGroup, mark: str) -> Headline:
+    row, labels = group.middle, LabelFormatter(group.table, mark)
+    label, value, compared = (
+        describe(row),
+        labels.quantity(row.measured.centre),
+        _comparison(row, mark),
+    )
+    if len(group.rows) > 1:
+        title = SUBSYSTEMS[row.table.subsystem].title
+        label = (
+            f"{title} {LabelFormatter.of(row).point_on_all(row)}, median of {len(group.rows)} nodes"
+        )
+        value = labels.quantity(group.median)
+        compared = f"slowest {group.worst.key.node} with {labels.quantity(group.worst.measured.centre)}; {compared}"
+    return Headline(
+        label,
+        value,
+        compared,
+        confidence(row),
+        row.said(row.specific_warnings or row.shared_warnings),
+    )
+
+
+def planned(rows: Rows) -> list[str]:
+    """The subsystems that the plan measures, in the order of the report; all where it measures
+    nothing.
+    """
+    subsystems = {row.table.subsystem for table in rows.values() for row in table}
+    return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
+
+
+def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
+    """One verdict per planned subsystem, in the order of the report."""
+    return [_verdict(rows, subsystem, mark) for subsystem in planned(rows)]
+
+
+def with_limit(rows: Rows) -> list[tuple[str, Row]]:
+    """Title and headline row of each resource whose limit is known: what can be drawn as a share of
+    it.
+    """
+    headlines = [
+        (SUBSYSTEMS[subsystem].title, headline(rows, subsystem)) for subsystem in planned(rows)
+    ]
+    return [
+        (title, row) for title, row in headlines if row is not None and row.limit.value is not None
+    ]
+
+
+def _verdict(rows: Rows, subsystem: str, mark: str) -> Verdict:
+    group = headline_group(rows, subsystem)
+    if group is None:
+        reasons = Counter(
+            row.specific_warnings[0].fact
+            for row in candidates(rows, subsystem)
+            if row.specific_warnings
+        )
+        return (
+            Verdict(subsystem, what=NO_ROW, why=reasons.most_common(1)[0][0])
+            if reasons
+            else Verdict(subsystem)
+        )
+    of_node = _of_node(group.middle, mark)
+    return of_node if group.planned == 1 else _of_nodes(group, of_node, mark)
+
+
+def _of_nodes(group: NodeGroup, middle: Verdict, mark: str) -> Verdict:
+    """The same of several nodes, by the verdict on that which is nearest to their median."""
+    labels, worst, n = LabelFormatter(group.table, mark), group.worst, len(group.rows)
+    behind = f", {percent(group.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
+    doubted = [row for row in group.rows if row.level is not None]
+    confidence, why = middle.confidence, middle.why
+    if doubted:
+        confidence = f"unsure on {_which(doubted, n)}"
+        why = Counter(row.specific_warnings[0].fact for row in doubted).most_common(1)[0][0]
+    if n < group.planned:
+        why = "; ".join(
+            filter(
+                None, (f"without {plural(group.planned - n, 'node')} (wrong or not measured)", why)
+            )
+        )
+    return replace(
+        middle,
+        what=LabelFormatter.of(group.middle).point_on_all(group.middle) + _over(group.middle),
+        measured=labels.quantity(group.median),
+        spread=_range(labels, group.low, group.high) if n > 1 else "",
+        share=_share(limits.efficiency(group.median, group.middle.limit), mark),
+        reference=ratios.text_of_nodes(group.rows, mark),
+        slowest=worst.key.node,
+        behind=f"{labels.quantity(worst.measured.centre)}{behind}",
+        confidence=confidence,
+        why=why,
+    )
+
+
+def _range(labels: LabelFormatter, low: float, high: float) -> str:
+    return f"{labels.number(low)} to {labels.number(high)}"
+
+
+def _share(share: float | None, mark: str) -> str:
+    return "" if share is None else f"{percent(share, mark)}\u00a0%"
+
+
+def _which(rows: Sequence[Row], of: int) -> str:
+    """``node3``, ``all 8 nodes``, ``5 of 8 nodes``."""
+    if len(rows) == 1:
+        return rows[0].key.node
+    return f"all {of} nodes" if len(rows) == of else f"{len(rows)} of {of} nodes"
+
+
+def _of_node(row: Row, mark: str) -> Verdict:
+    own, labels = row.measured, LabelFormatter(row.table, mark)
+    why = ""
+    if row.specific_warnings:
+        why = row.specific_warnings[0].fact
+    elif row.shared_warnings:
+        doubt = row.shared_warnings[0]
+        why = f"as most rows: {doubt.fact}" if doubt.code in shared_warnings.SHARED else doubt.fact
+    if own.summary.n == 1:
+        why = why or "measured once: nothing is known of the spread"
+    limit = (
+        "none: no link" if row.loopback else "unknown"
+    )  # nobody can state the limit of a link that is none
+    return Verdict(
+        subsystem=row.table.subsystem,
+        row=row,
+        what=LabelFormatter.of(row).point(row) + _over(row),
+        measured=labels.quantity(own.centre),
+        spread=_range(labels, own.summary.minimum, own.summary.maximum)
+        if own.summary.n > 1
+        else "",
+        limit=limit if row.limit.value is None else labels.quantity(row.limit.value),
+        share=_share(own.efficiency, mark),
+        clocks=_at_clocks(row, mark).strip(),
+        reference=ratios.text(row, mark),
+        confidence=confidence(row),
+        why=why,
+    )
+
+
+def _over(row: Row) -> str:
+    return ", over loopback" if row.loopback else ""
+
+
+def confidence(row: Row) -> str:
+    """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure
+    but nothing for it either; ``no doubt of its own`` where it is one that is said once, of most
+    rows of a campaign or of all of a disk.
+    """
+    if row.level is not None:
+        return str(row.level)
+    if row.measured.summary.n == 1:
+        return "one run"
+    return "no doubt of its own" if row.shared_warnings else "no doubt seen"
+
+
+def describe(row: Row) -> str:
+    """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
+    return f"{SUBSYSTEMS[row.table.subsystem].title} {LabelFormatter.of(row).point(row)}"
+
+
+def _comparison(row: Row, mark: str) -> str:
+    """How the own value stands to the limit and to the best reference."""
+    share = row.measured.efficiency
+    limit = (
+        f"{percent(share, mark)} % of the limit{_at_clocks(row, mark)}"
+        if share is not None
+        else "limit unknown"
+    )
+    return "; ".join(filter(None, (limit, ratios.text(row, mark))))
+
+
+def _at_clocks(row: Row, mark: str) -> str:
+    """The shares of the limit at the clocks on the box, in brackets after the one at the clock that
+    was seen.
+    """
+    shares = [f"{percent(share, mark)} % at the {name} clock" for name, share in row.shares.items()]
+    return f" ({', '.join(shares)})" if shares else ""
+
+
+def _best(rows: Sequence[Row]) -> NodeGroup | None:
+    """The best of the points that are not wrong: first those without doubt on most nodes; of as
+    many threads as the best one has those that can be compared, as one thread with a reference
+    beside it says little of a memory that four threads fill.
+    """
+    every = fleet.groups(rows)
+    sure = [
+        group
+        for group in every
+        if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
+    ]
+    for choice in (sure, every):
+        if choice:
+            choose = min if choice[0].table.lower_is_better else max
+            best = choose(choice, key=lambda group: group.median)
+            beside = [
+                group
+                for group in choice
+                if group.middle.key.concurrency == best.middle.key.concurrency
+                and (group.middle.limit.value is not None or ratios.best(group.middle) is not None)
+            ]
+            return choose(beside or [best], key=lambda group: group.median)
+    return None

@@ -1,0 +1,152 @@
+"""Host, user and network names of a campaign replaced by made-up ones, the same one everywhere.
+
+``replacer`` gives one function from text to text; ``staging.copy`` passes every text of a campaign
+through it. What it knows to be a name it replaces in free text too (messages, command lines, raw
+output), as a whole word.
+"""
+
+from __future__ import annotations
+
+import getpass
+import ipaddress
+import json
+import os
+import pwd
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.config import people
+from peakmark.formatting import natural
+from peakmark.storage.results import Results
+from peakmark.tools import REGISTRY
+
+_HOME = re.compile(r"/(?:home|Users|users|u|scratch|work|data)/([A-Za-z_][A-Za-z0-9_.-]*)")
+_IPV4 = re.compile(r"(?<![0-9.A-Za-z-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z-]|\.[0-9])")
+_IPV6 = re.compile(r"(?<![0-9A-Fa-f:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![0-9A-Fa-f:.])")
+_MAC = re.compile(r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])")
+_DOCUMENTATION = {4: ("192.0.2.{}", 254), 6: ("2001:db8::{:x}", 65535)}
+"""Addresses that are kept for documentation, by version, and how many there are."""
+_HOST_KEYS = ("host", "server_host")
+# Words that a host or a user may be called by and that mean something else in every record.
+_COMMON = frozenset(
+    [
+        "any",
+        "all",
+        "unknown",
+        "localhost",
+        "lo",
+        "root",
+        "node",
+        "none",
+        "ok",
+        "failed",
+        "tmp",
+        "home",
+        "peakmark",
+    ]
+    + [*REGISTRY, *KERNELS, *KERNELS.values()]
+    + [word for names in WORKLOADS.values() for word in names]
+)
+
+
+def replacer(results: Results) -> Callable[[str], str]:
+    """The function that takes the names of this campaign out of a text.
+
+    Hosts become ``host1``, ``host2``, ... in the order of their names, users ``user1``, ...,
+    addresses those that are kept for documentation (192.0.2.0/24, 2001:db8::/32). Loopback
+    addresses stay. It changes no number.
+    """
+    texts = list(_texts(results))
+    hosts = sorted({*_hosts(results)}, key=natural)
+    users = sorted({*_users(results, texts)} - set(hosts))
+    replacements = {name: f"user{number}" for number, name in enumerate(users, 1)}
+    short: dict[str, str] = {}
+    for host in hosts:
+        first = host.partition(".")[0]
+        short.setdefault(first.lower(), f"host{len(short) + 1}")
+        replacements[host] = replacements[first] = short[first.lower()]
+    pattern = _any_of(replacements)
+    lower = {name.lower(): word for name, word in replacements.items()}
+    addresses = _Addresses()
+
+    def replace(text: str) -> str:
+        if pattern is not None:
+            text = pattern.sub(lambda match: lower[match.group().lower()], text)
+        text = _MAC.sub("02:00:00:00:00:00", text)
+        return _IPV6.sub(addresses.instead, _IPV4.sub(addresses.instead, text))
+
+    return replace
+
+
+class _Addresses:
+    """Addresses already met, and what stands for them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def instead(self, match: re.Match[str]) -> str:
+        """What stands for the address; the same text for what is none, and for addresses that tell
+        nothing.
+        """
+        text = match.group()
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return text
+        if address.is_loopback or address.is_unspecified or address.is_multicast:
+            return text
+        form, most = _DOCUMENTATION[address.version]
+        return self._known.setdefault(text, form.format(len(self._known) % most + 1))
+
+
+def _any_of(replacements: Mapping[str, str]) -> re.Pattern[str] | None:
+    """A pattern of these names as whole words, the longest first; letters, digits, dash and
+    underscore go on a word.
+    """
+    if not replacements:
+        return None
+    names = "|".join(re.escape(name) for name in sorted(replacements, key=len, reverse=True))
+    return re.compile(rf"(?<![A-Za-z0-9_-])(?:{names})(?![A-Za-z0-9_-])", re.IGNORECASE)
+
+
+def _hosts(results: Results) -> Iterator[str]:
+    cluster = results.plan.get("cluster") or {}
+    contexts = [record.data["context"] for record in (*results.records, *results.attempts)]
+    names: list[Any] = [*results.facts, *cluster.get("nodes", ()), *cluster.get("left_out", ())]
+    names += [node for kind in cluster.get("kinds", ()) for node in kind["nodes"]]
+    names += [cell.node for cell in results.cells]
+    names += [context.get(key) for context in contexts for key in _HOST_KEYS]
+    for facts in results.facts.values():
+        names += [facts.get("host"), (facts.get("slurm") or {}).get("node")]
+    for name in names:
+        if isinstance(name, str) and name.lower() not in _COMMON:
+            yield name
+
+
+def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
+    names = {os.environ.get("USER", "")}
+    with suppress(KeyError, OSError):  # of a number without a name
+        names.add(getpass.getuser())
+    for path in (results.directory, *results.directory.parents):
+        try:
+            names.add(pwd.getpwuid(path.stat().st_uid).pw_name)
+        except (OSError, KeyError):
+            continue
+    account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
+    names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
+    for author in people.authors(results.report_config):
+        names |= {author.name, author.affiliation, author.orcid}
+    for text in (*texts, str(results.directory.resolve())):
+        names.update(match.group(1) for match in _HOME.finditer(text))
+    for name in names:
+        if len(name) > 1 and name.lower() not in _COMMON:
+            yield name
+
+
+def _texts(results: Results) -> Iterator[str]:
+    yield json.dumps(results.plan)
+    for record in (*results.records, *results.attempts):
+        yield json.dumps(record.data)

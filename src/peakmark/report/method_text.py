@@ -1,0 +1,143 @@
+"""How it was measured, in words: what is counted, how repetitions are summarised, which programs
+ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from peakmark import yamlfile
+from peakmark.analysis.row import Row
+from peakmark.analysis.rows import centre_of, layout_of
+from peakmark.analysis.verdict import planned
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.formatting import plural, size, typeset
+from peakmark.resources import ROOT
+from peakmark.statistics import ENOUGH
+from peakmark.storage.results import Results
+from peakmark.tables.presentation import empty_reason
+from peakmark.tools.tables import SMALL_RECORD, TABLES
+
+MISSING = "–"
+TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
+COUNTED: list[list[str]] = TEXT["counted"]
+"""Resource, workloads, and what one operation of theirs is."""
+
+
+def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") -> dict[str, Any]:
+    """Paragraphs by heading, the table of workloads, and the table of programs."""
+    subsystems = planned(rows)
+    ran = programs(results, subsystems)
+    arises = [typeset(paragraph, mark) for paragraph in _arises(results)]
+    return {
+        "parts": [
+            {"title": "How a number arises", "paragraphs": arises},
+            {"title": "How to read a row", "paragraphs": _reading(rows)},
+        ],
+        "adaptive": bool(results.decisions),
+        "workloads": [
+            line for line in COUNTED if line[0] in {SUBSYSTEMS[name].title for name in subsystems}
+        ],
+        "programs": ran,
+        "programs_text": _in_a_sentence(ran),
+    }
+
+
+def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
+    """The same programs where paper is short: the commands of the appendix have their paths."""
+    present = [f"{name} {version}" for name, version, _ in lines if version != MISSING]
+    missing = [f"{name} ({why})" for name, version, why in lines if version == MISSING]
+    sentences = (
+        [f"{'; '.join(present)}. Their paths stand in the commands of the appendix."]
+        if present
+        else []
+    )
+    sentences += [f"Missing: {'; '.join(missing)}."] if missing else []
+    return " ".join(sentences) or "No program ran."
+
+
+def _arises(results: Results) -> list[str]:
+    centre = TEXT["centres"][centre_of(results)]
+    measured, summarised, *judged = (
+        text.format(centre=centre, enough=ENOUGH) for text in TEXT["arises"]
+    )
+    return [measured, summarised, *_adaptive(results), *judged]
+
+
+def _adaptive(results: Results) -> list[str]:
+    """How the number of repetitions was decided, where it was."""
+    decisions = results.decisions.values()
+    criteria = dict.fromkeys(entry.criterion for entry in decisions)
+    bounds = "; ".join(
+        f"{entry.least} to {entry.most} until ±{entry.until * 100:g} %" for entry in criteria
+    )
+    reached, spared = sum(entry.decision == "narrow" for entry in decisions), len(results.spared)
+    text = TEXT["adaptive"].format(
+        bounds=bounds, reached=reached, rows=len(decisions), spared=spared
+    )
+    return [text] if decisions else []
+
+
+def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    few = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
+    texts = [*TEXT["reading"], *([TEXT["few"]] if 0 < few < ENOUGH else [])]
+    return [
+        text.format(small=size(SMALL_RECORD), often=plural(few, "repetition")) for text in texts
+    ]
+
+
+def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
+    """Name with what the tables call it, version and path of each program that ran, then those of
+    the subsystems that are missing, with the reason.
+    """
+    versions: dict[tuple[str, str, str], None] = {}
+    for record in results.records:
+        tool = record.data["context"]["tool"]
+        if record.ok and tool is not None:
+            library = record.data["context"].get("library") or {}
+            extra = "; ".join(
+                f"{name} {value}" for name, value in sorted(library.items()) if value is not None
+            )
+            version = str(tool["version"]) + (f" ({extra})" if extra else "")
+            versions[(record.cell.instrument, version, str(tool["path"]))] = None
+    # A layout has its own choice of programs: others are not missing.
+    chosen = None if layout_of(results) is None else {cell.instrument for cell in results.cells}
+    order = [
+        series.instrument
+        for table in TABLES
+        if table.subsystem in subsystems
+        for series in table.series
+    ]
+    lines = sorted(
+        versions, key=lambda line: (order.index(line[0]) if line[0] in order else 99, line)
+    )
+    absent = [name for name in dict.fromkeys(order) if name not in {ran for ran, _, _ in lines}]
+    lines += [
+        (name, MISSING, empty_reason(results, name))
+        for name in absent
+        if chosen is None or name in chosen
+    ]
+    called = _called(results)
+    return [[called.get(name, name), version, path] for name, version, path in lines]
+
+
+def _called(results: Results) -> dict[str, str]:
+    """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is
+    another one.
+    """
+    layout = layout_of(results)
+    printed = (
+        {layout_table.table.name for layout_table in layout.layout_tables} if layout else set()
+    )
+    tables = (
+        [layout.called(table) for table in TABLES if table.name in printed] if layout else TABLES
+    )
+    names: dict[str, dict[str, None]] = {}
+    for series in (series for table in tables for series in table.series):
+        if series.heading.lower() != series.instrument:
+            names.setdefault(series.instrument, {})[series.heading] = None
+    return {
+        instrument: f"{instrument} ({', '.join(headings)})"
+        for instrument, headings in names.items()
+    }

@@ -1,0 +1,151 @@
+"""The figures of a report: each with its caption, and with the two or three values that matter for
+those who listen.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from peakmark.analysis import fleet, fleet_text, verdict
+from peakmark.analysis.drawn import Drawn, figures_of
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
+from peakmark.config.layouts import Layout
+from peakmark.errors import PeakmarkError
+from peakmark.figures import bars
+from peakmark.formatting import percent
+from peakmark.tables import captions
+from peakmark.tools.tables import TABLES
+
+FLEET, OVERVIEW = "fleet", "overview"
+Picture = dict[str, Any]
+Widths = Mapping[str, int]
+"""Name of each figure that was drawn -> its width in percent of the page."""
+
+
+def names(rows: Mapping[str, Sequence[Row]], layout: Layout | None = None) -> list[str]:
+    """The figures that the report shows, that of page one first."""
+    many = fleet.is_many(rows)
+    entries = [
+        entry
+        for table in TABLES
+        for entry in figures_of(table, rows[table.name], None if many else layout)
+    ]
+    # Of many nodes, points without a number to go by are not drawn.
+    drawn = [entry.name for entry in entries if (fleet.groups(entry.rows) if many else entry.rows)]
+    if len(fleet.nodes(rows)) > 1:
+        return (
+            [FLEET, *drawn]
+            if any(verdict.headline(rows, entry) for entry in verdict.planned(rows))
+            else drawn
+        )
+    # A bar alone would be the table's line again.
+    return [OVERVIEW, *drawn] if len(verdict.with_limit(rows)) > 1 else drawn
+
+
+def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]) -> Picture | None:
+    """What is drawn for all resources: shares of the limit, of ``several`` nodes how far they lie
+    apart.
+    """
+    name = FLEET if several else OVERVIEW
+    if name not in widths:
+        return None
+    caption = captions.text(name)
+    if several:
+        values = [
+            f"{entry.title}: slowest {entry.slowest}: {entry.behind}"
+            for entry in judged
+            if entry.slowest
+        ]
+    else:
+        values = [
+            f"{entry.title} {entry.share} of {entry.limit}" for entry in judged if entry.share
+        ]
+    return _picture(name, widths, caption, f"{caption} {'; '.join(values)}." if values else caption)
+
+
+def of_nodes(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
+    """A figure of many nodes, None where it was not drawn; all have the same caption."""
+    if drawn.name not in widths:
+        return None
+    caption = captions.text(captions.NODES)
+    values = (finding.text for finding in fleet_text.of_nodes(drawn.rows, mark)[:2])
+    return _picture(drawn.name, widths, caption, " ".join([caption, *values]))
+
+
+def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
+    """A figure of a table's rows, None where it was not drawn."""
+    if drawn.name not in widths:
+        return None
+    rows, drawing = drawn.rows, drawn.drawing
+    value = drawing.value if drawing else "measured"
+    shown = {name for row in rows for name in row.series}
+    limit = any(row.limit.value is not None for row in rows) and value == "measured"
+    there = {
+        "limit": value == "efficiency" or (limit and not (drawing and drawing.kind == "bars")),
+        "repetitions": value == "measured",
+        "references": value != "deviation" and len(shown) > 1,
+        "beyond": drawing is not None and bars.goes_beyond(drawing, rows),
+        **{series.instrument: series.instrument in shown for series in rows[0].table.references},
+    }
+    absent = {about for about, is_there in there.items() if not is_there}
+    if drawing:
+        caption = captions.of_drawing(drawing, absent)
+    elif drawn.name in captions.FIGURES:
+        caption = captions.text(drawn.name, absent)
+    else:
+        caption = f"{LabelFormatter.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
+    caption += captions.warning_counts(rows)
+    return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, mark, value)}")
+
+
+def extent(svg: Path) -> tuple[float, float]:
+    """Width and height of a figure in points. Errors: PeakmarkError when it is missing."""
+    if not svg.is_file():
+        raise PeakmarkError(
+            f"the figure {svg} is missing: make it with `peakmark report` after the tables were built"
+        )
+    root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
+    width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
+    return width, height
+
+
+def _picture(name: str, widths: Widths, caption: str, alt: str) -> Picture:
+    return {"file": f"figures/{name}.svg", "width": widths[name], "caption": caption, "alt": alt}
+
+
+def _extremes(rows: Sequence[Row], mark: str, value: str) -> str:
+    """The lowest and the highest own value of what the figure shows, and the limit of the highest."""
+    of = _VALUES[value]
+    shown = sorted(
+        ((number, row) for row in rows if row.own and (number := of(row)) is not None),
+        key=lambda it: it[0],
+    )
+    if not shown:
+        return ""
+
+    def text(number: float, row: Row) -> str:
+        labels = LabelFormatter.of(row, mark)
+        quantity = (
+            f"{percent(number, mark)} % of the limit"
+            if value == "efficiency"
+            else labels.quantity(number)
+        )
+        return f"{quantity} ({labels.row(row)})"
+
+    low, high = shown[0], shown[-1]
+    labels = LabelFormatter.of(high[1], mark)
+    values = text(*high) if low is high else f"from {text(*low)} to {text(*high)}"
+    known = value == "measured" and high[1].limit.value is not None
+    limit = f"; limit there {labels.quantity(high[1].limit.value or 0.0)}" if known else ""
+    return f" {labels.program(labels.table.own)}: {values}{limit}."
+
+
+_VALUES: Mapping[str, Callable[[Row], float | None]] = {
+    "measured": lambda row: row.measured.centre,
+    "efficiency": lambda row: row.measured.efficiency,
+    "deviation": lambda row: row.measured.summary.stdev,
+}

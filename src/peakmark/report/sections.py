@@ -1,0 +1,232 @@
+"""The chapters of the resources: the tables of each with their figures, what the numbers say, and
+where the limits come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from peakmark.analysis import findings, fleet, fleet_text
+from peakmark.analysis.drawn import figures_of, without_rows
+from peakmark.analysis.findings import Conclusion
+from peakmark.analysis.label_formatter import Topic
+from peakmark.analysis.row import Key, Row
+from peakmark.analysis.rows import layout_of
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.config.layouts import Layout, LayoutTable
+from peakmark.report import formulas, pictures
+from peakmark.storage.results import Results
+from peakmark.tables import captions, footnotes, layout_tables, nodes, page_tables, presentation
+from peakmark.tables.presentation import PrintedTable
+from peakmark.tools.tables import Table, subsystem_tables
+
+Rows = Mapping[str, Sequence[Row]]
+Part = dict[str, Any]
+
+
+class _Printed(NamedTuple):
+    """A table as it is printed: the row that each line begins with, all rows in it, and the sheet
+    that asks for it.
+    """
+
+    grid: PrintedTable
+    members: Sequence[Row]
+    keys: frozenset[Key]
+    layout_table: LayoutTable | None
+
+
+@dataclass(frozen=True)
+class Sections:
+    """What the chapters are made of. ``widths``: see ``pictures``; ``page``: for the page, where
+    each row of many nodes has a line too.
+    """
+
+    results: Results
+    rows: Rows
+    widths: pictures.Widths
+    page: bool
+
+    def build(self) -> list[dict[str, Any]]:
+        """Title and parts of each chapter, in the order of the configured layout where there is
+        one.
+        """
+        many = fleet.is_many(self.rows)
+        layout = None if many else layout_of(self.results)
+        first = (
+            [layout_table.table.subsystem for layout_table in layout.layout_tables]
+            if layout
+            else []
+        )
+        chapters = [
+            {
+                "title": SUBSYSTEMS[subsystem].title,
+                "parts": [
+                    part
+                    for table in subsystem_tables(subsystem)
+                    for part in (self._of_nodes(table) if many else self._of_table(table, layout))
+                ],
+            }
+            for subsystem in dict.fromkeys([*first, *SUBSYSTEMS])
+        ]
+        return [chapter for chapter in chapters if chapter["parts"]]
+
+    def _of_nodes(self, table: Table) -> list[Part]:
+        """The table of many nodes: a line for each point, then on the page one for each row."""
+        rows, mark = self.rows[table.name], self.results.mark
+        if not fleet.groups(rows):
+            return []
+        parts = [self._part(*nodes.grid(self.results, rows[0].table, rows, mark))]
+        typical = fleet.typical(rows)
+        built = formulas.build(typical, {}, mark)
+        if built["lines"]:
+            built["sources"].insert(
+                0, f"Of {typical[0].key.node}, the node nearest to the median of all."
+            )
+        said = [_as_data(finding.heading, finding.text) for finding in fleet_text.of(rows, mark)]
+        parts[0] |= {"findings": said, "formulas": built}
+        for drawn in figures_of(table, rows):
+            parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths, mark)])
+        if self.page:
+            each = presentation.grid(self.results, rows[0].table, rows, mark)
+            parts.append(self._part(replace(each, title=f"{each.title}: every node"), rows))
+        return parts
+
+    def _of_table(self, table: Table, layout: Layout | None) -> list[Part]:
+        """A part for each sheet of the layout, one for the rows that no sheet shows, else one for
+        the table. Figures and formulas stand with the last of them, as they are those of all.
+        """
+        rows, mark = self.rows[table.name], self.results.mark
+        if layout and _is_told_elsewhere(table, self.rows, layout):
+            return []
+        every = self._printed(table, layout)
+        if not every:
+            empty = {
+                "title": table.title,
+                "table": None,
+                "empty": "The plan holds no cell for this table.",
+            }
+            return (
+                []
+                if layout
+                else [
+                    {
+                        **empty,
+                        "findings": [],
+                        "figures": [],
+                        "formulas": formulas.build([], {}, mark),
+                    }
+                ]
+            )
+        parts = [self._part(printed.grid, printed.members) for printed in every]
+        for number, (part, printed) in enumerate(zip(parts, every, strict=True)):
+            # Two sheets of the same rows say it once, below the last.
+            if printed.keys not in [later.keys for later in every[number + 1 :]]:
+                members = [row for row in rows if row.key in printed.keys]
+                part["findings"] = self._findings(
+                    printed.grid, findings.of(members, mark, printed.layout_table), members
+                )
+        distinct = len({printed.keys for printed in every})
+        if distinct > 1:
+            for text in findings.together(rows, mark, every[-1].layout_table):
+                parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
+        for drawn in figures_of(table, rows, layout):
+            picture, keys = (
+                pictures.of_rows(drawn, self.widths, mark),
+                {row.key for row in drawn.rows},
+            )
+            if picture:
+                place = next(
+                    (number for number, printed in enumerate(every) if keys <= printed.keys), -1
+                )
+                parts[place]["figures"].append(picture)
+            elif drawn.drawing is not None:
+                parts[-1]["table"]["remarks"].append(footnotes.closed(without_rows(drawn.drawing)))
+        called = {
+            key: printed.layout_table
+            for printed in every
+            if printed.layout_table
+            for key in printed.keys
+        }
+        parts[-1]["formulas"] = formulas.build(rows, called, mark)
+        return parts
+
+    def _printed(self, table: Table, layout: Layout | None) -> list[_Printed]:
+        """The tables in which the rows of ``table`` are printed."""
+        rows, mark = self.rows[table.name], self.results.mark
+        shown = (
+            [layout_table for layout_table in layout.layout_tables if layout_table.table is table]
+            if layout
+            else []
+        )
+        every = []
+        for layout_table in shown:
+            lines = layout_tables.lines(layout_table, rows)
+            if lines:
+                keys = frozenset(row.key for line in lines for row in line.rows)
+                grid = layout_tables.grid(self.results, layout_table, rows, mark)
+                every.append(_Printed(grid, [line.rows[0] for line in lines], keys, layout_table))
+        rest = layout_tables.left_over(layout, table.name, rows) if layout and shown else rows
+        if rest:
+            grid = presentation.grid(self.results, rest[0].table, rest, mark)
+            every.append(_Printed(grid, rest, frozenset(row.key for row in rest), None))
+        for number, printed in enumerate(
+            every
+        ):  # two tables of the same rows have their notes once, below the last
+            again = [later for later in every[number + 1 :] if later.keys == printed.keys]
+            if again and (printed.grid.notes or printed.grid.shared):
+                every[number] = printed._replace(
+                    grid=presentation.without_notes(printed.grid, again[-1].grid.title)
+                )
+        return every
+
+    def _part(self, grid: PrintedTable, members: Sequence[Row]) -> Part:
+        """A table with nothing said of it yet."""
+        return {
+            "title": grid.title,
+            "name": captions.of_table(grid.title, members[0].table.subsystem),
+            "table": page_tables.table(grid, members, self.results.mark),
+            "findings": [],
+            "figures": [],
+            "formulas": formulas.build([], {}, self.results.mark),
+        }
+
+    def _findings(
+        self, grid: PrintedTable, every: Sequence[Conclusion], rows: Sequence[Row]
+    ) -> list[dict[str, Any]]:
+        """What the rows say, without what their notes say one by one, what page one says of the
+        whole campaign, and the words of a column of the table.
+        """
+        elsewhere = {Topic.DISAGREEMENT}
+        if any(note.code == "few" and note.is_shared for row in rows for note in row.warnings):
+            elsewhere.add(Topic.FEW)
+        if grid.texts("doubt"):
+            elsewhere.add(Topic.DOUBT)
+        return [
+            _as_data(finding.heading, finding.text)
+            for finding in every
+            if finding.topic not in elsewhere
+        ]
+
+
+def _as_data(heading: str, sentence: str) -> dict[str, str]:
+    """A finding as the template and the page take it."""
+    return {"topic": heading, "text": sentence}
+
+
+def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
+    """Whether a table that the layout leaves out is another side of rows it shows, as latencies are
+    of IOPS.
+    """
+    if any(layout_table.table is table for layout_table in layout.layout_tables):
+        return False
+    shown = set()
+    for name in {
+        layout_table.table.name
+        for layout_table in layout.layout_tables
+        if layout_table.table.subsystem == table.subsystem
+    }:
+        left = {row.key for row in layout_tables.left_over(layout, name, rows[name])}
+        shown |= {row.key for row in rows[name]} - left
+    return bool(shown) and all(row.key in shown for row in rows[table.name])

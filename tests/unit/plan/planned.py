@@ -1,0 +1,39 @@
+"""Plans on a cluster that nobody has, for tests of jobs and of what becomes of them."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peakmark.plan import jobs, plan
+from peakmark.plan.cluster import Cluster
+
+
+def where(**changes: Any) -> Cluster:
+    values: dict[str, Any] = {"partition": "main", "asked": "any", "nodes": ("any",)}
+    values |= {"cpus": 8, "memory": 4000, "limit": 60, "count": 3}
+    kinds = [
+        {"usable": len(kind["nodes"]), "chosen": False, **kind} for kind in changes.pop("kinds", [])
+    ]
+    return Cluster(**{**values, **changes, "kinds": kinds})
+
+
+def made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Cluster | None = None, **config: Any
+) -> plan.Plan:
+    monkeypatch.chdir(tmp_path)
+    empty: dict[str, Any] = {"campaign": "c", "cpu": [], "memory": [], "disk": [], "network": []}
+    return plan.make({**empty, "repetitions": 1, **config}, there or where())
+
+
+NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
+CPU = {"workloads": ["DP"], "concurrency": [1, 128]}
+DISK = {"workloads": ["WS"], "blocks": ["4KiB"], "concurrency": [1], "size": "1MiB"}
+NETWORK = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}
+
+
+def asked(one: plan.Plan, **given: Any) -> dict[str, list[str]]:
+    return {cell.subsystem: jobs.options([cell], one, given) for cell in one.cells}

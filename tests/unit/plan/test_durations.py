@@ -1,0 +1,231 @@
+"""Times of a plan: from records of the same row, of the same kind, of the network's speed; a guess
+only without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data
+
+from peakmark.cell import Cell
+from peakmark.config import overrides
+from peakmark.plan import durations, jobs, plan, plan_text
+from peakmark.plan.cluster import Cluster
+from peakmark.resources import ROOT
+from peakmark.storage import facts
+from peakmark.storage.integrity import GOOD, Finding
+
+FIRST = ROOT / "config/presets/four-subsystems-2018-hyperion.yaml"
+TWO = Cluster("main", "any", ("any",), cpus=8, memory=64_000, limit=None, count=2)
+WITHIN = 1.5
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def first(cluster: Cluster | None = TWO, **changes: Any) -> plan.Plan:
+    """The plan of the first report, with all its reference tools."""
+    return plan.make({**overrides.read([FIRST]), "tools_on": "nodes", **changes}, cluster)
+
+
+def renewed(made: plan.Plan) -> plan.Plan:
+    """The same plan, with what is in its folder by now."""
+    return replace(made)
+
+
+def measured(made: plan.Plan, cells: Iterable[Cell], taking: Callable[[Cell], float]) -> plan.Plan:
+    """The plan once ``cells`` have records that say how long each took."""
+    campaign_data.write(
+        made.directory,
+        [campaign_data.record(cell, context={"seconds": taking(cell)}) for cell in cells],
+    )
+    return renewed(made)
+
+
+def one_of_each(cells: Iterable[Cell]) -> list[Cell]:
+    """One cell for each instrument, workload and block."""
+    found: dict[tuple[Any, ...], Cell] = {}
+    for cell in cells:
+        found.setdefault((cell.instrument, cell.workload, cell.variant, cell.block), cell)
+    return list(found.values())
+
+
+def a_machine(cell: Cell) -> float:
+    """Seconds on a machine that is like none of the estimates: a slow disk, fast cores, a network
+    of 3 Gb/s.
+    """
+    threads, total = min(cell.concurrency, 8), float(cell.options.get("total") or 0)
+    size = float(cell.options.get("size") or 0)
+    if cell.instrument == "cpubench":
+        rate = {"QP": 9e10, "HP": 4e10}.get(cell.workload, 1e10)
+        return 0.4 + float(cell.options["operations"]) / (rate * threads)
+    if cell.workload == "LAT":
+        return 0.4 + float(cell.options.get("accesses", 0)) * (cell.block or 1) ** 0.5 * 1e-12
+    if cell.instrument == "rambench":
+        return 1.2 + total / (6e9 * threads**0.5)
+    if cell.instrument == "diskbench":
+        return 0.4 + size / 9e7 + total / min(9e7, (cell.block or 1) * 2e3 * cell.concurrency**0.1)
+    if cell.instrument == "iozone":
+        slept = 17.0 if cell.concurrency > 1 else 0.0
+        return slept + 6 * size / min(8e7, (cell.block or 1) * 2e3 * cell.concurrency**0.1)
+    if cell.instrument == "fio":
+        return 0.6 + (size + total) / 9e7
+    if cell.subsystem == "network" and total:
+        return 1.5 + 8 * total / 3e9
+    if cell.instrument == "netbench":
+        return 1.5 + float(cell.options["round_trips"]) * 5e-5 / cell.concurrency**0.8
+    return {"hpl": 48.0, "pmbw": 7.0, "iperf3": 11.0, "ping": 3.5}[cell.instrument]
+
+
+def test_one_cell_of_each_kind_makes_the_times_those_of_the_machine() -> None:
+    made = first()
+    kinds = one_of_each(made.cells)
+    assert len(kinds) * 4 < len(made.cells)
+    told = measured(made, kinds, a_machine)
+    truth = sum(map(a_machine, made.cells))
+    assert truth / WITHIN < told.durations.total(made.cells) < truth * WITHIN
+    for subsystem in ("cpu", "memory", "disk", "network"):
+        cells = [cell for cell in made.cells if cell.subsystem == subsystem]
+        truth = sum(map(a_machine, cells))
+        assert truth / WITHIN < told.durations.total(cells) < truth * WITHIN, subsystem
+
+
+def test_between_two_numbers_of_threads_lies_what_lies_between() -> None:
+    """A disk that is faster with every request in flight, up to 32, and one at which all wait for
+    each other.
+    """
+    for power in (0.0, 1.0):
+
+        def disk(cell: Cell, power: float = power) -> float:
+            return 2.0 + 4000.0 / min(cell.concurrency, 32) ** power
+
+        made = first(campaign=f"power-{power:g}")
+        own = [cell for cell in made.cells if cell.instrument == "diskbench"]
+        rows = [cell for cell in own if (cell.workload, cell.block) == ("WR", 1024)]
+        ends = [cell for cell in rows if cell.concurrency in (1, 128)]
+        told = measured(made, ends, disk).durations
+        truth = sum(map(disk, rows))
+        assert truth / WITHIN < told.total(rows) < truth * WITHIN, power
+
+
+def test_a_row_takes_what_it_took() -> None:
+    made = first()
+    row = [cell for cell in made.cells if cell.row == made.cells[0].row]
+    told = measured(made, row[:2], lambda cell: 40.0 + cell.repetition).durations
+    assert told.expected(row[2]) == 40.5
+    assert told.longest(row[2]) == 41.0
+    assert told.source(row[2]) == durations.OWN
+
+
+def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one() -> None:
+    short, long = first(scale=0.01), first()
+    kinds = one_of_each(short.cells)
+    measured(short, kinds, a_machine)
+    told = long.durations
+    assert not any(told.is_measured(cell) for cell in long.cells)
+    own = ("rambench", "diskbench", "netbench")
+    cells = [cell for cell in long.cells if cell.instrument in own]
+    truth = sum(map(a_machine, cells))
+    assert truth / 2 < told.total(cells) < truth * 2
+
+
+def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
+    made = first()
+    kind = [cell for cell in made.cells if cell.instrument == "pmbw"]
+    took = {"seconds": 0.01}
+    nothing = campaign_data.record(kind[0], status="unavailable", reason="absent", context=took)
+    campaign_data.write(made.directory, [nothing])
+    told = renewed(made).durations
+    assert told.expected(kind[0]) == pytest.approx(0.01)
+    other = next(cell for cell in kind if cell.row != kind[0].row)
+    assert told.source(other) == durations.GUESS
+    assert told.expected(other) == made.durations.expected(other) - made.durations.between_s
+
+
+@pytest.mark.parametrize("slower", [0.25, 4.0])
+def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
+    """A cell of some milliseconds once made its kind take days, as what it was late counted as the
+    machine's.
+    """
+    made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]), None)
+    before = made.durations
+    kinds = one_of_each(made.cells)
+    for cell in kinds:
+        others = [other for other in kinds if other.row != cell.row]
+        record = campaign_data.record(cell, context={"seconds": slower * before.expected(cell)})
+        finding = Finding(GOOD, data=record)
+        told = replace(before, findings={cell.id: finding}).total(others)
+        # Where no reference tool is installed, half of all others are of its kind.
+        assert min(1.0, slower) <= told / before.total(others) <= max(1.0, slower), cell.id
+
+
+def network(made: plan.Plan) -> list[Cell]:
+    return [cell for cell in made.cells if cell.instrument == "netbench" and cell.workload == "TCP"]
+
+
+def test_the_network_is_as_fast_as_the_site_file_says() -> None:
+    Path("site.yaml").write_text("{schema: 1, name: here, network: {speed_bps: 56.0e+9}}")
+    unknown, said = first(), first(site="site.yaml")
+    (slow, *_), (fast, *_) = network(unknown), network(said)
+    assert said.durations.link_bps == 56e9 and unknown.durations.link_bps is None
+    assert said.durations.expected(fast) < unknown.durations.expected(slow) < 1200
+    # An unknown network was once taken for 100 Mb/s: 401 minutes a cell.
+    assert jobs.minutes([fast], said) < jobs.minutes([slow], unknown) < 60
+    assert "network.speed_bps" in plan_text.describe(unknown)
+    assert "network.speed_bps" not in plan_text.describe(said)
+
+
+def test_the_network_is_as_fast_as_facts_of_its_nodes_say() -> None:
+    names = ("node1", "node2")
+    made = first(nodes=[*names], cluster=Cluster("main", "all", names, 8, 64_000, None, 2))
+    speeds = {"other/machine/node1": 25e9, "other/machine/node2": 10e9, "far/machine/node9": 1e6}
+    for name, speed in speeds.items():
+        facts.write(Path(f"results/{name}.json"), {"network": {"speed_bps": speed}})
+    assert made.durations.link_bps == 10e9
+
+
+def test_here_both_ends_are_one_machine() -> None:
+    assert first(cluster=None, nodes="any").durations.link_bps == durations.LOOPBACK_LINK
+
+
+def test_a_job_may_take_several_times_as_long_as_expected() -> None:
+    """Whatever is known: nobody must lose a measurement because a node was slower than another."""
+    made = first()
+    for told in (made, measured(made, one_of_each(made.cells), a_machine)):
+        for cell in made.cells:
+            assert jobs.minutes([cell], told) * 60 >= 2.5 * told.durations.expected(cell)
+    cells = [cell for cell in made.cells if cell.row == made.cells[0].row]
+    assert jobs.minutes(cells, told) * 60 < 6 * told.durations.total(cells) + 120
+
+
+def test_what_lies_between_two_cells_is_measured_too() -> None:
+    made = first(cluster=None, nodes="any")
+    starts = [f"2026-11-21T04:00:{4 * place:02d}+00:00" for place in range(6)]
+    starts.append("2026-11-22T04:00:00+00:00")
+    records = [
+        campaign_data.record(cell, started=start, context={"seconds": 3.25})
+        for cell, start in zip(made.cells, starts, strict=False)
+    ]
+    campaign_data.write(made.directory, records)
+    assert made.durations.between_s == pytest.approx(0.75)
+
+
+def test_the_plan_says_what_is_left_and_where_its_times_are_from() -> None:
+    made = first()
+    assert plan_text.GUESSED in plan_text.describe(made)
+    told = measured(made, one_of_each(made.cells), a_machine)
+    text = plan_text.describe(told)
+    kinds = len(one_of_each(made.cells))
+    assert f"{kinds} measured, about " in text and " left" in text
+    own, kind, guess = (
+        plan_text.SOURCES[source] in text
+        for source in (durations.OWN, durations.KIND, durations.GUESS)
+    )
+    assert own and kind and not guess

@@ -1,0 +1,107 @@
+"""What the process of a cell does beside measuring, in a real process that measures a real cell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import peakmark
+from peakmark.cell import Cell
+from peakmark.resources import ROOT, version
+from peakmark.run import build, code
+from peakmark.storage import planfile, records
+
+CELLS = [
+    Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, {"seconds": 0.01, "warmup": 0.0})
+    for number in range(3)
+]
+
+HEAVY = {"IPython", "fastjsonschema", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow"}
+HEAVY |= {"rich", "seaborn", "snakemake"}
+"""What a cell's process does without: each takes longer to load than a short cell to measure."""
+
+WATCH = """
+import atexit, json, os, sys
+asked = []
+sys.addaudithook(lambda event, words: asked.append(words[1][0]) if event == "subprocess.Popen" else None)
+atexit.register(lambda: open(path, "w").write(json.dumps({"modules": [*sys.modules], "started": asked})))
+path = sys.argv.pop(1)
+from peakmark.cli import main
+sys.exit(main())
+"""
+"""Runs what the rules run, and writes down what it did."""
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """A planned campaign whose first cell has been measured on this host."""
+    if not all(Path(program).is_file() for program in build.programs(build.BUILD)):
+        pytest.skip("the kernels are not compiled: make kernels")
+    folder = tmp_path / "results" / "light"
+    cells = [{"id": cell.id, "job": "any.own", **cell.to_json()} for cell in CELLS]
+    config: dict[str, Any] = {"tools": {}, "modules": {}}
+    plan = {"campaign": "light", "config": config, "cluster": None, "cells": cells}
+    planfile.write(folder / "plan.json", plan)
+    build.python()
+    code.keep(folder)
+    run(folder, "--cell", CELLS[0].id)
+    return folder
+
+
+def run(folder: Path, *words: str) -> dict[str, Any]:
+    told = folder / "told.json"
+    plan = str(folder / "plan.json")
+    argv = [sys.executable, "-c", WATCH, str(told), "measure", "--plan", plan, *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(told.read_text())
+    return found
+
+
+def record(folder: Path, cell: Cell) -> dict[str, Any]:
+    return records.read(folder / "cells" / f"{cell.id}.json")
+
+
+def test_a_cell_loads_neither_snakemake_nor_pandas(campaign: Path) -> None:
+    modules = set(run(campaign, "--cell", CELLS[1].id)["modules"])
+    assert not HEAVY & modules
+    programs = {name for name in modules if name.startswith("peakmark.tools.programs.")}
+    assert programs == {"peakmark.tools.programs.cpubench"}
+
+
+def test_a_job_measures_each_of_its_cells_once(campaign: Path) -> None:
+    before = (campaign / "cells" / f"{CELLS[0].id}.json").stat().st_mtime_ns
+    run(campaign, "--job", "any.own")
+    assert (campaign / "cells" / f"{CELLS[0].id}.json").stat().st_mtime_ns == before
+    assert all(record(campaign, cell)["status"] == "ok" for cell in CELLS)
+
+
+@pytest.mark.parametrize("what", ["python", "kernels", "root", "damaged", "absent"])
+def test_code_that_changed_is_asked_for_again(campaign: Path, what: str) -> None:
+    path = campaign / code.FILE
+    known = {**json.loads(path.read_text()), "version": "of another time"}
+    if what in ("python", "kernels"):
+        # As if a file were changed after git was asked.
+        changed = next(name for name in known[what] if name.endswith(("cell.py", "cpubench.c")))
+        known[what][changed] -= 1
+    elif what == "root":
+        known["root"] = "/elsewhere"
+    path.write_text("{" if what == "damaged" else json.dumps(known))
+    if what == "absent":
+        path.unlink()
+    assert "git" in run(campaign, "--cell", CELLS[1].id)["started"]
+    first, second = (record(campaign, cell)["context"] for cell in CELLS[:2])
+    assert first["peakmark"] == second["peakmark"] == version()
+    assert first["tool"] == second["tool"] and second["tool"]["version"] == peakmark.__version__
+
+
+def test_code_that_is_the_same_is_not(campaign: Path) -> None:
+    path = campaign / code.FILE
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": "an earlier answer"}))
+    run(campaign, "--cell", CELLS[1].id)
+    assert record(campaign, CELLS[1])["context"]["peakmark"] == "an earlier answer"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from socket import gethostname
+
+import pytest
+
+from peakmark.errors import PeakmarkError
+from peakmark.run import lock, measure
+
+HOLD = """
+import sys
+from pathlib import Path
+from peakmark.run import lock
+lock.DIRECTORY = Path(sys.argv[1])
+with lock.held("cell"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "DIRECTORY", tmp_path)
+    monkeypatch.setitem(lock.WAIT_S, "cell", 0.0)
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock until its input ends."""
+    argv, pipe = [sys.executable, "-c", HOLD, str(tmp_path)], subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+
+
+def test_a_second_process_is_refused_with_the_holders_number(
+    holder: subprocess.Popen[str],
+) -> None:
+    with pytest.raises(PeakmarkError, match=f"process {holder.pid} of .*wait"), lock.held("cell"):
+        pass
+    with lock.held("campaign"), lock.held("cell-node1"):
+        pass  # another name is another lock
+    holder.communicate("")
+    with lock.held("cell"):
+        pass
+
+
+def test_a_cell_waits_for_the_cell_of_another(
+    holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
+    refused = []
+
+    def let_go(seconds: float) -> None:
+        """The first time the lock is found taken, its holder ends."""
+        refused.append(seconds)
+        if len(refused) == 1:
+            holder.communicate("")
+
+    monkeypatch.setattr(lock.time, "sleep", let_go)
+    with lock.held("cell"):
+        pass
+    assert refused
+
+
+def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    kind, _, node = measure._lock_name().partition("-")
+    assert lock.WAIT_S[kind] > 3600 and node == gethostname()
+
+
+def test_the_lock_ends_with_a_killed_holder(holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.wait()
+    with lock.held("cell"):
+        pass
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    lock.path_of("cell").symlink_to(tmp_path / "target")
+    with pytest.raises(PeakmarkError, match="open the lock"), lock.held("cell"):
+        pass
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_node_of_a_cluster_has_a_lock_of_its_own() -> None:
+    with lock.held("node-node1"), lock.held("node-node2"), lock.held("cell"):
+        pass

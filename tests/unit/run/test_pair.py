@@ -1,0 +1,103 @@
+import shlex
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from peakmark.reasons import MeasurementError
+from peakmark.run import pair
+from peakmark.tools.base import Command
+
+SERVER = """
+import socket, sys
+listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print(sys.argv[3])
+while True:
+    listener.accept()[0].sendall(b"hello")
+"""
+
+
+def server(code: str) -> Command:
+    return Command(argv=(sys.executable, "-c", code, "{address}", "{port}", "{key}"), timeout_s=20)
+
+
+def test_the_server_listens_in_the_block_and_is_gone_after_it(tmp_path: Path) -> None:
+    with pair.serving(server(SERVER), tmp_path) as peer:
+        where = (peer.address, int(peer.values["port"]))
+        with socket.create_connection(where, timeout=5) as connection:
+            assert connection.recv(5) == b"hello"
+        assert peer.to_json()["loopback"] is True
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(where, timeout=5)
+
+
+def test_a_server_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    with (
+        pytest.raises(MeasurementError, match=r"did not start to listen.*no such interface"),
+        pair.serving(server("raise SystemExit('no such interface')"), tmp_path),
+    ):
+        pass
+
+
+def test_a_port_in_use_is_tried_again_elsewhere(tmp_path: Path) -> None:
+    code = f"""
+import pathlib, sys
+mark = pathlib.Path("tried")
+if not mark.exists():
+    mark.touch()
+    sys.exit("bind: Address already in use")
+{SERVER}
+"""
+    with pair.serving(server(code), tmp_path) as peer:
+        assert int(peer.values["port"]) > 0
+
+
+IN_A_NETWORK_OF_ITS_OWN = """
+import sys
+from pathlib import Path
+from peakmark.reasons import MeasurementError
+from peakmark.tools.base import Command
+from peakmark.run import interfaces, pair
+for attempt in (
+    lambda: pair.serving(Command(argv=("true",), timeout_s=5), Path(sys.argv[1])).__enter__(),
+    lambda: interfaces.address_of("eth7"),
+    lambda: interfaces.local_address("192.0.2.1"),
+):
+    try:
+        attempt()
+    except MeasurementError as error:
+        print(error)
+"""
+
+
+def network(words: str, folder: Path) -> list[str]:
+    """What is said in a network namespace with nothing but a loopback that is down, after some
+    commands there.
+    """
+    code = f"{words}; exec {shlex.quote(sys.executable)} -c {shlex.quote(IN_A_NETWORK_OF_ITS_OWN)} {shlex.quote(str(folder))}"
+    argv = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", code]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip(f"no namespaces here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("words", ["true", "ip link set lo up; ip -4 address flush dev lo"])
+def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, words: str) -> None:
+    serving, interface, way = network(words, tmp_path)
+    # Some kernels let a program listen there nevertheless.
+    assert "127.0.0.1" in serving or "start to listen" in serving
+    assert "'eth7'" in interface and "change interface:" in interface
+    assert "192.0.2.1 over IPv4" in way
+
+
+def test_every_cell_has_a_key_of_its_own(tmp_path: Path) -> None:
+    keys = set()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        with pair.serving(server(SERVER), tmp_path / name) as peer:
+            keys.add(peer.values["key"])
+    assert len(keys) == 2

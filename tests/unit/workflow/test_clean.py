@@ -1,0 +1,189 @@
+"""What dead runs left goes; what lives, is another's, is new, strange or a link stays, whatever it
+is called.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.unit.hostile import CELL
+
+from peakmark.errors import ConfigError
+from peakmark.resources import ROOT
+from peakmark.run import scratch, watchdog
+from peakmark.workflow import clean
+
+KERNELS = ROOT / "build" / "kernels"
+# A run that is killed together with its guard, as when a node loses power; it says where its
+# directory is.
+DYING = """
+import sys, time
+from pathlib import Path
+from peakmark.run import scratch
+with scratch.private(Path(sys.argv[1]), "disk/fio/x") as directory:
+    (directory / "run0").mkdir()
+    (directory / "run0" / "data").write_bytes(b"x" * 4096)
+    (directory / "out").symlink_to(sys.argv[2])
+    print(directory, flush=True)
+    time.sleep(600)
+"""
+
+
+@contextmanager
+def running(place: Path, outside: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    argv = [sys.executable, "-c", DYING, str(place), str(outside)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories just made count as old."""
+    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """What a link in a leftover points to."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "precious").write_text("mine")
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
+    old: None, place: Path, outside: Path
+) -> None:
+    with running(place, outside) as (process, directory):
+        assert directory.stat().st_mode & 0o777 == 0o700
+        assert f"stays    {directory}: a live run" in clean.clean([place])
+        process.kill()
+        process.wait()
+        assert f"would go {directory}" in clean.clean([place], dry_run=True)
+        assert directory.exists()
+        assert f"removed  {directory}" in clean.clean([place])
+    assert not directory.exists()
+    assert (outside / "precious").read_text() == "mine"  # links are not followed
+    assert "no leftovers" in clean.clean([place])
+
+
+def test_a_killed_kernel_of_its_own_is_found_too(old: None, place: Path) -> None:
+    words = ["--workload", "WS", "--record", "4KiB", "--size", "1MiB", "--seconds", "600"]
+    argv = [str(KERNELS / "diskbench"), *words, "--directory", str(place)]
+    with subprocess.Popen(argv) as process:
+        try:
+            deadline = time.monotonic() + 30
+            while not list(place.glob("peakmark-*/peakmark-0")):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            assert "a live run" in clean.clean([place])
+        finally:
+            process.kill()
+    assert len(list(place.iterdir())) == 1
+    assert "removed" in clean.clean([place])
+    assert not list(place.iterdir())
+
+
+def make(path: Path, mode: int = 0o700) -> Path:
+    path.mkdir()
+    path.chmod(mode)
+    return path
+
+
+def test_what_peakmark_did_not_make_stays(old: None, place: Path, outside: Path) -> None:
+    strange = make(place / "peakmark-abc123")
+    (strange / "thesis.txt").write_text("mine")
+    (place / "peakmark-link00").symlink_to(outside)
+    shared = make(place / "peakmark-shared", 0o755)
+    elsewhere = make(place / "peakmark-elsewhr")
+    (elsewhere / scratch.MARK).write_text('{"host": "another-node"}')
+    broken = make(place / "peakmark-broken")
+    (broken / scratch.MARK).symlink_to(outside / "precious")
+    other_name = make(place / "peakmark")
+    (place / "peakmark-file00").write_text("a file")
+    before = sorted(place.rglob("*"))
+    said = clean.clean([place])
+    assert sorted(place.rglob("*")) == before
+    reasons = {
+        strange: "'thesis.txt'",
+        shared: "open to",
+        elsewhere: "another-node",
+        broken: "mark",
+    }
+    for path, reason in reasons.items():
+        (line,) = (line for line in said.splitlines() if f"{path}:" in line)
+        assert line.startswith("stays") and reason in line
+    assert f"{other_name}:" not in said
+    assert "0.00 GB freed" in said
+
+
+def test_a_new_directory_is_given_time_to_be_locked(place: Path) -> None:
+    fresh = make(place / "peakmark-abc123")
+    assert "younger than a minute" in clean.clean([place])
+    assert fresh.exists()
+
+
+def test_temporary_files_of_dead_writers_go_from_a_campaign(old: None, tmp_path: Path) -> None:
+    campaign = tmp_path / "results" / "c"
+    (campaign / "cells").mkdir(parents=True)
+    (campaign / "plan.json").write_text(json.dumps({"campaign": "c", "cells": [CELL.to_json()]}))
+    (campaign / "cells" / ".0.json.4242.tmp").write_text("{")
+    (campaign / "cells" / "0.json").write_text("{}")
+    (campaign / "cells" / ".hidden.tmp").write_text("mine")
+    said = clean.clean([campaign])
+    assert "removed" in said
+    assert sorted(path.name for path in (campaign / "cells").iterdir()) == [".hidden.tmp", "0.json"]
+
+
+def test_no_such_place_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no directory"):
+        clean.clean([tmp_path / "absent"])
+
+
+def test_another_users_directory_stays(old: None, place: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a directory away")
+    foreign = make(place / "peakmark-abc123")
+    os.chown(foreign, 12345, 12345)
+    assert "another user" in clean.clean([place])
+    assert foreign.exists()
+
+
+def test_the_guard_puts_away_what_a_killed_process_leaves(place: Path) -> None:
+    code = f"""
+import os, signal, subprocess, sys
+from pathlib import Path
+from peakmark.run import execute, watchdog, scratch
+from peakmark.tools.base import Command
+with watchdog.standing(), scratch.private(Path({str(place)!r}), "x") as directory:
+    with execute.start(Command(argv=("sleep", "600"), timeout_s=600), directory) as process:
+        print(process.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60
+    )
+    assert done.returncode == -9
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{int(done.stdout)}").exists() or list(place.iterdir()):
+        assert time.monotonic() < deadline
+    assert watchdog.start_time(os.getpid()) == watchdog.own().split(":")[1]
