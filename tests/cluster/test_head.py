@@ -183,11 +183,10 @@ LATE = """
 import os, signal, sys
 from pathlib import Path
 from peakmark.cell import Cell
-from peakmark.workflow.queue import Queue
-from peakmark.workflow.task import Task
+from peakmark.slurm.queue import Queue, Task
 
 controller = int(sys.argv[1])
-queue = Queue(None, say=lambda sentence: print(sentence, flush=True))
+queue = Queue(Path(), say=lambda sentence: print(sentence, flush=True))
 cell = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0, {})
 queue.add(Task(0, (cell,), Path("made"), "late/one 12345678.12345678", ("--output=/dev/null",), "#!/bin/sh\\nsleep 600\\n"))
 os.kill(controller, signal.SIGSTOP)

@@ -102,9 +102,9 @@ def test_doctor_asks_for_no_more_time_than_the_partition_gives(workflow: Workflo
 
 ASK = """
 import json, sys
-from peakmark.workflow import preflight
+from peakmark.slurm import submission
 asked = json.loads(sys.argv[1])
-print(preflight.submission_error(asked, [f"--{name}={value}" for name, value in asked.items()]))
+print(submission.check(asked, [f"--{name}={value}" for name, value in asked.items()]))
 """
 
 

@@ -24,7 +24,7 @@ from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results
-from peakmark.workflow import doctor, resume
+from peakmark.workflow import doctor, startup
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_damaged_decisions_are_set_aside_by_the_run(
     results = Results.read(made.directory)
     assert results.decisions == {}
     assert any(str(path) in sentence for sentence in results.left_out)
-    resume.begin(made, resume.survey(results))
+    startup.set_aside(made, startup.survey(results))
     assert not path.exists()
     aside = made.directory / "set-aside" / decisions.FOLDER
     assert [kept.name for kept in aside.iterdir()] == ["0.0.json"]
