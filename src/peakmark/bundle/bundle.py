@@ -22,7 +22,7 @@ from peakmark.bundle import crate, staging
 from peakmark.bundle.staging import Replace
 from peakmark.errors import ConfigError
 from peakmark.figures import figures
-from peakmark.report import document, report, webpage
+from peakmark.report import document, html_report, report
 from peakmark.tables import tables
 
 SUMS = "SHA256SUMS"
@@ -91,7 +91,7 @@ def build_all(campaign: Path | Analysis, partial: bool) -> Path:
     judged = Analysis.of(campaign)
     tables.build(judged)
     figures.build(judged)
-    webpage.build(judged, partial)
+    html_report.build(judged, partial)
     return report.build(judged, partial)
 
 

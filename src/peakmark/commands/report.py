@@ -102,7 +102,7 @@ def _html(options: argparse.Namespace) -> int:
 def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
     from peakmark.analysis.analysis import Analysis
     from peakmark.figures import figures
-    from peakmark.report import report, webpage
+    from peakmark.report import html_report, report
     from peakmark.tables import tables
 
     if options.anonymise:
@@ -116,7 +116,7 @@ def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
             _print_path(report.build(judged, options.partial, options.output, options.campaign))
         if page:
             _print_path(
-                webpage.build(
+                html_report.build(
                     judged, options.partial, None if pdf else options.output, options.campaign
                 )
             )

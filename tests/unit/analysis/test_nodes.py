@@ -16,7 +16,7 @@ from tests.unit import pdf
 from peakmark.analysis import fleet, fleet_text, rows, verdict
 from peakmark.analysis.row import Row
 from peakmark.figures import dots, figures
-from peakmark.report import document, many, pictures, report, runs_text, webpage
+from peakmark.report import document, html_report, many, pictures, report, runs_text
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 from peakmark.tools.tables import BY_NAME
@@ -177,7 +177,7 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
         text, pages[nodes] = pdf.text(made), pdf.text(made).count("\f")
         assert "node3 is slow" in text
         assert "node2 " not in text
-        page = webpage.build(folder).read_text()
+        page = html_report.build(folder).read_text()
         assert "node3 is slow" in page
         assert page.count(">node2</th>") == 6
     assert pages[6] == pages[24]

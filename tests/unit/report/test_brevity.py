@@ -13,7 +13,7 @@ from peakmark.messages import Sentence
 from peakmark.report import formulas, runs_text
 from peakmark.report.sections import Sections
 from peakmark.storage.results import Results
-from peakmark.tables import footnotes, webtables
+from peakmark.tables import footnotes
 
 REMEDY = "repeat on an idle node, or set pool: auto"
 
@@ -96,9 +96,3 @@ def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
     assert runs_text.problems(Results.read(many))["lines"] == [
         ["cpubench: 30 cells", "not measured", "no record yet"]
     ]
-
-
-def test_letters_lead_to_notes_and_own_numbers_stand_beside_them() -> None:
-    text = f"a{footnotes.BOUND}7{footnotes.BOUND}%{footnotes.BETWEEN}b"
-    cell = webtables._cell(3, text, "notes", "cpu", ".")
-    assert cell == '<td><a href="#cpu-a">a</a>\u00a07\u00a0%, <a href="#cpu-b">b</a></td>'

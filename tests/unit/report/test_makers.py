@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
         ("reports/layouts/file-io-lab.yaml", True, True),
         ("reports/published/file-io-lab.csv", True, True),
         ("src/peakmark/figures/style.py", False, True),
-        ("src/peakmark/report/webpage.py", False, True),
+        ("src/peakmark/report/html_report.py", False, True),
         ("reports/template/main.typ", False, True),
         ("reports/captions.yaml", False, True),
         ("reports/html/report.css", False, True),

@@ -23,9 +23,9 @@ from peakmark import cli
 from peakmark.analysis import rows
 from peakmark.errors import PeakmarkError
 from peakmark.figures import figures
-from peakmark.report import document, webpage
+from peakmark.report import document, html_report
+from peakmark.report.html_report import code, sort_value
 from peakmark.storage.results import Results
-from peakmark.tables import webtables
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
 VOID = {"meta", "link", "img", "br", "input"}
@@ -66,7 +66,7 @@ def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["report"]["decimal_mark"] = ","
     (folder / "plan.json").write_text(json.dumps(plan))
-    webpage.build(folder)
+    html_report.build(folder)
     return folder
 
 
@@ -190,14 +190,16 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
         tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE}
     )
     figures.build(folder)
-    page = Page(webpage.build(folder).read_text(encoding="utf-8"))
+    page = Page(html_report.build(folder).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
 
 
 def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
-    assert webpage.build(comma, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
+    assert (
+        html_report.build(comma, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: 
     ],
 )
 def test_cells_are_sorted_by_their_value(cell: str, mark: str, value: float | None) -> None:
-    assert webtables.sort_value(cell, mark) == value
+    assert sort_value(cell, mark) == value
 
 
 def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,9 +233,9 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
         tmp_path / "c", [record], planned=[hole], config={"report": {"logo": str(logo)}}
     )
     with pytest.raises(PeakmarkError, match=r"peakmark html --partial"):
-        webpage.build(folder)
+        html_report.build(folder)
     with pytest.raises(PeakmarkError, match=r"figures/\w+\.svg is missing"):
-        webpage.build(folder, partial=True)
+        html_report.build(folder, partial=True)
     assert cli.main(["html", "--partial", str(folder), "-o", str(tmp_path / "p.html")]) == 0
     page = Page((tmp_path / "p.html").read_text(encoding="utf-8"))
     assert "not measured" in page.texts("td")
@@ -371,5 +373,5 @@ def test_figures_open_large_and_the_theme_changes(text: str, tmp_path: Path) -> 
 
 
 def test_code_between_backticks_is_marked_and_escaped() -> None:
-    assert webtables.rich("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
-    assert webtables.rich("one ` & more") == "one ` &amp; more"
+    assert code("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
+    assert code("one ` & more") == "one ` &amp; more"
