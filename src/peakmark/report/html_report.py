@@ -17,12 +17,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from peakmark import documents
-from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.rows import layout_of
 from peakmark.config.inputs import check_logo
-from peakmark.report import document, pictures
-from peakmark.report.report import must_be_complete
+from peakmark.report import chapters, pictures, stored
 from peakmark.resources import ROOT
+from peakmark.storage.results import Results
 from peakmark.tables.footnotes import BETWEEN, BOUND
 from peakmark.tables.presentation import NOT_MEASURED
 
@@ -44,15 +42,12 @@ _SIZES = {
 
 
 def build(
-    campaign: Path | Analysis,
-    partial: bool = False,
-    target: Path | None = None,
-    owner: Path | None = None,
+    campaign: Path, partial: bool = False, target: Path | None = None, owner: Path | None = None
 ) -> Path:
-    """Write the HTML report from a campaign's records and figures.
+    """Write the HTML report.
 
     Args:
-        campaign: its folder, or what was read from it.
+        campaign: its folder.
         partial: allow planned cells without a record, which are shown as not measured.
         target: where to write; by default the campaign's ``report.html``.
         owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
@@ -61,18 +56,18 @@ def build(
         The path written.
 
     Raises:
-        PeakmarkError: cells are missing and ``partial`` is not set, or a figure is missing.
+        PeakmarkError: cells are missing and ``partial`` is not set.
         ConfigError: the logo cannot be used.
     """
-    judged = Analysis.of(campaign)
-    results, rows = judged.results, judged.rows
-    must_be_complete(results, partial, "html")
-    widths = dict.fromkeys(pictures.names(rows, layout_of(results)), 100)
-    logo = str(results.report_config.get("logo") or "") or None
-    data = document.build(results, rows, widths, logo, partial, page=True)
-    target = target or results.directory / "report.html"
-    text = render(data, results.directory, results.mark)
-    documents.write(target, text.encode(), owner or results.directory)
+    results = Results.read(campaign)
+    owner = owner or campaign
+    data = stored.current(results, partial, "html", owner)
+    section = results.report_config
+    logo = check_logo(section.get("logo"))
+    data["meta"]["logo"] = logo and str(logo.absolute())
+    data["chapters"] = chapters.build(section, data["kernels"])
+    target = target or campaign / "report.html"
+    documents.write(target, render(data, campaign, results.mark).encode(), owner)
     return target
 
 
@@ -80,7 +75,7 @@ def render(data: Mapping[str, Any], folder: Path, mark: str = ".") -> str:
     """The whole HTML text.
 
     Args:
-        data: what ``document.build`` returns.
+        data: what ``document.build`` returns, with the author's chapters.
         folder: holds the figures that ``data`` names.
         mark: decimal mark of the numbers in ``data``.
     """

@@ -20,7 +20,6 @@ from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.analysis.rows import build as build_rows
 from peakmark.cell import Cell
-from peakmark.figures import figures
 from peakmark.messages import Severity
 from peakmark.report import html_report, report
 from peakmark.resources import ROOT
@@ -122,7 +121,6 @@ def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> 
     with (folder / "tables" / "cpu.csv").open() as file:
         (line,) = csv.DictReader(file)
     assert line["Doubt"] == "wrong" and "Another CPU" in line["Notes"]
-    figures.build(folder)
     page = " ".join(html_report.build(folder).read_text().split())
     paper = " ".join(pdf.text(report.build(folder)).split())
     for text in (page, paper):

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import rows
+from peakmark.analysis.analysis import Analysis
 from peakmark.messages import Sentence
 from peakmark.report import formulas, runs_text
 from peakmark.report.sections import Sections
@@ -43,7 +44,7 @@ def test_words_of_a_column_are_not_counted_below_it(tmp_path: Path) -> None:
                              repetition=run)]
     ]  # fmt: skip
     results = Results.read(make.write(tmp_path / "c", records))
-    sections = Sections(results, rows.build(results), {}, page=False).build()
+    sections = Sections(Analysis(results), {}).build()
     parts = [part for section in sections for part in section["parts"]]
     topics = {finding["topic"] for part in parts for finding in part["findings"]}
     assert topics and "Doubt" not in topics

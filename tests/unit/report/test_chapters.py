@@ -14,7 +14,6 @@ from tests.unit.pdf import text as pdf_text
 from peakmark.bundle import bundle, unbundle
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.errors import ConfigError
-from peakmark.figures import figures
 from peakmark.plan import plan
 from peakmark.report import chapters, html_report, markdown, report
 from peakmark.storage.results import Results
@@ -67,7 +66,6 @@ def test_they_stand_where_they_belong_and_cite_the_authors_bibliography(
     tmp_path: Path, config: dict[str, Any]
 ) -> None:
     folder = _campaign(tmp_path / "c", config)
-    figures.build(folder)
     text = pdf_text(report.build(folder))
     words = (
         "Why we measured",
@@ -97,9 +95,8 @@ def test_a_typst_text_may_have_its_ending_in_capitals(
     discussion = Path(config["text"]["discussion"])
     loud = discussion.rename(discussion.with_suffix(".TYP"))
     folder = _campaign(tmp_path / "c", config | {"text": {"discussion": str(loud)}})
-    assert chapters.build(Results.read(folder))["behind"][0]["file"] in chapters.sources(
-        Results.read(folder)
-    )
+    section = Results.read(folder).report_config
+    assert chapters.build(section, [])["behind"][0]["file"] in chapters.sources(section)
 
 
 def test_they_travel_with_the_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
@@ -146,8 +143,6 @@ def test_every_kernel_has_its_section() -> None:
 def test_without_chapters_of_the_authors_there_is_none_on_the_kernels(tmp_path: Path) -> None:
     grid = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
     completed = plan.make({**grid, "tools_on": "nodes"}).config["report"]
-    assert chapters.build(Results.read(_campaign(tmp_path / "c", completed)))["kernels"] == []
-    told = chapters.build(Results.read(_campaign(tmp_path / "d", {**completed, "kernels": True})))[
-        "kernels"
-    ]
+    assert chapters.build(completed, ["cpubench"])["kernels"] == []
+    told = chapters.build({**completed, "kernels": True}, ["cpubench"])["kernels"]
     assert "cpubench" in [markdown.plain(block["words"]) for block in told]
