@@ -12,7 +12,7 @@ from peakmark.slurm import SlurmError
 
 _LATER = re.compile(
     r"submit limit|rate limit|[Uu]nable to contact|timed? ?out|temporarily|try again|[Cc]onnection|"
-    r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily",
+    r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily"
 )
 _UNANSWERED = re.compile(r"timed? ?out|[Cc]onnection|Zero Bytes|Communication")
 _NODES = re.compile(
