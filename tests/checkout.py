@@ -109,22 +109,17 @@ class Checkout:
         path.write_text(yaml.safe_dump(values))
         return path
 
+    @staticmethod
+    def _environment(more: dict[str, str] | None) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, **(more or {})}
+
     def run(
         self, *argv: str, env: dict[str, str] | None = None, limit_s: float = LIMIT_S
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            argv,
-            cwd=self.directory,
-            env={
-                **os.environ,
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                **(env or {}),
-            },
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=False,
-        )
+        how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": limit_s}
+        environment = self._environment(env)
+        return subprocess.run(argv, cwd=self.directory, env=environment, check=False, **how)
 
     def start(
         self,
@@ -139,11 +134,7 @@ class Checkout:
         return subprocess.Popen(
             argv,
             cwd=self.directory,
-            env={
-                **os.environ,
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                **(env or {}),
-            },
+            env=self._environment(env),
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=subprocess.PIPE,
@@ -152,9 +143,14 @@ class Checkout:
         )
 
     def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        return self.run(
-            "snakemake", "--profile", "local", "--configfile", str(config), *words, **more
-        )
+        profile = ("--profile", "local", "--configfile", str(config))
+        return self.run("snakemake", *profile, *words, **more)
+
+    def measure(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        """A run of Snakemake that must succeed."""
+        done = self.snakemake(config, *words, **more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
 
     def peakmark(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         return self.run("peakmark", *words, **more)
