@@ -20,7 +20,7 @@ from peakmark import documents, resources
 from peakmark.bundle import crate, staging
 from peakmark.bundle.staging import Replace
 from peakmark.errors import ConfigError
-from peakmark.report import document, html_report, report
+from peakmark.report import document, html_report, pdf_report
 from peakmark.storage.results import Results
 
 SUMS = "SHA256SUMS"
@@ -84,7 +84,7 @@ def _derived(folder: Path, partial: bool) -> list[str]:
 def build_all(campaign: Path, partial: bool) -> Path:
     """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
     html_report.build(campaign, partial)
-    return report.build(campaign, partial)
+    return pdf_report.build(campaign, partial)
 
 
 def checksums(files: Mapping[str, bytes]) -> str:

@@ -132,7 +132,7 @@ def summary(directory: Path) -> str:
     Raises:
         RecordError: there is no campaign.
     """
-    from peakmark.analysis import rows, verdict  # not for ``peakmark status``
+    from peakmark.analysis import analysis, verdict  # not for ``peakmark status``
 
     results = Results.read(directory)
     lines = [""]
@@ -140,7 +140,7 @@ def summary(directory: Path) -> str:
         if (directory / file).exists():
             lines.append(f"{name:<7} {directory / file}")
     lines.append("")
-    for number in verdict.telling_numbers(rows.build(results)):
+    for number in verdict.telling_numbers(analysis.build_rows(results)):
         lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
         first, *rest = number.specific_warnings or [""]
         more = f" (and {len(rest)} more, see the report)" if rest else ""

@@ -15,7 +15,7 @@ from tests.unit.hostile import CELL
 from tests.unit.plan.planned import CPU, made, where
 
 from peakmark import files, resources
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.messages import Severity, message
 from peakmark.plan.plan import Plan
 from peakmark.slurm import failures
@@ -95,10 +95,10 @@ def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swe
 def test_a_summary_has_the_warnings_of_its_numbers(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = rows.build(Results.read(swept))
+    found = analysis.build_rows(Results.read(swept))
     warning = message("clock-differs", Severity.UNSURE, more=0.2)
     found["cpu"] = [replace(row, warnings=(warning,)) for row in found["cpu"]]
-    monkeypatch.setattr(rows, "build", lambda _: found)
+    monkeypatch.setattr(analysis, "build_rows", lambda _: found)
     lines = status.summary(swept).splitlines()
     (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
     assert "unsure: the clock" in lines[place + 1] and "20%" in lines[place + 1]
