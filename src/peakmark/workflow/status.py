@@ -42,6 +42,7 @@ class Failure:
         job_log: what Slurm wrote of a job that it ended.
     """
 
+    cell: Cell
     host: str
     reason: str
     shared: str
@@ -108,7 +109,7 @@ def describe(
     failed = [standing for standing in missing if standing.state == "failed"]
     if failed:
         lines.append(f"{len(failed)} failed; the next run measures them again:")
-        lines += _failures(campaign, failed)
+        lines += _failures(campaign, [one.failure for one in failed if one.failure is not None])
     others = [standing.cell.id for standing in missing if standing.state != "failed"]
     if only_failed and others:
         cells = plural(len(others), "more cell" if failed else "cell")
@@ -207,12 +208,12 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     try:
         record = records.read(path)
     except RecordError as error:
-        return Failure("unknown", str(error), str(error), path)
+        return Failure(cell, "unknown", str(error), str(error), path)
     context, reason = record["context"], str(record["reason"])
     log = (context.get("slurm") or {}).get("log")
     known = failures.read_reason(record)
     shared = known.text if known else reason
-    return Failure(str(context["host"]), reason, shared, path, Path(log) if log else None)
+    return Failure(cell, str(context["host"]), reason, shared, path, Path(log) if log else None)
 
 
 def command(campaign: Results, cell: Cell | None = None) -> str:
@@ -287,34 +288,32 @@ def _counts(
     return [heading, *lines] if lines else []
 
 
-def _failures(campaign: Results, failed: Iterable[Standing]) -> list[str]:
+def _failures(campaign: Results, failed: Iterable[Failure]) -> list[str]:
     """Every cell that has failed; a reason that many share stands there once."""
-    groups: dict[str, list[tuple[Cell, Failure]]] = {}
-    for standing in failed:
-        if standing.failure is not None:
-            shared = standing.failure.shared
-            groups.setdefault(shared, []).append((standing.cell, standing.failure))
+    groups: dict[str, list[Failure]] = {}
+    for failure in failed:
+        groups.setdefault(failure.shared, []).append(failure)
     lines = []
     for reason, members in groups.items():
         if len(members) < COMMON:
-            for cell, failure in members:
-                lines += [f"  {cell.id}", f"    {failure.host}: {failure.reason}"]
-                lines += _evidence(campaign, cell, failure)
+            for failure in members:
+                lines += [f"  {failure.cell.id}", f"    {failure.host}: {failure.reason}"]
+                lines += _evidence(campaign, failure)
             continue
-        nodes = sorted({failure.host for _, failure in members}, key=natural)
+        nodes = sorted({failure.host for failure in members}, key=natural)
         lines.append(f"  {len(members)} cells, {', '.join(nodes)}: {reason}")
-        lines += [f"    {cell.id}" for cell, _ in members]
-        lines += _evidence(campaign, *members[0])
+        lines += [f"    {failure.cell.id}" for failure in members]
+        lines += _evidence(campaign, members[0])
     return lines
 
 
-def _evidence(campaign: Results, cell: Cell, failure: Failure) -> list[str]:
+def _evidence(campaign: Results, failure: Failure) -> list[str]:
     """Attempt and logs of a failed cell, and the command that measures it again."""
     lines = [f"    attempt  {failure.attempt}"]
-    for path in (campaign.directory / "logs" / f"{cell.id}.log", failure.job_log):
+    for path in (campaign.directory / "logs" / f"{failure.cell.id}.log", failure.job_log):
         if path is not None and path.is_file() and path.stat().st_size:
             lines.append(f"    log      {path}")
-    return [*lines, f"    again    {command(campaign, cell)}"]
+    return [*lines, f"    again    {command(campaign, failure.cell)}"]
 
 
 def _end(campaign: Results, only_failed: bool, interrupted: bool) -> str:
