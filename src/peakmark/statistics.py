@@ -229,7 +229,9 @@ def drift(values: Values) -> Drift | None:
     if math.isnan(p):  # all values are equal
         return Drift(0.0, 1.0)
     centre = abs(median(array))
-    return Drift(change / centre if centre else math.copysign(math.inf, change), p)
+    if centre == 0 and change != 0:
+        return Drift(math.copysign(math.inf, change), p)
+    return Drift(change / centre if change else 0.0, p)
 
 
 def can_differ(first: int, second: int, confidence: float = 0.95) -> bool:

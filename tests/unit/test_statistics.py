@@ -77,6 +77,13 @@ def test_equal_values() -> None:
     assert first is not None and (first.relative, first.z) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("n", "rank", "level"),
+    # Ranks of the 95 % interval of the median as tabled in the literature (David and Nagaraja;
+    # Conover).
+    [(5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375), (10, 2, 0.978515625), (15, 4, 0.96484375),
+     (20, 6, 0.958610535), (30, 10, 0.957226053)],
+)  # fmt: skip
 def test_interval_of_the_median(n: int, rank: int, level: float) -> None:
     values = list(range(1, n + 1))
     random.Random(n).shuffle(values)  # noqa: S311
