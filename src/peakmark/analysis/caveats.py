@@ -11,7 +11,7 @@ from dataclasses import replace
 from peakmark.analysis import shared_warnings
 from peakmark.analysis.row import Row
 from peakmark.analysis.verdict import Rows, Verdict, candidates
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed, plural
 from peakmark.messages import Message, merge
 from peakmark.statistics import ENOUGH

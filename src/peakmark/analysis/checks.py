@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from peakmark.analysis import on_cores, on_disk, on_memory, on_network, on_runs
 from peakmark.analysis.measured import DEFAULT, Measured
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.limits import efficiency
 from peakmark.messages import ORDER, Message, Severity, message
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from peakmark import statistics
 from peakmark.analysis import comparability, paired, rows
 from peakmark.analysis.row import Key, Series
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size

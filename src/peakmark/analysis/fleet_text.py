@@ -10,7 +10,7 @@ from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import NodeGroup, Rows, Slow
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed, percent, plural
 
 NAMED = 8

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.limits import Limit
 from peakmark.statistics import Summary
 

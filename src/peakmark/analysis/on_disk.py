@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from peakmark.analysis.measured import DEFAULT, Measured
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.messages import Message, Severity, message
 
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peakmark.analysis.measured import DEFAULT, Measured
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.messages import Message, Severity, message
 from peakmark.units import format_size
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from peakmark.analysis import disturbance, on_cores, spread
 from peakmark.analysis.measured import DEFAULT, Measured
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.messages import Message, Severity, message
 from peakmark.statistics import ENOUGH
 

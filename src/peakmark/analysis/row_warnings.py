@@ -13,7 +13,7 @@ from typing import Any
 from peakmark.analysis import checks, comparability, ratios, shared_warnings
 from peakmark.analysis.measured import DEFAULT, Measured
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
 from peakmark.messages import Message, Scope, Severity, message

@@ -15,7 +15,7 @@ from peakmark.analysis import fleet, ratios, shared_warnings
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, plural
 
 Rows = Mapping[str, Sequence[Row]]

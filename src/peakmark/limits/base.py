@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import Message
 from peakmark.units import quantity
 

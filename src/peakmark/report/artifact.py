@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from peakmark.analysis import fleet
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.formatting import binary, duration, plural, typeset
 from peakmark.report import many
 from peakmark.report.method_text import TEXT

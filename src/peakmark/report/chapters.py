@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.config.inputs import TEXTS, check_text
 from peakmark.report import markdown
 from peakmark.resources import ROOT

@@ -11,7 +11,7 @@ from typing import Any
 from peakmark.analysis import caveats, fleet, fleet_text, verdict
 from peakmark.analysis.row import Row
 from peakmark.analysis.rows import layout_of
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import people
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.report import (

@@ -11,7 +11,7 @@ from peakmark import yamlfile
 from peakmark.analysis.row import Row
 from peakmark.analysis.rows import centre_of, layout_of
 from peakmark.analysis.verdict import planned
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import plural, size, typeset
 from peakmark.resources import ROOT
 from peakmark.statistics import ENOUGH

@@ -14,7 +14,7 @@ from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.analysis.rows import layout_of
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.report import formulas, pictures
 from peakmark.storage.results import Results

@@ -15,7 +15,7 @@ from peakmark.analysis import findings, fleet, fleet_text
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.analysis.rows import layout_of, published_names
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import worst
 from peakmark.statistics import Summary
 from peakmark.storage import measurements
