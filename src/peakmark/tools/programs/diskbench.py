@@ -53,11 +53,12 @@ class DiskBench(kernel.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         engine, depth = engine_of(cell)
+        words = (
+            f"--workload {cell.workload} --record {cell.block} --size {size_of(cell)}"
+            f" --directory . --engine {engine} --depth {depth}"
+        )
         argv = (
-            *(tool.path, "--workload", cell.workload, "--record", str(cell.block)),
-            *("--size", str(size_of(cell)), "--directory", "."),
-            *("--engine", engine, "--depth", str(depth)),
-            *self.work_option(cell, "total"),
+            *(tool.path, *words.split(), *self.work_option(cell, "total")),
             *kernel.flags(cell, "sync", "fill"),
             *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
             # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where

@@ -54,30 +54,29 @@ class Fio(Instrument):
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)
-        argv = [tool.path, "--name=peakmark", "--directory=.", f"--bs={record}"]
-        argv += [f"--size={file_size(cell, 'threads')}", f"--rw={_PATTERN[cell.workload]}"]
-        argv += ["--direct=1", f"--ioengine={engine}", f"--iodepth={depth}"]
-        argv += [f"--numjobs={cell.concurrency}", "--thread", "--group_reporting"]
-        argv += ["--fallocate=none", f"--overwrite={int(cell.options.get('fill') != 'new')}"]
+        total, seed = amount_of(cell), common.option_number(cell, "seed", zero=True)
+        words = (
+            f"--name=peakmark --directory=. --bs={record} --size={file_size(cell, 'threads')}"
+            f" --rw={_PATTERN[cell.workload]} --direct=1 --ioengine={engine} --iodepth={depth}"
+            f" --numjobs={cell.concurrency} --thread --group_reporting --fallocate=none"
+            f" --overwrite={int(cell.options.get('fill') != 'new')}"
+        )
         if cell.options.get("sync") == "each":
-            argv.append("--sync=1")
-        total = amount_of(cell)
+            words += " --sync=1"
         if total is None:
-            argv += ["--time_based", f"--runtime={_milliseconds(common.seconds_of(cell))}"]
+            words += f" --time_based --runtime={_milliseconds(common.seconds_of(cell))}"
             if warmup := common.warmup_of(cell):
-                argv.append(f"--ramp_time={_milliseconds(warmup)}")
+                words += f" --ramp_time={_milliseconds(warmup)}"
         else:
-            share = max(1, total // cell.concurrency // record) * record
-            argv.append(f"--io_size={share}")
+            words += f" --io_size={max(1, total // cell.concurrency // record) * record}"
         if cell.workload in ("WS", "WR"):
-            argv.append("--end_fsync=1")
-        seed = common.option_number(cell, "seed", zero=True)
+            words += " --end_fsync=1"
         if seed is not None:
-            argv.append(f"--randseed={int(seed)}")
+            words += f" --randseed={int(seed)}"
         # Submission and completion, as every other program counts them; fio's own choice leaves the
         # submission out.
-        argv += ["--lat_percentiles=1", "--output-format=json"]
-        return Invocation(self.command(cell, argv))
+        words += " --lat_percentiles=1 --output-format=json"
+        return Invocation(self.command(cell, [tool.path, *words.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         # Some versions print notes before the document.

@@ -101,23 +101,13 @@ class Iozone(Instrument):
         self.check(cell)
         record, size = common.needed_block(cell), file_size(cell, "processes")
         common.need_sectors(record, workspace)
-        argv = [tool.path, "-I", "-e"]
-        argv += ["-o"] if cell.options.get("sync") == "each" else []
-        argv += ["-O"] if in_ops(cell) else []
-        argv += [
-            "-i",
-            "0",
-            "-i",
-            "1",
-            "-i",
-            "2",
-            "-r",
-            f"{record // _KB}k",
-            "-s",
-            f"{size // _KB}k",
-        ]
-        argv += ["-f"] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F"]
-        argv += [f"iozone.{number}" for number in range(cell.concurrency)]
+        words = "-I -e"
+        words += " -o" if cell.options.get("sync") == "each" else ""
+        words += " -O" if in_ops(cell) else ""
+        words += f" -i 0 -i 1 -i 2 -r {record // _KB}k -s {size // _KB}k"
+        words += " -f" if cell.concurrency == 1 else f" -t {cell.concurrency} -F"
+        files = [f"iozone.{number}" for number in range(cell.concurrency)]
+        argv = [tool.path, *words.split(), *files]
         return Invocation(self.command(cell, argv, ok_codes=(0, TOO_LARGE)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:

@@ -51,22 +51,22 @@ class Iperf3(Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        argv = [tool.path, "--client", "{address}", "--port", "{port}", "--json"]
-        argv += ["--length", str(cell.block), "--parallel", str(cell.concurrency)]
+        words = "--client {address} --port {port} --json"
+        words += f" --length {cell.block} --parallel {cell.concurrency}"
         total = common.option_size(cell, "total")
         if total is None:
             # It takes whole seconds only.
-            argv += ["--time", str(math.ceil(common.seconds_of(cell)))]
+            words += f" --time {math.ceil(common.seconds_of(cell))}"
             if warmup := math.ceil(common.warmup_of(cell)):
-                argv += ["--omit", str(warmup)]
+                words += f" --omit {warmup}"
         else:
-            argv += ["--bytes", str(total)]
+            words += f" --bytes {total}"
         if cell.workload == "UDP":
-            argv += ["--udp", "--bitrate", "0", "--udp-counters-64bit"]
+            words += " --udp --bitrate 0 --udp-counters-64bit"
         # Since 3.14 an error has exit code 1; its sentence is in the JSON, which parse reads.
-        client = self.command(cell, argv, ok_codes=(0, 1))
-        server = (tool.path, "--server", "--one-off", "--port", "{port}", "--bind", "{address}")
-        return Invocation(client, self.server(client, server))
+        client = self.command(cell, [tool.path, *words.split()], ok_codes=(0, 1))
+        server = "--server --one-off --port {port} --bind {address}"
+        return Invocation(client, self.server(client, [tool.path, *server.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = Output.of_json(self.name, done.stdout)

@@ -109,12 +109,9 @@ class LikwidBench(Instrument):
         run = plan(cell, frozenset(offered), workspace.isa)
         # Rounded up to the next kB where a plain number would not fit.
         size = f"{run.size}B" if run.size < 1 << 31 else f"{-(-run.size // 1000)}kB"
-        argv = (
-            *common.pinned(workspace, cell.concurrency),
-            *(tool.path, "-t", run.test),
-            # -W: each thread touches its own part first, so that it lies in its NUMA node.
-            *("-W", f"N:{size}:{cell.concurrency}", "-i", str(run.iterations)),
-        )
+        # -W: each thread touches its own part first, so that it lies in its NUMA node.
+        words = f"-t {run.test} -W N:{size}:{cell.concurrency} -i {run.iterations}"
+        argv = [*common.pinned(workspace, cell.concurrency), tool.path, *words.split()]
         return Invocation(self.command(cell, argv))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:

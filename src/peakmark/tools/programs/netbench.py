@@ -51,9 +51,10 @@ class NetBench(kernel.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         latency, _, protocol = cell.workload.rpartition("-")
+        words = f"latency --protocol {protocol}" if latency else protocol
+        words += f" --message {cell.block} --streams {cell.concurrency}"
         argv = (
-            *(tool.path, *(("latency", "--protocol") if latency else ()), protocol),
-            *("--message", str(cell.block), "--streams", str(cell.concurrency)),
+            *(tool.path, *words.split()),
             *self.work_option(cell, "round_trips" if latency else "total"),
             *self.warmup_option(cell),
             *("--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"),
@@ -61,9 +62,9 @@ class NetBench(kernel.Kernel):
             "{address}",
         )
         client = self.command(cell, argv, env=_ENV)
-        serve = (tool.path, "serve", "--address", "{address}", "--port", "{port}", "--deadline")
+        serve = "serve --address {address} --port {port} --deadline"
         deadline = common.plain(client.timeout_s + 30.0)
-        return Invocation(client, self.server(client, (*serve, deadline)))
+        return Invocation(client, self.server(client, (tool.path, *serve.split(), deadline)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)

@@ -77,8 +77,8 @@ class Ping(Instrument):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         count, interval = _count(cell), _interval(tool.version, os.geteuid())
-        argv = [tool.path, "-n", "-q", "-c", str(count), "-i", common.plain(interval)]
-        argv += ["-s", str(PAYLOAD), "{address}"]
+        words = f"-n -q -c {count} -i {interval:g} -s {PAYLOAD} {{address}}"
+        argv = [tool.path, *words.split()]
         # Exit code 1 is a lost packet, or no answer at all, 2 whatever else: parse tells which.
         codes = (0, 1, 2)
         return Invocation(self.command(cell, argv, count * (interval + 0.01), ok_codes=codes))

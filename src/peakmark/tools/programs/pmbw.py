@@ -142,16 +142,15 @@ class Pmbw(Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        area, threads = str(area_of(cell)), str(cell.concurrency)
-        memory = memory_for(area_of(cell), cell.concurrency)
+        area, threads = area_of(cell), cell.concurrency
+        memory = memory_for(area, threads)
         common.need_memory(self.name, memory, workspace)
         offered = base.ask(tool.path, "-f", "list").split()
-        argv = [*common.pinned(workspace, cell.concurrency), tool.path, "-M", str(memory + 1)]
-        argv += ["-p", threads, "-P", threads, "-s", area, "-S", area]
+        words = f"-M {memory + 1} -p {threads} -P {threads} -s {area} -S {area}"
         for kind in needs(cell):
-            for routine in widest(kind, offered):
-                argv += ["-f", routine]
-        argv += ["-o", STATS]
+            words += "".join(f" -f {routine}" for routine in widest(kind, offered))
+        words += f" -o {STATS}"
+        argv = [*common.pinned(workspace, threads), tool.path, *words.split()]
         return Invocation(self.command(cell, argv, outputs=(STATS,)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
@@ -165,7 +164,8 @@ class Pmbw(Instrument):
         if missing or not wanted:
             raise ParseError(f"pmbw: no result of {', '.join(missing) or 'any routine'} in {STATS}")
         for name, result in results.items():
-            if (result["nthreads"], result["areasize"]) != (cell.concurrency, area_of(cell)):
+            size = (result.whole("nthreads"), result.whole("areasize"))
+            if size != (cell.concurrency, area_of(cell)):
                 raise ParseError(
                     f"pmbw: {name} ran another size or number of threads than the cell's"
                 )
@@ -224,60 +224,58 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
     return by_width[max(by_width)]
 
 
-def read_results(text: str) -> dict[str, dict[str, Any]]:
-    """RESULT lines by routine; numbers of threads and area as int, bandwidth (B/s), time and rate
-    (s) as float. Raises ParseError for a line that is cut, repeated or contradicts itself.
+def read_results(text: str) -> dict[str, Output]:
+    """RESULT lines by routine. Raises ParseError for a line that is cut, repeated or contradicts
+    itself.
     """
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, Output] = {}
     if not text.endswith("\n"):
         raise ParseError("pmbw: the last line of its result file is cut or missing")
     for line in text.splitlines():
         if not line.startswith("RESULT\t"):
             raise ParseError(f"pmbw: {line[:60]!r} is not a RESULT line")
         fields = (field.partition("=") for field in line.split("\t")[1:])
-        output = Output("pmbw", {name: value for name, _, value in fields})
-        name = output["funcname"]
+        result = Output("pmbw", {name: value for name, _, value in fields})
+        name, seconds = result["funcname"], result.number("time")
         if name in results:
             raise ParseError(
                 f"pmbw: {name} has two results, was another pmbw writing to the same file?"
             )
-        whole = ("nthreads", "areasize", "testvol", "testaccess")
-        result: dict[str, Any] = {key: output.whole(key) for key in whole}
-        result |= {key: output.number(key) for key in ("time", "bandwidth", "rate")}
-        volume = result["bandwidth"] * result["time"]
-        common.agree(volume, result["testvol"], 1e-6, "pmbw: bandwidth")
-        time = result["rate"] * result["testaccess"]
-        common.agree(time, result["time"], 1e-6, "pmbw: rate")
-        results[name] = {"version": output["version"], **result}
+        volume = result.number("bandwidth") * seconds
+        common.agree(volume, result.whole("testvol"), 1e-6, "pmbw: bandwidth")
+        time = result.number("rate") * result.whole("testaccess")
+        common.agree(time, seconds, 1e-6, "pmbw: rate")
+        results[name] = result
     return results
 
 
-def _row(cell: Cell, results: Mapping[str, Mapping[str, Any]]) -> Measurement:
+def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
     """The measurement of a cell from the routines that it ran."""
     details: dict[str, Any] = {"area": area_of(cell)}
     if cell.workload == "LAT":
         result = results[CHASE]
-        details |= {"routine": CHASE, "seconds": result["time"]}
+        details |= {"routine": CHASE, "seconds": result.number("time")}
         # rate divides by the accesses of all threads: one thread waits that many times longer.
-        return Measurement.of(cell, "latency", result["rate"] * cell.concurrency, details)
-    best = {}
-    for kind in _NEEDS[cell.workload]:
-        names = [name for name in results if name.startswith(kind)]
-        if not names:
-            raise ParseError(f"pmbw: no result of {kind} for {cell.workload}")
-        best[kind] = max(names, key=lambda name: results[name]["bandwidth"])
-    if WRITE in best:
+        return Measurement.of(cell, "latency", result.number("rate") * cell.concurrency, details)
+    best = [_best(kind, results) for kind in _NEEDS[cell.workload]]
+    rates = [result.number("bandwidth") for result in best]
+    details["routine"] = ", ".join(result["funcname"] for result in best)
+    if cell.workload != "RS":
         details["store"] = "temporal"
-    details["routine"] = ", ".join(best.values())
-    rates = {kind: float(results[name]["bandwidth"]) for kind, name in best.items()}
-    if cell.workload == "RWS":
-        details |= {"estimate": True, "formula": _ESTIMATE}
-        details |= {"read": rates[READ], "write": rates[WRITE]}
-        rate = 2 / (1 / rates[READ] + 1 / rates[WRITE])
-    else:
-        (name,) = best.values()
-        rate, details["seconds"] = results[name]["bandwidth"], results[name]["time"]
-    return Measurement.of(cell, "throughput", rate, details)
+    if cell.workload != "RWS":
+        details["seconds"] = best[0].number("time")
+        return Measurement.of(cell, "throughput", rates[0], details)
+    read, write = rates
+    details |= {"estimate": True, "formula": _ESTIMATE, "read": read, "write": write}
+    return Measurement.of(cell, "throughput", 2 / (1 / read + 1 / write), details)
+
+
+def _best(kind: str, results: Mapping[str, Output]) -> Output:
+    """The fastest of the routines of a kind. Raises ParseError without any."""
+    found = [result for name, result in results.items() if name.startswith(kind)]
+    if not found:
+        raise ParseError(f"pmbw: no result of {kind}")
+    return max(found, key=lambda result: result.number("bandwidth"))
 
 
 INSTRUMENT = Pmbw()

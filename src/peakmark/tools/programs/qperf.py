@@ -54,10 +54,10 @@ class Qperf(Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        argv = [tool.path, "{address}", "--listen_port", "{port}"]
-        argv += ["--msg_size", str(_message(cell)), "--time", str(_seconds(cell))]
-        argv += ["-vv", "-uu", *_TESTS.values()]  # all fields, in whole ns
-        client = self.command(cell, argv)
+        words = "{address} --listen_port {port}"
+        words += f" --msg_size {_message(cell)} --time {_seconds(cell)}"
+        words += " -vv -uu"  # all fields, in whole ns
+        client = self.command(cell, [tool.path, *words.split(), *_TESTS.values()])
         return Invocation(client, self.server(client, (tool.path, "--listen_port", "{port}")))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:

@@ -48,17 +48,18 @@ class RamBench(kernel.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
-        argv = [tool.path, "--workload", cell.workload, "--block", str(block_of(cell))]
+        words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
-            argv += [*self.work_option(cell, "accesses"), *kernel.flags(cell, "stride")]
+            argv = [*self.work_option(cell, "accesses"), *kernel.flags(cell, "stride")]
         else:
-            argv += ["--pool", "block" if cell.variant == "block" else str(pool_of(cell))]
-            argv += self.work_option(cell, "total")
+            words += f" --pool {'block' if cell.variant == 'block' else pool_of(cell)}"
+            argv = [*self.work_option(cell, "total")]
         argv += self.common_options(cell, workspace)
         if cell.options.get("huge_pages") is False:
             argv += ["--huge-pages", "off"]
         if cell.workload in WRITING and ("store" in cell.options or cell.variant == ORDINARY):
             argv += ["--store", store_of(cell)]
+        argv = [tool.path, *words.split(), *argv]
         return Invocation(self.command(cell, argv))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
