@@ -308,20 +308,15 @@ class Instrument:
             Unavailable: when the program cannot do this cell anywhere.
             ConfigError: for an option that it cannot have.
         """
-        rows = [
-            row
-            for row in self.rows
-            if row.subsystem == cell.subsystem and cell.workload in row.of_cells
-        ]
-        known = dict.fromkeys(workload for row in self.rows for workload in row.of_cells)
+        of_part = [row for row in self.rows if row.subsystem == cell.subsystem]
+        rows = [row for row in of_part if cell.workload in row.of_cells]
+        values = {"program": self.name, "workload": cell.workload}
         if not rows:
-            raise Unavailable(
-                "workload", program=self.name, workload=cell.workload, known=list(known)
-            )
+            known = [workload for row in self.rows for workload in row.of_cells]
+            raise Unavailable("workload", known=known, **values)
         if not any(not row.variants or cell.variant in row.variants for row in rows):
-            variants = [variant or "none" for row in rows for variant in row.variants]
-            variant = {"variant": cell.variant or "none", "workload": cell.workload}
-            raise Unavailable("variant", program=self.name, known=variants, **variant)
+            known = [variant or "none" for row in rows for variant in row.variants]
+            raise Unavailable("variant", known=known, variant=cell.variant or "none", **values)
         if cell.concurrency > 1 and not any(row.per_concurrency for row in rows):
             raise Unavailable("one-stream", program=self.name, streams=cell.concurrency)
 
@@ -367,31 +362,27 @@ def ask(path: str, *arguments: str) -> str:
     """
     import subprocess  # late: planning asks no tool, and this takes longer to load than all else
 
-    environment = {**os.environ, **C_LOCALE}
     try:
         answer = subprocess.run(
             [path, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_VERSION_TIMEOUT_S,
-            env=environment,
+            env={**os.environ, **C_LOCALE},
             check=False,
         )
+    except subprocess.TimeoutExpired as error:
+        values = {"arguments": " ".join(arguments), "seconds": _VERSION_TIMEOUT_S}
+        raise Unavailable("no-answer", path=path, **values) from error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise Unavailable("not-run", path=path, why=why) from error
-    except subprocess.TimeoutExpired as error:
-        words = " ".join(arguments)
-        raise Unavailable(
-            "no-answer", path=path, arguments=words, seconds=_VERSION_TIMEOUT_S
-        ) from error
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
-    if answer.returncode < 0:
-        why = f"it was ended by {signal_name(-answer.returncode)}"
-        raise Unavailable("not-run", path=path, why=why)
-    if answer.returncode in (126, 127):
-        why = first_line(text) or f"exit code {answer.returncode}"
-        raise Unavailable("not-run", path=path, why=why)
+    code = answer.returncode
+    if code in (126, 127):
+        raise Unavailable("not-run", path=path, why=first_line(text) or f"exit code {code}")
+    if code < 0:
+        raise Unavailable("not-run", path=path, why=f"it was ended by {signal_name(-code)}")
     return text
 
 

@@ -218,10 +218,10 @@ class Output(dict[str, Any]):
 
     def whole(self, name: str) -> int:
         """A positive whole number. Raises ParseError."""
-        number = self.number(name)
-        if not number.is_integer() or not re.fullmatch(r"\s*[0-9]+\s*", str(self[name])):
-            raise ParseError(f"{self.program}: {name} is {self[name]!r}, no whole number")
-        return int(self[name])
+        text = str(self[name]).strip()
+        if not re.fullmatch("0*[1-9][0-9]*", text):
+            raise ParseError(f"{self.program}: {name} is {text[:60]!r}, no positive whole number")
+        return int(text)
 
     def number_or_none(self, name: str) -> float | None:
         """A number that is only worth keeping; None where it is missing or no number."""

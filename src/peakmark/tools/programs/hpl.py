@@ -288,13 +288,13 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     details["residual"] = output.number("residual", zero=True)
     operations = _operations(details["N"])
     seconds, rate = output.number("Time", zero=True), output.number("Gflops") * 1e9
-    # Time has two decimals only: half of the last one is what the two readings may differ by.
-    if seconds > 0:
-        common.agree(operations / seconds, rate, 0.006 / seconds + 1e-3, "HPL: Gflops and Time")
+    half_digit = 0.006  # of Time, which has two decimals only
     if hpcc:
         summary = dict(re.findall(r"^(HPL_time)=(\S+)\s*$", text, re.MULTILINE))
-        seconds = Output("hpcc", summary).number("HPL_time")
-        common.agree(operations / seconds, rate, 1e-3, "hpcc: HPL_time and Gflops")
+        seconds, half_digit = Output("hpcc", summary).number("HPL_time"), 0.0
+    if seconds > 0:
+        tolerance = half_digit / seconds + 1e-3
+        common.agree(operations / seconds, rate, tolerance, "HPL: Gflops and time")
     if hpcc or seconds >= 100:
         rate = operations / seconds
     return rate, {**details, "seconds": seconds}

@@ -35,7 +35,10 @@ _FAST_SINCE = 20211215
 _SUMMARY = re.compile(
     r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? [0-9.]+% packet loss", re.MULTILINE
 )
-_TIMES = re.compile(r"^rtt (min)/(avg)/(max)/(mdev) = (\S+)/(\S+)/(\S+)/(\S+) ms\b", re.MULTILINE)
+_TIMES = re.compile(
+    r"^rtt min/avg/max/mdev = (?P<min>\S+)/(?P<avg>\S+)/(?P<max>\S+)/(?P<mdev>\S+) ms\b",
+    re.MULTILINE,
+)
 _NO_RIGHTS = re.compile(r"socket: (?:Operation not permitted|Permission denied)")
 """Where ping has no capability and no group of the user may open its sockets."""
 
@@ -95,11 +98,8 @@ class Ping(Instrument):
             raise ParseError(f"ping: none of {sent} packets was answered")
         if times is None:
             raise ParseError("ping printed no round trip times")
-        groups = times.groups()
-        output = Output(self.name, dict(zip(groups[:4], groups[4:], strict=True)))
-        least, mean, most, deviation = (
-            output.number(name, zero=True) * 1e-3 for name in groups[:4]
-        )
+        output = Output(self.name, times.groupdict())
+        least, mean, most, deviation = (output.number(name, zero=True) * 1e-3 for name in output)
         if not 0 < least <= mean <= most:
             raise ParseError(f"ping: {times[0]} are not in order above 0")
         details = {"min": least, "max": most, "mdev": deviation, "sent": sent, "received": received}
