@@ -9,7 +9,7 @@ from typing import NamedTuple
 from peakmark import data
 from peakmark.formatting import plural
 from peakmark.limits import cpu
-from peakmark.limits.base import Kind, Limit, Question
+from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
 from peakmark.units import format_size, quantity
 
@@ -108,12 +108,12 @@ def _node(question: Question) -> Limit:
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if channels is not None and speed is not None:
         width = question.stated("memory", "bytes_per_transfer") or 8
-        moved = (int(channels), "", float(speed), float(width))
+        bandwidth = _bandwidth(int(channels), "", float(speed), float(width))
         if any(question.stated("memory", name) is not None for name in ("channels", "speed_mts")):
-            return _channels(question, *moved, question.site_source("memory"), "site")
+            return question.limit(*bandwidth, question.site_source("memory"), "site")
         source = "memory modules as the firmware describes them"
         finding = _empty_channels(line, sockets, int(channels))
-        return replace(_channels(question, *moved, source, "read"), finding=finding)
+        return question.limit(*bandwidth, source, "read", finding=finding)
     keys = "memory.channels and memory.speed_mts"
     if question.fact("cpu", "virtualised"):
         return question.unknown(
@@ -122,10 +122,10 @@ def _node(question: Question) -> Limit:
         )
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
-        transfers = float(line["speed_mts"]), float(line["bytes_per_transfer"])
-        moved = (sockets * int(line["channels"]), each, *transfers)
-        most = _channels(question, *moved, line["source"], "datasheet")
-        return replace(most, remarks=(message("limit-of-datasheet"),))
+        speed, width = float(line["speed_mts"]), float(line["bytes_per_transfer"])
+        bandwidth = _bandwidth(sockets * int(line["channels"]), each, speed, width)
+        remarks = (message("limit-of-datasheet"),)
+        return question.limit(*bandwidth, line["source"], "datasheet", remarks=remarks)
     fact = "memory channels and speed cannot be read without root"
     if line:
         fact = f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and {fact}"
@@ -147,18 +147,13 @@ def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int) ->
     )
 
 
-def _channels(
-    question: Question,
-    channels: int,
-    each: str,
-    speed: float,
-    width: float,
-    source: str,
-    kind: Kind,
-) -> Limit:
+def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[float, str]:
+    """B/s of channels that make ``speed`` million transfers of ``width`` bytes a second, and its
+    formula.
+    """
     value = channels * speed * 1e6 * width
-    formula = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B = {quantity(value, 'B/s')}"
-    return question.limit(value, formula, source, kind)
+    words = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B"
+    return value, f"{words} = {quantity(value, 'B/s')}"
 
 
 def _levels(question: Question) -> list[Level]:
