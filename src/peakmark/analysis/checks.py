@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from peakmark import statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import DEFAULT, Measured
-from peakmark.catalogue.workloads import KERNELS, POOLS
+from peakmark.catalogue import KERNELS, POOLS
 from peakmark.limits import efficiency
 from peakmark.messages import ORDER, Message, Severity, message
 from peakmark.statistics import ENOUGH

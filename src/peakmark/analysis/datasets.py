@@ -17,7 +17,7 @@ from typing import NamedTuple
 from peakmark import statistics
 from peakmark.analysis import analysis, comparability
 from peakmark.analysis.row import Key, Repetition, Series
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size

@@ -8,7 +8,7 @@ import compileall
 from pathlib import Path
 
 from peakmark import checkers
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.resources import of_checkout
 
 SOURCES = of_checkout("src/kernels")

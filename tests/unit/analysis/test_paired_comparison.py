@@ -14,7 +14,7 @@ from tests.unit import campaign_data as make
 from peakmark import statistics
 from peakmark.analysis import findings
 from peakmark.analysis.row import Row
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.config import published
 
 APART = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
