@@ -43,8 +43,8 @@ def test_what_failed_is_the_program_and_not_what_gives_it_its_cpus(tmp_path: Pat
         execute.run(
             Command(argv=("taskset", "-c", cpu, "/bin/sleep", "60"), timeout_s=0.2), tmp_path
         )
-    assert execute.program(("/opt/bin/fio", "--version")) == "fio"
-    assert execute.program(("taskset",)) == "taskset"
+    assert execute.program_name(("/opt/bin/fio", "--version")) == "fio"
+    assert execute.program_name(("taskset",)) == "taskset"
 
 
 def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
@@ -59,15 +59,15 @@ def test_a_program_that_waits_for_its_turn_is_given_more_time(
 ) -> None:
     cpus = os.cpu_count() or 1
     monkeypatch.setattr(os, "getloadavg", lambda: (6.0 * cpus, 1.0, 1.0))
-    assert execute.share() == 6
+    assert execute.wait_factor() == 6
     nap = python("import time; time.sleep(0.6)", timeout_s=0.3)
     assert execute.run(nap, tmp_path).returncode == 0
     monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 50.0, 50.0))
-    assert execute.share() == 1
+    assert execute.wait_factor() == 1
     with pytest.raises(MeasurementError, match="did not end within"):
         execute.run(python("import time; time.sleep(60)", timeout_s=0.3), tmp_path)
     monkeypatch.setattr(os, "getloadavg", lambda: (1000.0 * cpus, 50.0, 50.0))
-    assert execute.share() == execute.MOST_CROWDED
+    assert execute.wait_factor() == execute.LARGEST_WAIT_FACTOR
 
 
 def test_past_its_limit_the_whole_group_is_ended(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def test_a_node_is_read_as_any_user_can(host: Host) -> None:
     assert (found.throttled, found.hot) == (2.5, 7)
     assert found.processes[77] == Process(1, os.getuid(), True, 2.0, 4242)
     # Kernel threads work for us, and what ended meanwhile is not there.
-    assert set(found.others()) == {77}
-    every = noise.read([], host)
+    assert set(found.others) == {77}
+    every = noise.read([0, 1], host)
     assert (every.clock_hz, every.stolen, every.cpus) == (1.2e9, 3.0, 2)
 
 
@@ -141,16 +141,16 @@ def wait_until_used(number: int, seconds: float) -> None:
 
 def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none() -> None:
     with competitor(detached=True) as number:
-        before = noise.read()
+        before = noise.read([0])
         wait_until_used(number, 0.3)
-        after = noise.read()
-        assert number in after.others()
+        after = noise.read([0])
+        assert number in after.others
         during = noise.between(before, after)
         assert during is not None
         assert during["others"] * during["seconds"] > 0.15
     with competitor(detached=False) as number:
         wait_until_used(number, 0.05)
-        assert number not in noise.read().others()
+        assert number not in noise.read([0]).others
 
 
 def calm(**changes: Any) -> dict[str, Any]:
@@ -232,8 +232,8 @@ def test_drift_tells_the_heat_where_it_is_known() -> None:
 def test_records_without_noise_and_with_it_are_valid(tmp_path: Path) -> None:
     of = data.cell("cpubench", "DP", subsystem="cpu")
     for noises in (None, calm(), {**calm(), "during": None}, {
-            "before": noise.read().to_json(), "during": noise.between(moment(0.0), moment(1.0)),
-            "after": noise.read().to_json()}):  # fmt: skip
+            "before": noise.read([0]).to_json(), "during": noise.between(moment(0.0), moment(1.0)),
+            "after": noise.read([0]).to_json()}):  # fmt: skip
         one = data.record(of, [data.measurement(of, "rate", 1.0)], context={"noise": noises})
         validate_fast(one, "record", "record")
         records.write(tmp_path / "0.json", one)

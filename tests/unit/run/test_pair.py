@@ -59,11 +59,12 @@ import sys
 from pathlib import Path
 from peakmark.reasons import MeasurementError
 from peakmark.tools.base import Command
-from peakmark.run import interfaces, pair
+from peakmark.machine import network
+from peakmark.run import pair
 for attempt in (
     lambda: pair.serving(Command(argv=("true",), timeout_s=5), Path(sys.argv[1])).__enter__(),
-    lambda: interfaces.address_of("eth7"),
-    lambda: interfaces.local_address("192.0.2.1"),
+    lambda: network.address_of("eth7"),
+    lambda: network.local_address("192.0.2.1"),
 ):
     try:
         attempt()
