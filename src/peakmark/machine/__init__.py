@@ -8,17 +8,14 @@ what cannot be read is null, and ``unknown`` says how a person can supply it.
 from __future__ import annotations
 
 import datetime
-import json
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from peakmark import output
 from peakmark.errors import RecordError
 from peakmark.machine import hardware, job_limits, network, software, storage
-from peakmark.machine.host import Host
+from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
@@ -33,7 +30,7 @@ def collect(
     tools: Mapping[str, Tool] | None = None,
     cpubench: Path | None = None,
     host: Host | None = None,
-) -> dict[str, Any]:
+) -> Facts:
     """All facts of this machine as JSON values, valid under config/schema/machine.schema.json.
 
     Args:
@@ -50,7 +47,7 @@ def collect(
     """
     host, tools = host or Host(), tools or {}
     hpl = tools["hpl"].path if "hpl" in tools else None
-    facts: dict[str, Any] = {
+    facts: Facts = {
         "schema": SCHEMA,
         "host": os.uname().nodename,
         "collected": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -69,7 +66,7 @@ def collect(
         "blas": software.collect_blas(host, hpl),
         "libraries": software.collect_libraries(host, [tool.path for tool in tools.values()]),
     }
-    clock = _measure_clock(cpubench) if cpubench else None
+    clock = _measure_clock(host, cpubench) if cpubench else None
     if clock is not None:
         facts["cpu"]["clock_hz"]["observed"] = clock
         facts["cpu"]["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
@@ -83,25 +80,15 @@ def collect(
     return facts
 
 
-def _measure_clock(cpubench: Path) -> float | None:
+def _measure_clock(host: Host, cpubench: Path) -> float | None:
     """Clock in Hz by a very short run of cpubench, which times a dependent chain."""
     options = ["--workload", "SP", "--seconds", "0.05", "--warmup", "0.02", "--threads", "1"]
-    try:
-        done = subprocess.run(
-            [str(cpubench), *options],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-        )
-        clock = float(json.loads(done.stdout)["clock_hz_before"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
-        return None
-    return clock if clock > 0 else None
+    result = host.run_json([str(cpubench.absolute()), *options])
+    clock = result.get("clock_hz_before") if isinstance(result, dict) else None
+    return float(clock) if isinstance(clock, int | float) and clock > 0 else None
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> Facts:
     """Facts that were written earlier.
 
     Raises:
@@ -117,7 +104,7 @@ def cached(
     scratch: Path | None = None,
     kernels: Path | None = None,
     cpu_locations: Topology | None = None,
-) -> dict[str, Any]:
+) -> Facts:
     """Facts of this machine from ``folder/<host>.json``, which the first caller on a node writes.
 
     Limits, Slurm's job, and the disk if ``scratch`` is another, may differ from job to job and are
@@ -143,7 +130,7 @@ def cached(
     return facts
 
 
-def _stored(path: Path) -> dict[str, Any] | None:
+def _stored(path: Path) -> Facts | None:
     """The facts at ``path``; None where there are none that are valid."""
     if not path.exists():
         return None

@@ -13,7 +13,7 @@ from typing import Any
 
 from peakmark import data
 from peakmark.machine import topology
-from peakmark.machine.host import Host, chosen, first_int
+from peakmark.machine.host import Facts, Host, chosen, first_int
 
 _SYSTEM = "/sys/devices/system/cpu"
 # Instruction sets that a kernel or a limit depends on, as the kernel's flags name them.
@@ -53,7 +53,7 @@ _ASK_THE_HOST = (
 )
 
 
-def collect_cpu(host: Host) -> dict[str, Any]:
+def collect_cpu(host: Host) -> Facts:
     """The ``cpu`` part of the facts; clocks in Hz, caches in bytes."""
     fields = _cpu_fields(host)
     flags = fields.get("Flags", "").split()
@@ -81,11 +81,11 @@ def collect_cpu(host: Host) -> dict[str, Any]:
         "caches": _caches(host),
         "numa_nodes": max(1, len(numa)),
         "numa": numa,
-        "smt": host.read_switch(f"{_SYSTEM}/smt/active"),
+        "smt": host.read_switch(_SYSTEM, "smt/active"),
         "idle_states": _idle_states(host),
         "virtualised": fields.get("Hypervisor vendor")
         or ("unknown hypervisor" if "hypervisor" in flags else None),
-        "governor": host.read(f"{_SYSTEM}/cpu0/cpufreq/scaling_governor"),
+        "governor": host.read(_SYSTEM, "cpu0/cpufreq/scaling_governor"),
         "turbo": _turbo(host),
         "microcode": fields.get("microcode"),
         "mitigations": _mitigations(host),
@@ -123,17 +123,17 @@ def _clocks(
 ) -> tuple[dict[str, float | None], dict[str, str | None]]:
     """Nominal and maximum clock in Hz, and where each was read; the observed one is measured."""
     cpufreq = f"{_SYSTEM}/cpu0/cpufreq"
-    cppc = host.read_int(f"{_SYSTEM}/cpu0/acpi_cppc/nominal_freq")
+    cppc = host.read_int(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")
     in_name = re.search(r"@\s*([\d.]+)\s*GHz", fields.get("Model name", ""))
     # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base
     # clock.
     bogomips = fields.get("bogomips") if constant_tsc else None
     readings: tuple[tuple[str, str | float | None, float, str], ...] = (
-        ("nominal", host.read_int(f"{cpufreq}/base_frequency"), 1e3, "cpufreq base_frequency"),
+        ("nominal", host.read_int(cpufreq, "base_frequency"), 1e3, "cpufreq base_frequency"),
         ("nominal", cppc or None, 1e6, "acpi_cppc nominal_freq"),
         ("nominal", in_name[1] if in_name else None, 1e9, "CPU model name"),
         ("nominal", bogomips, 5e5, "rate of the time stamp counter (BogoMIPS / 2)"),
-        ("maximum", host.read_int(f"{cpufreq}/cpuinfo_max_freq"), 1e3, "cpufreq cpuinfo_max_freq"),
+        ("maximum", host.read_int(cpufreq, "cpuinfo_max_freq"), 1e3, "cpufreq cpuinfo_max_freq"),
         ("maximum", fields.get("CPU max MHz"), 1e6, "lscpu"),
     )
     clocks: dict[str, float | None] = dict.fromkeys(("nominal", "maximum", "observed"))
@@ -157,7 +157,7 @@ def _best(isa: list[str]) -> str:
     return next((name for name in ("sse2", "neon") if name in isa), "scalar")
 
 
-def _caches(host: Host) -> list[dict[str, Any]]:
+def _caches(host: Host) -> list[Facts]:
     """Each kind of cache once, lowest level first, with how many threads share one and how many
     there are.
     """
@@ -174,21 +174,21 @@ def _caches(host: Host) -> list[dict[str, Any]]:
 
 def _turbo(host: Host) -> bool | None:
     """Whether the clock may rise above the nominal one; None where the kernel does not say."""
-    no_turbo = host.read_switch(f"{_SYSTEM}/intel_pstate/no_turbo")
-    return host.read_switch(f"{_SYSTEM}/cpufreq/boost") if no_turbo is None else not no_turbo
+    no_turbo = host.read_switch(_SYSTEM, "intel_pstate/no_turbo")
+    return host.read_switch(_SYSTEM, "cpufreq/boost") if no_turbo is None else not no_turbo
 
 
 def _idle_states(host: Host) -> list[str] | None:
     """Names of the states that an idle core may enter; None where there is no cpuidle."""
-    places = host.glob(f"{_SYSTEM}/cpu0/cpuidle/state[0-9]*")
+    places = host.glob(_SYSTEM, "cpu0/cpuidle/state[0-9]*")
     places.sort(key=lambda place: int(place.rpartition("state")[2]))
-    enabled = [place for place in places if host.read(f"{place}/disable") != "1"]
-    return [host.read(f"{place}/name") or "unnamed" for place in enabled] if places else None
+    enabled = [place for place in places if host.read(place, "disable") != "1"]
+    return [host.read(place, "name") or "unnamed" for place in enabled] if places else None
 
 
 def _mitigations(host: Host) -> dict[str, str]:
     """Vulnerability -> the kernel's text, without those that do not affect this CPU."""
-    places = host.glob(f"{_SYSTEM}/vulnerabilities/*")
+    places = host.glob(_SYSTEM, "vulnerabilities/*")
     texts = {place.rpartition("/")[2]: host.read(place) for place in places}
     return {name: text for name, text in texts.items() if text and text != "Not affected"}
 
@@ -200,7 +200,7 @@ def _int(text: str | None) -> int | None:
         return None
 
 
-def collect_memory(host: Host) -> dict[str, Any]:
+def collect_memory(host: Host) -> Facts:
     """The ``memory`` part of the facts: bytes, MT/s, and the channels of the whole node that hold a
     module.
     """
@@ -281,10 +281,10 @@ def _edac(host: Host) -> tuple[int | None, str | None]:
     """
     channels, types = set(), set()
     for dimm in host.glob("/sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
-        location = re.search(r"channel (\d+)", host.read(f"{dimm}/dimm_location") or "")
-        if location and host.read_int(f"{dimm}/size"):
+        location = re.search(r"channel (\d+)", host.read(dimm, "dimm_location") or "")
+        if location and host.read_int(dimm, "size"):
             channels.add((dimm.rpartition("/")[0], location[1]))
-            types.add(host.read(f"{dimm}/dimm_mem_type"))
+            types.add(host.read(dimm, "dimm_mem_type"))
     return len(channels) or None, _common(types)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+Facts = dict[str, Any]
+"""Facts as JSON values, by name."""
 Runner = Callable[[Sequence[str]], str | None]
 
 TOOL_TIMEOUT_S = 5.0
@@ -55,28 +57,28 @@ class Host:
         self.run = run
         self.unknown: dict[str, str] = {}
 
-    def path(self, name: str) -> Path:
-        """``name`` (absolute) below the root."""
-        return self.root / name.lstrip("/")
+    def path(self, *parts: str) -> Path:
+        """An absolute path, given in parts, below the root."""
+        return self.root / "/".join(parts).lstrip("/")
 
-    def read(self, name: str) -> str | None:
+    def read(self, *path: str) -> str | None:
         """Text of a file without surrounding blanks; None when missing, unreadable or empty."""
         try:
-            content = self.path(name).read_bytes()
+            content = self.path(*path).read_bytes()
         except (OSError, ValueError):
             return None
         return content.decode(errors="replace").strip("\0 \t\r\n") or None
 
-    def read_int(self, name: str) -> int | None:
+    def read_int(self, *path: str) -> int | None:
         """Decimal integer in a file, or None."""
         try:
-            return int(self.read(name) or "")
+            return int(self.read(*path) or "")
         except ValueError:
             return None
 
-    def read_switch(self, name: str) -> bool | None:
+    def read_switch(self, *path: str) -> bool | None:
         """Whether a file holds a 1; None where there is none."""
-        text = self.read(name)
+        text = self.read(*path)
         return None if text is None else text == "1"
 
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
@@ -97,10 +99,10 @@ class Host:
                 sizes[name] = int(number) * (1024 if unit else 1)
         return sizes
 
-    def glob(self, pattern: str) -> list[str]:
+    def glob(self, *pattern: str) -> list[str]:
         """Absolute names that match an absolute pattern, sorted."""
         try:
-            paths = list(self.root.glob(pattern.lstrip("/")))
+            paths = list(self.root.glob("/".join(pattern).lstrip("/")))
         except OSError:
             return []
         return sorted(f"/{path.relative_to(self.root)}" for path in paths)

@@ -7,16 +7,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Any
 
 from peakmark.machine import topology
-from peakmark.machine.host import Host, environment_int
+from peakmark.machine.host import Facts, Host, environment_int
 from peakmark.machine.topology import Topology
 
 
 def collect(
     host: Host, affinity: set[int] | None = None, cpu_locations: Topology | None = None
-) -> dict[str, Any]:
+) -> Facts:
     """The ``limits`` part of the facts.
 
     Args:
@@ -50,7 +49,7 @@ def _slurm_limits() -> dict[str, int | None]:
     }
 
 
-def slurm_job(version: str | None) -> dict[str, Any] | None:
+def slurm_job(version: str | None) -> Facts | None:
     """The ``slurm`` part of the facts: Slurm's version and this job; None where there is no
     Slurm.
     """
@@ -120,10 +119,10 @@ def _cpu_quota(host: Host) -> float | None:
     quotas = []
     for version, folder in folders(host, "cpu"):
         if version == 2:
-            quota, _, period = (host.read(f"{folder}/cpu.max") or "").partition(" ")
+            quota, _, period = (host.read(folder, "cpu.max") or "").partition(" ")
         else:
-            quota = host.read(f"{folder}/cpu.cfs_quota_us") or ""
-            period = host.read(f"{folder}/cpu.cfs_period_us") or ""
+            quota = host.read(folder, "cpu.cfs_quota_us") or ""
+            period = host.read(folder, "cpu.cfs_period_us") or ""
         if quota.isdigit() and period.isdigit() and int(quota) and int(period):
             quotas.append(int(quota) / int(period))
     return min(quotas, default=None)
@@ -163,7 +162,7 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
 def _io_entries(host: Host, version: int, folder: str) -> Iterable[tuple[str, str, str]]:
     """(device number, key of ``io_limits``, value) of all limits that one cgroup sets."""
     if version == 2:
-        for line in (host.read(f"{folder}/io.max") or "").splitlines():
+        for line in (host.read(folder, "io.max") or "").splitlines():
             device, *entries = line.split()
             for entry in entries:
                 name, _, text = entry.partition("=")

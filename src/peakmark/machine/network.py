@@ -7,9 +7,8 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from peakmark.machine.host import Host, first_int
+from peakmark.machine.host import Facts, Host, first_int
 from peakmark.reasons import MeasurementError
 
 # InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b,
@@ -31,19 +30,19 @@ _SHAPING = re.compile(r"(?<=^qdisc )\w+|(?:rate|bandwidth|delay|loss) \S+")
 _DISCARD_PORT = 9  # nothing is sent
 
 
-def collect(host: Host, interface: str | None = None) -> dict[str, Any]:
+def collect(host: Host, interface: str | None = None) -> Facts:
     """The ``network`` part of the facts; speed in bit/s. ``interface``: default is the one of the
     default route.
     """
     name = interface or _default_interface(host)
     place = f"/sys/class/net/{name}"
-    facts: dict[str, Any] = {
+    facts: Facts = {
         "interface": name,
         "kind": None,
         "driver": None,
         "speed_bps": None,
         "speed_note": None,
-        "mtu": host.read_int(f"{place}/mtu"),
+        "mtu": host.read_int(place, "mtu"),
         "members": None,
         "loopback": False,
     }
@@ -79,7 +78,7 @@ def _default_interface(host: Host) -> str | None:
 def _kind(host: Host, name: str) -> str:
     place = f"/sys/class/net/{name}"
     # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet.
-    number = host.read(f"{place}/type")
+    number = host.read(place, "type")
     if number == "772":
         return "loopback"
     if host.path(f"{place}/bonding").exists():
@@ -154,7 +153,7 @@ def _combine(
 
 def _infiniband(host: Host, name: str) -> _Speed:
     for port in host.glob(f"/sys/class/net/{name}/device/infiniband/*/ports/*"):
-        text = host.read(f"{port}/rate")
+        text = host.read(port, "rate")
         match = re.match(r"([\d.]+) Gb/sec \((\d+)X (\w+)\)", text or "")
         if match:
             lanes, generation = int(match[2]), match[3]

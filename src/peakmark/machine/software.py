@@ -11,10 +11,9 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from peakmark.machine import job_limits
-from peakmark.machine.host import Host
+from peakmark.machine.host import Facts, Host
 
 # Parameters of the kernel (Documentation/admin-guide/kernel-parameters.txt) that change what is
 # measured. The others name disks and servers, which are nobody's business.
@@ -61,7 +60,7 @@ else:
 """
 
 
-def collect_os(host: Host) -> dict[str, Any]:
+def collect_os(host: Host) -> Facts:
     """The ``os`` part of the facts."""
     release = host.pairs("/etc/os-release", "=") or host.pairs("/usr/lib/os-release", "=")
     distribution = release.get("PRETTY_NAME") or release.get("NAME") or ""
@@ -89,13 +88,13 @@ def _command_line(host: Host) -> str | None:
     return " ".join(word for word in text.split() if _PARAMETERS.fullmatch(word))
 
 
-def collect_slurm(host: Host) -> dict[str, Any] | None:
+def collect_slurm(host: Host) -> Facts | None:
     """Slurm's version and this job, or None where there is no Slurm."""
     version = host.run(["sinfo", "--version"]) or ""
     return job_limits.slurm_job(version.strip().removeprefix("slurm "))
 
 
-def collect_build(host: Host, kernels: Path | None) -> dict[str, Any]:
+def collect_build(host: Host, kernels: Path | None) -> Facts:
     """Compiler and flags of the own kernels, as the Makefile wrote them into build.json."""
     try:
         build = json.loads((kernels / "build.json").read_text(encoding="utf-8")) if kernels else {}
@@ -140,7 +139,7 @@ def _may_be_linked(host: Host, program: str) -> bool:
         return True
 
 
-def collect_blas(host: Host, hpl: str | None) -> dict[str, Any]:
+def collect_blas(host: Host, hpl: str | None) -> Facts:
     """The BLAS that HPL was linked with, else the one a program would get: name, version, core type
     it has chosen.
     """

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from peakmark import files
-from peakmark.machine.host import Host, first_int
+from peakmark.machine.host import Facts, Host, first_int
 
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 # Nothing of the server's disk can be seen from here.
@@ -69,13 +68,13 @@ _INTERFACES = {
 _Limit = tuple[float | None, str | None]
 
 
-def collect(host: Host, scratch: Path | None) -> dict[str, Any]:
+def collect(host: Host, scratch: Path | None) -> Facts:
     """The ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp); sizes in
     bytes, limit in B/s.
     """
     directory = files.scratch(scratch)
     mount = _mount(host, directory)
-    facts: dict[str, Any] = {
+    facts: Facts = {
         "scratch": str(directory),
         "free": None,
         "filesystem": mount.get("fstype"),
@@ -105,32 +104,32 @@ def collect(host: Host, scratch: Path | None) -> dict[str, Any]:
     return facts
 
 
-def _mount(host: Host, directory: Path) -> dict[str, Any]:
+def _mount(host: Host, directory: Path) -> Facts:
     columns = "TARGET,SOURCE,FSTYPE,OPTIONS"
     mounts = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", columns]) or {}
     # Of several mounts on one directory the last is the one that is seen.
     return dict((mounts.get("filesystems") or [{}])[-1])
 
 
-def _disks(host: Host, source: str) -> list[dict[str, Any]]:
+def _disks(host: Host, source: str) -> list[Facts]:
     """The whole disks below a block device: through partitions, LVM, encryption and software RAID."""
     columns = "NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
     tree = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, source]) or {}
 
-    def leaves(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def leaves(nodes: list[Facts]) -> Iterator[Facts]:
         for node in nodes:
             if node.get("children"):
                 yield from leaves(node["children"])
             elif node.get("kname"):
                 yield node
 
-    disks: dict[str, dict[str, Any]] = {}
+    disks: dict[str, Facts] = {}
     for disk in leaves(tree.get("blockdevices") or []):
         disks.setdefault(disk["kname"], disk)
     return list(disks.values())
 
 
-def _common_facts(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:
+def _common_facts(host: Host, disks: list[Facts]) -> Facts:
     """Facts of the disk; with several behind one filesystem only those that all share, and no
     limit.
     """
@@ -150,7 +149,7 @@ def _common_facts(host: Host, disks: list[dict[str, Any]]) -> dict[str, Any]:
     return common
 
 
-def _disk(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
+def _disk(host: Host, disk: Facts) -> Facts:
     """Facts of one disk, by lsblk and sysfs."""
     place = f"/sys/block/{disk['kname']}"
     path = str(host.resolve(place) or place)
@@ -161,14 +160,14 @@ def _disk(host: Host, disk: dict[str, Any]) -> dict[str, Any]:
     tells_rotation = interface != "virtio"
     return {
         "model": (disk.get("model") or "").strip() or None,
-        "rotational": host.read_switch(f"{place}/queue/rotational") if tells_rotation else None,
+        "rotational": host.read_switch(place, "queue/rotational") if tells_rotation else None,
         "interface": interface,
         "interface_limit": limit,
         "interface_limit_formula": formula,
         "logical_block_size": first_int(str(disk.get("log-sec"))),
         "physical_block_size": first_int(str(disk.get("phy-sec"))),
         "scheduler": disk.get("sched"),
-        "write_cache": host.read(f"{place}/queue/write_cache"),
+        "write_cache": host.read(place, "queue/write_cache"),
         "size": first_int(str(disk.get("size"))),
     }
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from peakmark.machine.host import Host, parse_cpu_list
+from peakmark.machine.host import Facts, Host, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
 """Instead of a number of threads: the cores of one NUMA node, of one socket, of the node; all
@@ -65,11 +65,11 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
         for cpu in cache.cpus
     }
     locations: Topology = {}
-    for cpu in sorted({*parse_cpu_list(host.read(f"{_CPU}/online")), *cpus}):
+    for cpu in sorted({*parse_cpu_list(host.read(_CPU, "online")), *cpus}):
         place = f"{_CPU}/cpu{cpu}/topology"
-        siblings = parse_cpu_list(host.read(f"{place}/thread_siblings_list")) or [cpu]
+        siblings = parse_cpu_list(host.read(place, "thread_siblings_list")) or [cpu]
         # Arm's firmware may name no socket, which the kernel shows as -1.
-        socket = max(0, host.read_int(f"{place}/physical_package_id") or 0)
+        socket = max(0, host.read_int(place, "physical_package_id") or 0)
         cache = last_level.get(cpu, Cache(0, "unified", 0, (cpu,)))
         locations[cpu] = CpuLocation(
             cpu, min(siblings), socket, nodes.get(cpu, 0), cache.cpus, cache.size
@@ -80,10 +80,10 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
 def read_caches(host: Host) -> list[Cache]:
     """Every cache of the node once, the lowest level first."""
     caches = set()
-    for place in host.glob(f"{_CPU}/cpu[0-9]*/cache/index[0-9]*"):
-        level, size = host.read_int(f"{place}/level"), cache_bytes(host.read(f"{place}/size"))
-        kind = (host.read(f"{place}/type") or "").lower()
-        cpus = parse_cpu_list(host.read(f"{place}/shared_cpu_list"))
+    for place in host.glob(_CPU, "cpu[0-9]*/cache/index[0-9]*"):
+        level, size = host.read_int(place, "level"), cache_bytes(host.read(place, "size"))
+        kind = (host.read(place, "type") or "").lower()
+        cpus = parse_cpu_list(host.read(place, "shared_cpu_list"))
         if level is not None and size and kind in ("data", "instruction", "unified"):
             caches.add(Cache(level, kind, size, tuple(cpus)))
     return sorted(caches)
@@ -97,25 +97,25 @@ def cache_bytes(text: str | None) -> int | None:
 
 def _node_cpus(host: Host) -> dict[int, list[int]]:
     """NUMA node -> its CPUs, none for a node that is memory only."""
-    places = {int(place.rpartition("node")[2]): place for place in host.glob(f"{_NODE}/node[0-9]*")}
+    places = {int(place.rpartition("node")[2]): place for place in host.glob(_NODE, "node[0-9]*")}
     return {
         number: parse_cpu_list(host.read(f"{places[number]}/cpulist")) for number in sorted(places)
     }
 
 
-def numa(host: Host) -> list[dict[str, Any]]:
+def numa(host: Host) -> list[Facts]:
     """Every NUMA node: number, CPUs in the kernel's list format, bytes of memory, distances to all
     nodes in order.
     """
     nodes = []
     for number in _node_cpus(host):
         place = f"{_NODE}/node{number}"
-        memory = re.search(r"MemTotal:\s+(\d+) kB", host.read(f"{place}/meminfo") or "")
-        distances = (host.read(f"{place}/distance") or "").split()
+        memory = re.search(r"MemTotal:\s+(\d+) kB", host.read(place, "meminfo") or "")
+        distances = (host.read(place, "distance") or "").split()
         nodes.append(
             {
                 "node": number,
-                "cpus": host.read(f"{place}/cpulist") or "",
+                "cpus": host.read(place, "cpulist") or "",
                 "memory": int(memory[1]) * 1024 if memory else None,
                 "distances": [int(word) for word in distances if word.isdigit()],
             }
@@ -171,7 +171,7 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
     return max(Counter(getattr(core, level) for core in cores).values())
 
 
-def reach(topology: Topology, cpus: Iterable[int]) -> dict[str, Any]:
+def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
     """What threads on these CPUs can reach: cores, sockets and last-level caches (bytes of all)
     counted, NUMA nodes named.
     """

@@ -14,13 +14,13 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from peakmark import files, machine
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.machine import job_limits, network, topology
-from peakmark.machine.host import Host
+from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.reasons import MeasurementError, Reason, Unavailable
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
@@ -70,12 +70,12 @@ class Request:
 class _Attempt:
     """What is known so far of one attempt: the record's ``context``, ended commands, results."""
 
-    context: dict[str, Any]
+    context: Facts
     completed: list[Completed] = field(default_factory=list)
     parsed: Parsed = field(default_factory=lambda: Parsed(()))
 
 
-def measure(request: Request) -> dict[str, Any]:
+def measure(request: Request) -> Facts:
     """Measure and write the record. Returns it.
 
     Raises:
@@ -118,7 +118,7 @@ def measure(request: Request) -> dict[str, Any]:
     raise MeasurementError(f"{cell.id} failed on {gethostname()}: {failure} ({kept})") from failure
 
 
-def _new_context(campaign: Path) -> dict[str, Any]:
+def _new_context(campaign: Path) -> Facts:
     """The record's context as far as it is known before the attempt."""
     return {
         "host": gethostname(),
@@ -145,7 +145,7 @@ def _new_context(campaign: Path) -> dict[str, Any]:
     }
 
 
-def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> dict[str, Any]:
+def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
     """The record of a cell, without the raw output of its tool."""
     status = "ok"
     if failure is not None:
@@ -213,7 +213,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
     _add_results(context, tool, attempt.parsed)
 
 
-def _resolve(request: Request, space: Workspace, context: dict[str, Any]) -> Request:
+def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
     """The request with numbers for words; the context with what the job may use and takes."""
     cpus = list(space.cpus)
     locations = _cpu_locations(tuple(sorted(cpus)))
@@ -228,7 +228,7 @@ def _resolve(request: Request, space: Workspace, context: dict[str, Any]) -> Req
     return replace(request, cell=cell)
 
 
-def _add_results(context: dict[str, Any], tool: Tool, parsed: Parsed) -> None:
+def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
     if parsed.version and tool.version in ("", "unknown"):
         context["tool"]["version"] = parsed.version
     context["library"] = dict(parsed.library)
@@ -287,7 +287,7 @@ def _bring_up_peer(
     return stack.enter_context(pair.serving(server, space.directory))
 
 
-def _describe_network(peer: Peer) -> dict[str, Any]:
+def _describe_network(peer: Peer) -> Facts:
     """The ``network`` part of the record's context."""
     name, host = peer.interface, Host()
     link = None if name == "lo" else network.collect(host, name)
@@ -340,7 +340,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             raise execute.failure(done.argv, how, folder, reason)
 
 
-def _describe_command(command: Command, done: Completed) -> dict[str, Any]:
+def _describe_command(command: Command, done: Completed) -> Facts:
     """A command for the record, without the secret of its server."""
     return {
         "argv": list(done.argv),

@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from peakmark.machine import job_limits
-from peakmark.machine.host import Host
+from peakmark.machine.host import Facts, Host
 
 BUSY = 0.1
 """CPUs' worth of time from which on a process counts as busy."""
@@ -78,7 +78,7 @@ class Reading:
     cpus: int
     processes: Mapping[int, Process] = field(repr=False)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Facts:
         """What a record keeps; ``running`` and ``users`` count others that run or are ready to."""
         running = [process for process in self.others.values() if process.running]
         return {
@@ -104,9 +104,9 @@ class Reading:
 
 
 @contextmanager
-def monitor_load() -> Iterator[dict[str, Any]]:
+def monitor_load() -> Iterator[Facts]:
     """What a record keeps of the node while the block runs; empty until it is left."""
-    load: dict[str, Any] = {}
+    load: Facts = {}
     cpus = sorted(os.sched_getaffinity(0))
     before = read(cpus)
     try:
@@ -142,7 +142,7 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
     )
 
 
-def between(before: Reading, after: Reading) -> dict[str, Any] | None:
+def between(before: Reading, after: Reading) -> Facts | None:
     """What others used between two readings; None when they lie too close together.
 
     Returns:
@@ -235,10 +235,10 @@ def _celsius(host: Host) -> float | None:
     """The hottest of the processor's sensors."""
     paths = []
     for chip in host.glob("/sys/class/hwmon/hwmon*"):
-        if host.read(f"{chip}/name") in _SENSORS:
-            paths += host.glob(f"{chip}/temp*_input")
+        if host.read(chip, "name") in _SENSORS:
+            paths += host.glob(chip, "temp*_input")
     for zone in host.glob("/sys/class/thermal/thermal_zone*"):
-        if (host.read(f"{zone}/type") or "").startswith(_ZONES):
+        if (host.read(zone, "type") or "").startswith(_ZONES):
             paths.append(f"{zone}/temp")
     readings = _read_ints(host, paths)
     return max(readings) / 1e3 if readings else None
@@ -257,7 +257,7 @@ def _throttled(host: Host) -> float | None:
 
 
 def _times_hot(host: Host) -> int | None:
-    paths = host.glob(f"{_CPUS}/cpu[0-9]*/thermal_throttle/*_throttle_count")
+    paths = host.glob(_CPUS, "cpu[0-9]*/thermal_throttle/*_throttle_count")
     counts = _read_ints(host, paths)
     return sum(counts) if counts else None
 

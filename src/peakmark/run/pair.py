@@ -32,6 +32,7 @@ from peakmark.reasons import MeasurementError
 from peakmark.run import cleanup, execute, noise
 from peakmark.tools.base import Command
 
+Json = dict[str, Any]
 LOOPBACK = "127.0.0.1"
 READY_S = 20.0
 START_S = 60.0
@@ -60,9 +61,9 @@ class Peer:
     values: dict[str, str]
     server_interface: str | None = None
     ended: Callable[[], str | None] = field(default=lambda: None)
-    noise: dict[str, Any] = field(default_factory=dict)
+    noise: Json = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """What a record keeps."""
         return {
             "interface": self.interface,
@@ -136,7 +137,7 @@ def across(
             env=environment(),
             start_new_session=True,
         )
-    load: dict[str, Any] = {}
+    load: Json = {}
     with _helper(process, load):
         request = {
             "server": asdict(server) if server else None,
@@ -204,7 +205,7 @@ def environment() -> dict[str, str]:
     return slurm.environment() | ({"SLURM_JOB_ID": job} if job else {})
 
 
-def _line(process: Popen[bytes], limit_s: float) -> dict[str, Any] | None:
+def _line(process: Popen[bytes], limit_s: float) -> Json | None:
     """The next line of the helper as JSON; None when none came in time or it is gone."""
     stream = process.stdout
     assert stream is not None  # noqa: S101 - it is a pipe
@@ -224,7 +225,7 @@ def _line(process: Popen[bytes], limit_s: float) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _helper(process: Popen[bytes], load: dict[str, Any]) -> Iterator[None]:
+def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
     """On leaving, the helper's input is closed, which ends it and its server, and the load that it
     then tells is kept; srun is made to end them if they do not.
     """
@@ -306,9 +307,9 @@ def serve() -> int:
     return 0
 
 
-def _read_request(line: str) -> dict[str, Any]:
+def _read_request(line: str) -> Json:
     try:
-        request: dict[str, Any] = json.loads(line)
+        request: Json = json.loads(line)
         if {"interface", "client", "server"} <= request.keys():
             return request
     except (ValueError, AttributeError):
@@ -318,7 +319,7 @@ def _read_request(line: str) -> dict[str, Any]:
     )
 
 
-def _start_server(request: dict[str, Any], directory: Path, stack: ExitStack) -> Peer:
+def _start_server(request: Json, directory: Path, stack: ExitStack) -> Peer:
     name, client = request["interface"], request["client"]
     address = network.address_of(name) if name else network.local_address(client)
     interface = name or network.interface_towards(client)

@@ -11,7 +11,7 @@ from typing import Any
 from peakmark.catalogue.workloads import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.machine import topology
-from peakmark.machine.host import Host
+from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Command
@@ -26,7 +26,7 @@ POOL_SHARE = 0.5
 ROUND = 64 << 20
 
 
-def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> dict[str, Any]:
+def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> Facts:
     """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes
     that may give memory (in the kernel's list format); and how many cores the whole node has.
     """
@@ -130,7 +130,7 @@ def pinned_server(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
     return replace(server, cpus=tuple(cpus[::-1][: cell.concurrency]))
 
 
-def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> dict[str, Any]:
+def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> Facts:
     """What the threads of a resolved cell can reach, for the record's context; ``cpus`` in their
     order.
     """
