@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from peakmark import statistics
-from peakmark.analysis import checks, disturbance
-from peakmark.analysis.measured import Measured, RunValue
+from peakmark.analysis import checks, core_checks
+from peakmark.analysis.row import Measured, RunValue
 from peakmark.limits import Limit
 
 
@@ -80,4 +80,4 @@ def test_drift_tells_the_heat_where_it_is_known() -> None:
     noises[-1]["after"]["celsius"] = 88.0
     notes = checks.check_row(row(noises, [100.0 - 2 * number for number in range(8)]))
     assert any("50 °C" in note.text and "88 °C" in note.text for note in notes)
-    assert disturbance.heat([]) == ""
+    assert core_checks.heat([]) == ""
