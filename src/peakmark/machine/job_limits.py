@@ -5,6 +5,7 @@ variables, so that it is right inside a job.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
@@ -70,36 +71,30 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
     """
     mounts = _mounts(host)
     found = []
-    for line in (host.read("/proc/self/cgroup") or "").splitlines():
-        number, names, group = (*line.split(":", 2), "", "")[:3]
+    groups = re.findall(r"(?m)^(\d+):([^:]*):(.*)$", host.read("/proc/self/cgroup") or "")
+    for number, names, group in groups:
         key = "" if number == "0" and not names else controller
         if (key and key not in names.split(",")) or key not in mounts:
             continue
         version, mount, root = mounts[key]
         # In a container the mount shows only what lies below ``root``.
-        if root != "/" and f"{group}/".startswith(f"{root}/"):
-            group = group[len(root) :]
-        inside = PurePosixPath("/" + group.lstrip("/"))
-        found += [
-            (version, f"{mount.rstrip('/')}{path}".rstrip("/"))
-            for path in (inside, *inside.parents)
-        ]
+        in_root = root != "/" and f"{group}/".startswith(f"{root}/")
+        visible = group[len(root) :] if in_root else group
+        inside = PurePosixPath("/" + visible.lstrip("/"))
+        for path in (inside, *inside.parents):
+            found.append((version, f"{mount.rstrip('/')}{path}".rstrip("/")))
     return found
 
 
 def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
     """Controller (empty: all of version 2) -> cgroup version, mount point, root of the mount."""
+    # mount id, parent, device, root, mount point, ..., "-", type, source, options
+    line = r"(?m)^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)"
     mounts: dict[str, tuple[int, str, str]] = {}
-    for line in (host.read("/proc/self/mountinfo") or "").splitlines():
-        before, _, after = line.partition(" - ")
-        fields, filesystem = before.split(), after.split()
-        if len(fields) < 5 or len(filesystem) < 3:
-            continue
-        if filesystem[0] == "cgroup2":
-            mounts.setdefault("", (2, fields[4], fields[3]))
-        elif filesystem[0] == "cgroup":
-            for name in filesystem[2].split(","):
-                mounts.setdefault(name, (1, fields[4], fields[3]))
+    for root, mount, kind, options in re.findall(line, host.read("/proc/self/mountinfo") or ""):
+        version, names = (2, [""]) if kind == "cgroup2" else (1, options.split(","))
+        for name in names:
+            mounts.setdefault(name, (version, mount, root))
     return mounts
 
 
@@ -118,13 +113,10 @@ def _cpu_quota(host: Host) -> float | None:
     """
     quotas = []
     for version, folder in folders(host, "cpu"):
-        if version == 2:
-            quota, _, period = (host.read(folder, "cpu.max") or "").partition(" ")
-        else:
-            quota = host.read(folder, "cpu.cfs_quota_us") or ""
-            period = host.read(folder, "cpu.cfs_period_us") or ""
-        if quota.isdigit() and period.isdigit() and int(quota) and int(period):
-            quotas.append(int(quota) / int(period))
+        names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        text = " ".join(host.read(folder, name) or "" for name in names)
+        if match := re.fullmatch(r"([1-9]\d*) ([1-9]\d*)", text):
+            quotas.append(int(match[1]) / int(match[2]))
     return min(quotas, default=None)
 
 
@@ -162,11 +154,9 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
 def _io_entries(host: Host, version: int, folder: str) -> Iterable[tuple[str, str, str]]:
     """(device number, key of ``io_limits``, value) of all limits that one cgroup sets."""
     if version == 2:
-        for line in (host.read(folder, "io.max") or "").splitlines():
-            device, *entries = line.split()
-            for entry in entries:
-                name, _, text = entry.partition("=")
-                yield device, _IO_KEYS.get(name, name), text
+        for device, text in host.pairs(f"{folder}/io.max", " ").items():
+            for name, number in re.findall(r"(\w+)=(\d+)", text):
+                yield device, _IO_KEYS[name], number
         return
     for key in _IO_KEYS.values():
         for device, text in host.pairs(f"{folder}/blkio.throttle.{key}_device", " ").items():

@@ -9,7 +9,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from peakmark.machine import job_limits
@@ -112,38 +112,25 @@ def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
     The file's own name, behind all links, holds the version: ``libopenblas.so.0 ->
     .../libopenblasp-r0.3.21.so``.
     """
-    binaries = sorted(program for program in set(programs) if _may_be_linked(host, program))
     libraries: dict[str, str] = {}
-    for name, path in _linked(host, binaries):
-        if _LIBRARIES.match(name):
-            libraries.setdefault(name, os.path.realpath(path))
+    for program in sorted(set(programs)):
+        for name, path in _linked(host, program):
+            if _LIBRARIES.match(name):
+                libraries.setdefault(name, os.path.realpath(path))
     return dict(sorted(libraries.items()))
 
 
-def _linked(host: Host, programs: Sequence[str]) -> list[tuple[str, str]]:
-    """(name, path) of the shared libraries as the loader finds them; ldd is started once if it
-    takes all programs.
-    """
-    text = host.run(["env", *_library_path(), "ldd", *programs]) if programs else ""
-    if text is None and len(programs) > 1:  # one of them is static, which ldd calls a failure
-        return [pair for program in programs for pair in _linked(host, [program])]
-    return re.findall(r"^\s*(\S+) => (/\S+) \(0x", text or "", re.MULTILINE)
-
-
-def _may_be_linked(host: Host, program: str) -> bool:
-    """Whether a program may have libraries: a script has none."""
-    try:
-        with host.path(program).open("rb") as stream:
-            return stream.read(4) == b"\x7fELF"
-    except OSError:
-        return True
+def _linked(host: Host, program: str) -> list[tuple[str, str]]:
+    """(name, path) of a program's shared libraries as the loader finds them; none of a script."""
+    text = host.run(["env", *_library_path(), "ldd", program]) or ""
+    return re.findall(r"^\s*(\S+) => (/\S+) \(0x", text, re.MULTILINE)
 
 
 def collect_blas(host: Host, hpl: str | None) -> Facts:
     """The BLAS that HPL was linked with, else the one a program would get: name, version, core type
     it has chosen.
     """
-    linked = sorted(_linked(host, [hpl])) if hpl else []
+    linked = sorted(_linked(host, hpl)) if hpl else []
     libraries = [path for name, path in linked if _BLAS.match(name)]
     # libopenblas before libblas: the latter may be a mere shell around the former.
     libraries.sort(key=lambda path: Path(path).name.startswith("libblas"))

@@ -57,7 +57,7 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
     """Locations of all CPUs that are online, and of ``cpus``; one that sysfs does not describe is a
     core of its own.
     """
-    nodes = {cpu: node for node, members in _node_cpus(host).items() for cpu in members}
+    nodes = {cpu: node["node"] for node in numa(host) for cpu in parse_cpu_list(node["cpus"])}
     last_level = {
         cpu: cache
         for cache in read_caches(host)
@@ -95,32 +95,23 @@ def cache_bytes(text: str | None) -> int | None:
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
 
 
-def _node_cpus(host: Host) -> dict[int, list[int]]:
-    """NUMA node -> its CPUs, none for a node that is memory only."""
-    places = {int(place.rpartition("node")[2]): place for place in host.glob(_NODE, "node[0-9]*")}
-    return {
-        number: parse_cpu_list(host.read(f"{places[number]}/cpulist")) for number in sorted(places)
-    }
-
-
 def numa(host: Host) -> list[Facts]:
     """Every NUMA node: number, CPUs in the kernel's list format, bytes of memory, distances to all
     nodes in order.
     """
     nodes = []
-    for number in _node_cpus(host):
-        place = f"{_NODE}/node{number}"
+    for place in host.glob(_NODE, "node[0-9]*"):
         memory = re.search(r"MemTotal:\s+(\d+) kB", host.read(place, "meminfo") or "")
         distances = (host.read(place, "distance") or "").split()
         nodes.append(
             {
-                "node": number,
+                "node": int(place.rpartition("node")[2]),
                 "cpus": host.read(place, "cpulist") or "",
                 "memory": int(memory[1]) * 1024 if memory else None,
                 "distances": [int(word) for word in distances if word.isdigit()],
             }
         )
-    return nodes
+    return sorted(nodes, key=lambda node: node["node"])
 
 
 def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -> list[int]:

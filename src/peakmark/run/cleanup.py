@@ -21,7 +21,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
@@ -179,42 +179,27 @@ def private_directory(place: Path, purpose: str, prefix: str = PREFIX) -> Iterat
     Raises:
         MeasurementError: when ``place`` cannot be used.
     """
-    try:
-        path = Path(tempfile.mkdtemp(prefix=prefix, dir=place.absolute()))
-    except OSError as error:
-        raise _unusable(place, error) from error
-    _report(f"+directory {path}")
-    try:
-        with _locked(path, place, purpose):
-            yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-        _report(f"-directory {path}")
-
-
-@contextmanager
-def _locked(path: Path, place: Path, purpose: str) -> Iterator[None]:
     mark = {"host": gethostname(), "process": os.getpid(), "purpose": purpose}
-    try:
-        descriptor = os.open(path, _FOLDER)
-    except OSError as error:
-        raise _unusable(place, error) from error
-    try:
-        with suppress(OSError):  # without locks, `clean` leaves the directory alone
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ExitStack() as stack:
         try:
+            path = Path(tempfile.mkdtemp(prefix=prefix, dir=place.absolute()))
+            stack.callback(_remove_directory, path)
+            _report(f"+directory {path}")
+            descriptor = os.open(path, _FOLDER)
+            stack.callback(os.close, descriptor)
+            with suppress(OSError):  # without locks, `clean` leaves the directory alone
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (path / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
         except OSError as error:
-            raise _unusable(place, error) from error
-        yield
-    finally:
-        os.close(descriptor)
+            raise MeasurementError(
+                f"cannot use the scratch directory {place}: {error.strerror}; set scratch: to a directory on the node"
+            ) from error
+        yield path
 
 
-def _unusable(place: Path, error: OSError) -> MeasurementError:
-    return MeasurementError(
-        f"cannot use the scratch directory {place}: {error.strerror}; set scratch: to a directory on the node"
-    )
+def _remove_directory(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    _report(f"-directory {path}")
 
 
 def disk_usage(directory: Path) -> int:

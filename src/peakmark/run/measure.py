@@ -147,13 +147,13 @@ def _new_context(campaign: Path) -> Facts:
 
 def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
     """The record of a cell, without the raw output of its tool."""
-    status = "ok"
+    status, measurements = "ok", attempt.parsed.measurements
     if failure is not None:
-        status = "unavailable" if isinstance(failure, Unavailable) else "failed"
-        attempt.parsed = replace(attempt.parsed, measurements=())
+        status, measurements = "failed", ()
+    if isinstance(failure, Unavailable):
+        status = "unavailable"
     context = attempt.context
-    for name in ("noise", "server_noise"):
-        context[name] = context[name] or None
+    context["server_noise"] = context["server_noise"] or None
     if isinstance(failure, Reason) and failure.code is not None:
         values = {
             name: value if isinstance(value, _PLAIN) else str(value)
@@ -165,7 +165,7 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Fac
         "cell": cell.to_json(),
         "status": status,
         "reason": None if failure is None else str(failure),
-        "measurements": [asdict(measurement) for measurement in attempt.parsed.measurements],
+        "measurements": [asdict(measurement) for measurement in measurements],
         "context": context,
         "warnings": list(attempt.parsed.warnings),
         "raw": {},
@@ -216,7 +216,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
 def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
     """The request with numbers for words; the context with what the job may use and takes."""
     cpus = list(space.cpus)
-    locations = _cpu_locations(tuple(sorted(cpus)))
+    locations = _cpu_locations()
     cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes)
     context["cpus"] = cpus
     context["allowed"] = pinning.allowed(Host(), space.facts["limits"], locations)
@@ -253,19 +253,18 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
         if reason:
             raise MeasurementError(reason)
-        locations = _cpu_locations(tuple(sorted(os.sched_getaffinity(0))))
+        locations = _cpu_locations()
         facts = machine.cached(request.campaign / "machine", place, request.kernels, locations)
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
-        cpus = limits["cpus_allowed"]
-        locations = _cpu_locations(tuple(sorted(cpus)))
-        ordered = topology.order(locations, cpus, pinning.placement_of(cell))
+        placement = pinning.placement_of(cell)
+        ordered = topology.order(locations, limits["cpus_allowed"], placement)
         yield Workspace(directory, tuple(ordered), int(limits["memory_bytes"]), facts)
 
 
 @cache
-def _cpu_locations(cpus: tuple[int, ...]) -> Topology:
+def _cpu_locations() -> Topology:
     """Where the CPUs of this node sit: nothing that changes while a job runs."""
-    return topology.read(Host(), cpus)
+    return topology.read(Host(), os.sched_getaffinity(0))
 
 
 def _bring_up_peer(

@@ -8,6 +8,7 @@ counted. psutil reads ten times as much of each process as is needed, and a node
 from __future__ import annotations
 
 import os
+import re
 import resource
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ SHORTEST_S = 0.1
 _HERTZ = os.sysconf("SC_CLK_TCK")
 # Columns of /proc/stat (proc(5)). Interrupts count for nobody: our own traffic causes them in
 # whatever runs just then.
-_USER, _NICE, _SYSTEM, _STEAL = 1, 2, 3, 8
+_USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal")
 _CPUS = "/sys/devices/system/cpu"
@@ -52,10 +53,9 @@ class Reading:
 
     Attributes:
         at: seconds of a clock that only runs forwards.
-        load: load average of the last minute.
-        clock_hz: the slowest of the CPUs, as cpufreq has it just now; idle CPUs are slow.
-        clock_limit_hz: what the governor and the firmware allow the slowest of them at most.
-        celsius: the hottest sensor of the processor.
+        state: ``load`` of the last minute; ``clock_hz`` of the slowest CPU, as cpufreq has it just
+            now (idle CPUs are slow); ``clock_limit_hz``, what governor and firmware allow it at
+            most; ``celsius`` of the processor's hottest sensor.
         used: CPU seconds of all programs on the node.
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
         ours: CPU seconds of this process and of its children that have ended.
@@ -66,10 +66,7 @@ class Reading:
     """
 
     at: float
-    load: float | None
-    clock_hz: float | None
-    clock_limit_hz: float | None
-    celsius: float | None
+    state: Facts
     used: float
     stolen: float
     ours: float
@@ -81,14 +78,7 @@ class Reading:
     def to_json(self) -> Facts:
         """What a record keeps; ``running`` and ``users`` count others that run or are ready to."""
         running = [process for process in self.others.values() if process.running]
-        return {
-            "load": self.load,
-            "clock_hz": self.clock_hz,
-            "clock_limit_hz": self.clock_limit_hz,
-            "celsius": self.celsius,
-            "running": len(running),
-            "users": _count_users(running),
-        }
+        return {**self.state, "running": len(running), "users": _count_users(running)}
 
     @cached_property
     def others(self) -> dict[int, Process]:
@@ -128,10 +118,12 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
     load = (host.read("/proc/loadavg") or "").split()
     return Reading(
         at=time.monotonic(),
-        load=float(load[0]) if load else None,
-        clock_hz=_slowest(host, cpus, "scaling_cur_freq"),
-        clock_limit_hz=_slowest(host, cpus, "scaling_max_freq"),
-        celsius=_celsius(host),
+        state={
+            "load": float(load[0]) if load else None,
+            "clock_hz": _slowest(host, cpus, "scaling_cur_freq"),
+            "clock_limit_hz": _slowest(host, cpus, "scaling_max_freq"),
+            "celsius": _celsius(host),
+        },
         used=used,
         stolen=stolen,
         ours=sum(usage.ru_utime + usage.ru_stime for usage in usages),
@@ -211,13 +203,9 @@ def _family(processes: Mapping[int, Process]) -> set[int]:
 
 def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
     """CPU seconds used by programs on all CPUs, and seconds stolen from ``cpus``."""
-    ticks = {}
-    for line in (host.read("/proc/stat") or "").splitlines():
-        if not line.startswith("cpu"):
-            break  # the lines after those of the CPUs are long
-        name, *numbers = line.split()
-        ticks[name] = [0, *map(int, numbers)]
-    total = ticks.get("cpu", [0] * 9)
+    lines = re.findall(r"(?m)^(cpu\d*) (.*)$", host.read("/proc/stat") or "")
+    ticks = {name: [int(number) for number in numbers.split()] for name, numbers in lines}
+    total = ticks.get("cpu", [0] * 8)
     stolen = sum(ticks[f"cpu{cpu}"][_STEAL] for cpu in cpus if f"cpu{cpu}" in ticks)
     return (total[_USER] + total[_NICE] + total[_SYSTEM]) / _HERTZ, stolen / _HERTZ
 

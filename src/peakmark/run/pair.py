@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import select
 import socket
@@ -270,13 +271,12 @@ def listens(process: Popen[bytes], port: int) -> bool:
 
 def listening_ports(process: int | str = "self") -> set[int]:
     """TCP ports in state LISTEN in the network namespace of a process."""
-    ports = set()
+    ports: set[int] = set()
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):  # no IPv6, or it has ended
-            for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
-                _, local, _, state, *_ = line.split()
-                if state == LISTEN:
-                    ports.add(int(local.rpartition(":")[2], 16))
+            text = Path(f"/proc/{process}/net/{table}").read_text()
+            found = re.findall(rf"(?m)^ *\d+: \S+:(\w+) \S+ {LISTEN} ", text)
+            ports |= {int(port, 16) for port in found}
     return ports
 
 

@@ -51,14 +51,13 @@ def test_a_node_is_read_as_any_user_can(tmp_path: Path) -> None:
     host(tmp_path, {"/proc/stat": STAT})
     node = host(tmp_path, NODE)
     reading = noise.read([0], node)
-    assert (reading.load, reading.celsius) == (1.25, 61.5)
-    assert (reading.clock_hz, reading.clock_limit_hz) == (2.9e9, 3.5e9)
+    assert tuple(reading.state.values()) == (1.25, 2.9e9, 3.5e9, 61.5)
     assert (reading.used, reading.stolen, reading.cpus) == (15.0, 2.5, 1)
     assert (reading.throttled, reading.hot) == (2.5, 7)
     assert reading.processes[77] == Process(1, os.getuid(), True, 2.0, 4242)
     assert set(reading.others) == {77}  # kernel threads work for us
     both = noise.read([0, 1], node)
-    assert (both.clock_hz, both.stolen, both.cpus) == (1.2e9, 3.0, 2)
+    assert (both.state["clock_hz"], both.stolen, both.cpus) == (1.2e9, 3.0, 2)
 
 
 def test_what_cannot_be_read_is_none(tmp_path: Path) -> None:
@@ -69,9 +68,9 @@ def test_what_cannot_be_read_is_none(tmp_path: Path) -> None:
 
 
 def moment(at: float, **changes: Any) -> Reading:
-    unknown = dict.fromkeys(("clock_hz", "clock_limit_hz", "celsius", "throttled", "hot"))
-    counted = {"load": 0.5, "used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}}
-    return Reading(at=at, **{**unknown, **counted, **changes})
+    state = dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "celsius"))
+    counted = {"used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}}
+    return Reading(at=at, state=state, **{**counted, "throttled": None, "hot": None, **changes})
 
 
 def test_the_time_of_others_is_the_rest() -> None:

@@ -17,7 +17,7 @@ from peakmark.storage.planfile import Part
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Command
 
-TOTAL = 64 << 30
+MIB, GIB = 1 << 20, 1 << 30
 CELL = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0)
 
 
@@ -32,7 +32,7 @@ def sockets(cache: int = 0) -> Topology:
 
 
 def limits(
-    memory: int | None = TOTAL, limited_by: str | None = None, **slurm: int | None
+    memory: int | None = 64 * GIB, limited_by: str | None = None, **slurm: int | None
 ) -> dict[str, Any]:
     granted: dict[str, int | None] = {"cpus_on_node": 4, "cpus_per_task": None}
     granted |= {"memory_per_node_bytes": None, "memory_per_cpu_bytes": None, **slurm}
@@ -40,18 +40,10 @@ def limits(
     return {**known, "memory_bytes": memory, "memory_limited_by": limited_by, "slurm": granted}
 
 
-def cell(concurrency: int | str, block: int = 1 << 20, **options: str | bool) -> Cell:
+def cell(concurrency: int | str, block: int = MIB, **options: str | bool) -> Cell:
     point = {"workload": "RWS", "variant": "pool", "block": block, "concurrency": concurrency}
-    return Cell.from_json(
-        {
-            **point,
-            "subsystem": "memory",
-            "instrument": "rambench",
-            "node": "any",
-            "repetition": 0,
-            "options": {"pool": "auto", **options},
-        }
-    )
+    place = {"subsystem": "memory", "instrument": "rambench", "node": "any", "repetition": 0}
+    return Cell.from_json({**point, **place, "options": {"pool": "auto", **options}})
 
 
 @pytest.mark.parametrize(
@@ -61,7 +53,7 @@ def cell(concurrency: int | str, block: int = 1 << 20, **options: str | bool) ->
 def test_a_program_has_cpus_in_the_order_of_the_placement(
     options: dict[str, str], cpus: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure, "_cpu_locations", lambda _: sockets())
+    monkeypatch.setattr(measure, "_cpu_locations", sockets)
     monkeypatch.setattr(measure.machine, "cached", lambda *_: {"limits": limits()})
     point = ("RS", "pool", 1 << 20, 2, "any", 0)
     spread = Cell("memory", "rambench", *point, {"scratch": str(tmp_path), **options})
@@ -108,24 +100,17 @@ def test_a_word_for_a_part_of_the_node_is_that_part(threads: int | str, placemen
     assert pinning.placement_of(cell(threads)) == "compact"
 
 
-@pytest.mark.parametrize(
-    ("cached", "memory", "least", "most"),
-    [
-        (300 << 20, 64 << 30, 1200 << 20, 1300 << 20),  # one large last-level cache
-        (8 << 20, 64 << 30, 256 << 20, 256 << 20),
-        (1 << 30, 2 << 30, 1 << 30, 1 << 30),  # no more than half of what the job may have
-    ],
-)
-def test_an_automatic_pool_lies_beyond_the_caches(
-    cached: int, memory: int, least: int, most: int
-) -> None:
+def test_an_automatic_pool_lies_beyond_the_caches() -> None:
     for threads, block in ((1, 1 << 10), (2, 10 << 20)):
-        assert least <= pinning.pool(cell(threads, block), cached, memory) <= most
+        planned = cell(threads, block)
+        assert 1200 * MIB <= pinning.pool(planned, 300 * MIB, 64 * GIB) <= 1300 * MIB
+        assert pinning.pool(planned, 8 * MIB, 64 * GIB) == 256 * MIB
+        assert pinning.pool(planned, GIB, 2 * GIB) == GIB  # no more than half of the job's memory
 
 
 @pytest.mark.parametrize(
     ("cached", "memory", "size"),
-    [(300 << 20, 64 << 30, 2 << 30), (8 << 20, 64 << 30, 256 << 20), (1 << 30, 3 << 30, 1 << 30)],
+    [(300 * MIB, 64 * GIB, 2 * GIB), (8 * MIB, 64 * GIB, 256 * MIB), (GIB, 3 * GIB, GIB)],
 )
 def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures(
     cached: int, memory: int, size: int
@@ -137,19 +122,10 @@ def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures(
     REGISTRY["pmbw"].check(dataclasses.replace(planned, **as_pmbw))
 
 
-@pytest.mark.parametrize(
-    ("threads", "cached", "memory", "size"),
-    [
-        (1, 300 << 20, 64 << 30, 2 << 30),
-        (8, 300 << 20, 64 << 30, 2 << 30),
-        (4, 300 << 20, 8 << 30, 1 << 30),  # no more than half of what the job may have
-        (1, 8 << 20, 64 << 30, 256 << 20),
-    ],
-)
-def test_an_automatic_area_lies_beyond_the_caches(
-    threads: int, cached: int, memory: int, size: int
-) -> None:
-    assert pinning.area(threads, cached, memory) == size
+def test_an_automatic_area_lies_beyond_the_caches() -> None:
+    assert pinning.area(1, 300 * MIB, 64 * GIB) == pinning.area(8, 300 * MIB, 64 * GIB) == 2 * GIB
+    assert pinning.area(4, 300 * MIB, 8 * GIB) == GIB  # no more than half of the job's memory
+    assert pinning.area(1, 8 * MIB, 64 * GIB) == 256 * MIB
 
 
 @pytest.mark.parametrize("instrument", ["rambench", "pmbw"])
@@ -175,34 +151,22 @@ def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_fre
     assert pinning.pinned(of("network", "netbench"), command, cpus).cpus == ()  # --cpus
 
 
-@pytest.mark.parametrize(
-    ("slurm", "node", "memory"),
-    [
-        ({"memory_per_node_bytes": 8 << 30}, 60 << 30, 8 << 30),  # --mem=8G
-        ({"memory_per_cpu_bytes": 2 << 30}, 60 << 30, 8 << 30),  # --mem-per-cpu=2G, four CPUs
-        ({}, 60 << 30, 60 << 30),  # --mem=0: all that Slurm has of the node
-    ],
-)
-def test_what_slurm_grants_is_the_limit(
-    slurm: dict[str, int | None], node: int, memory: int
-) -> None:
-    granted = pinning.granted(limits(**slurm), node)
-    assert (granted["memory_bytes"], granted["memory_limited_by"]) == (memory, "slurm")
+def test_what_slurm_grants_is_the_limit() -> None:
+    for slurm, memory in (
+        ({"memory_per_node_bytes": 8 * GIB}, 8 * GIB),  # --mem=8G
+        ({"memory_per_cpu_bytes": 2 * GIB}, 8 * GIB),  # --mem-per-cpu=2G, four CPUs
+        ({}, 60 * GIB),  # --mem=0: all that Slurm has of the node
+    ):
+        granted = pinning.granted(limits(**slurm), 60 * GIB)
+        assert (granted["memory_bytes"], granted["memory_limited_by"]) == (memory, "slurm")
 
 
-@pytest.mark.parametrize(
-    ("unchanged", "node"),
-    [
-        (limits(4 << 30, "cgroup", memory_per_node_bytes=8 << 30), None),
-        (limits(), None),
-        (limits(None), None),
-        ({**limits(), "slurm": None}, 1 << 30),
-    ],
-)
-def test_a_cgroup_that_grants_less_stays_the_limit(
-    unchanged: dict[str, Any], node: int | None
-) -> None:
-    assert pinning.granted(unchanged, node) == unchanged
+def test_a_cgroup_that_grants_less_stays_the_limit() -> None:
+    less = limits(4 * GIB, "cgroup", memory_per_node_bytes=8 * GIB)
+    for unchanged in (less, limits(), limits(None)):
+        assert pinning.granted(unchanged, None) == unchanged
+    outside = {**limits(), "slurm": None}
+    assert pinning.granted(outside, GIB) == outside
 
 
 def test_the_plan_tells_what_slurm_has_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
