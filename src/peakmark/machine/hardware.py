@@ -166,9 +166,8 @@ def _caches(host: Host) -> list[Facts]:
         for cache in topology.read_caches(host)
     )
     return [
-        {"level": level, "type": kind, "size": size, "shared_by": shared, "count": kinds[key]}
-        for key in sorted(kinds)
-        for level, kind, size, shared in [key]
+        {"level": level, "type": kind, "size": size, "shared_by": shared, "count": count}
+        for (level, kind, size, shared), count in sorted(kinds.items())
     ]
 
 

@@ -68,11 +68,8 @@ def collect(host: Host, interface: str | None = None) -> Facts:
 
 
 def _default_interface(host: Host) -> str | None:
-    for line in (host.read("/proc/net/route") or "").splitlines()[1:]:
-        name, destination = (*line.split(), "", "")[:2]
-        if destination == "00000000":
-            return name
-    return None
+    route = re.search(r"(?m)^(\S+)\t00000000\t", host.read("/proc/net/route") or "")
+    return route[1] if route else None
 
 
 def _kind(host: Host, name: str) -> str:

@@ -67,24 +67,22 @@ class Limits:
 
     def set(self) -> None:
         """Take effect in the calling process and those it starts."""
-        _lower(resource.RLIMIT_CORE, 0)
-        if self.memory_bytes is not None:
-            # Not RLIMIT_AS: allocators reserve address space that they never use.
-            _lower(resource.RLIMIT_DATA, self.memory_bytes)
-        if self.file_bytes is not None:
-            _lower(resource.RLIMIT_FSIZE, self.file_bytes)
+        # Not RLIMIT_AS: allocators reserve address space that they never use.
+        for what, value in (
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_DATA, self.memory_bytes),
+            (resource.RLIMIT_FSIZE, self.file_bytes),
+        ):
+            if value is not None:
+                hard = resource.getrlimit(what)[1]
+                limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                resource.setrlimit(what, (limit, limit))
 
 
 DEFAULT_LIMITS = Limits()
 
 Trouble = tuple[str, dict[str, Any]]
 """Why a program's run does not count: a code of ``messages.yaml``, and its values."""
-
-
-def _lower(what: int, value: int) -> None:
-    _, hard = resource.getrlimit(what)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(what, (value, value))
 
 
 def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
