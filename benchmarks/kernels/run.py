@@ -106,7 +106,7 @@ class Runner:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
                     if invocation.server is not None:
-                        server = pinning.other_end(cell, invocation.server, space.cpus)
+                        server = pinning.pinned_server(cell, invocation.server, space.cpus)
                         if names is not None:
                             values = stack.enter_context(names.serving(server, directory))
                         else:

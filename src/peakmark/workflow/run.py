@@ -23,7 +23,7 @@ from peakmark.plan import adaptive, cluster, grouping, jobs, plan
 from peakmark.plan.cluster import Cluster, settings_of
 from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
-from peakmark.run import build, code, job, lock, watchdog
+from peakmark.run import build, cleanup, job, lock
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
 from peakmark.workflow import head, preflight, progress, resume
@@ -291,12 +291,11 @@ class Run:
             held.append(lock.acquire("campaign"))
             # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next
             # run.
-            os.environ[watchdog.OWNER] = watchdog.own()
+            os.environ[cleanup.OWNER] = cleanup.process_identity()
         else:
             head.check_allocation_overlap(self.plan)
             head.ignore_sighup(self.plan.directory / "logs" / "hangup.log")
-        build.python()
-        code.keep(self.plan.directory)
+        build.keep_version(self.plan.directory)
         self._write()
         if self.opened is not None:
             self.opened.adopted |= head.adopt(self.plan)
@@ -358,14 +357,14 @@ def _settle() -> None:
 
 def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
     """The cluster, asked by the process that submits."""
-    os.environ.pop(watchdog.OWNER, None)
+    os.environ.pop(cleanup.OWNER, None)
     return cluster.find(completed, given.get("partition"), plan.RESULTS / completed["campaign"])
 
 
 def _inherited(main: bool) -> Cluster | None:
     if main:
         os.environ.pop(cluster.VARIABLE, None)
-        os.environ.pop(watchdog.OWNER, None)
+        os.environ.pop(cleanup.OWNER, None)
     return cluster.from_environment()
 
 
