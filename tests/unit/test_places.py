@@ -25,7 +25,7 @@ WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
 SPACK = {"likwid-bench": "likwid"}
 """What Spack calls a tool."""
 WITHOUT_SPACK = {"pmbw": "no distribution carries it", "ping": "it is on every machine"}
-PLANNING = ("jobs", "grouping", "cluster", "durations")
+PLANNING = ("jobs", "plan", "cluster", "durations")
 PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
 ONLY_IN_THE_FILE = {

@@ -86,11 +86,11 @@ def _figures(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from peakmark.bundle import unbundle
+    from peakmark.bundle import bundle
 
-    if unbundle.is_bundle(options.campaign):
-        rebuilt = unbundle.report(options.campaign, options.output, options.partial)
-        _print_path(rebuilt.path, f": {rebuilt.comparison}")
+    if bundle.is_bundle(options.campaign):
+        path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
+        _print_path(path, f": {comparison}")
         return 0
     return _documents(options, pdf=True, page=options.html)
 
@@ -140,7 +140,7 @@ def _bundle(options: argparse.Namespace) -> int:
         options.output,
         partial=options.partial,
         licence=options.license,
-        replace=anonymise.replacer(judged.results) if options.anonymise else None,
+        replace=anonymise.replacer(judged.results) if options.anonymise else str,
     )
     _print_path(path)
     return 0
@@ -151,14 +151,14 @@ def _anonymous_report(options: argparse.Namespace, form: str) -> int:
     import tempfile
 
     from peakmark import documents
-    from peakmark.bundle import anonymise, bundle, staging
+    from peakmark.bundle import anonymise, bundle
     from peakmark.storage.results import Results
 
     results = Results.read(options.campaign)
     target = options.output or options.campaign / ANONYMOUS[form]
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name) / results.name
-        staging.copy(results, folder, anonymise.replacer(results))
+        bundle.copy(results, folder, anonymise.replacer(results))
         pdf = bundle.build_all(folder, options.partial)
         document = pdf if form == "report" else pdf.with_suffix(".html")
         documents.write(target, document.read_bytes(), options.campaign)
@@ -171,11 +171,11 @@ def _workplace(options: argparse.Namespace) -> AbstractContextManager[Path]:
     goes elsewhere.
     """
     from peakmark import documents
-    from peakmark.bundle import unbundle
+    from peakmark.bundle import bundle
 
     if options.output is None:
         return nullcontext(options.campaign)
-    return documents.workplace(options.campaign, unbundle.SOURCES)
+    return documents.workplace(options.campaign, bundle.SOURCES)
 
 
 def _print_path(path: Path, more: str = "") -> None:

@@ -169,7 +169,7 @@ def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> No
         mine = [cell for cell in own if cell.subsystem == subsystem]
         assert {cell.workload for cell in mine} == set(workloads)
         # Whether this machine has more than one core.
-        more = grids.alike([1, "cores"], on_this_machine=True)["cores"] != 1
+        more = grids.concurrency_aliases([1, "cores"], on_this_machine=True)["cores"] != 1
         assert len({cell.asked for cell in mine}) >= (2 if more else 1)
         assert {cell.repetition for cell in mine} == {0, 1, 2}
     assert {cell.instrument for cell in made.cells} == set(KERNELS.values()) | set(references())
@@ -208,9 +208,15 @@ def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool: 
 
 def test_what_a_word_says_here_is_not_measured_twice() -> None:
     cores = topology.resolve(topology.read(Host()), os.sched_getaffinity(0), "cores")
-    assert grids.alike([cores, "cores"], on_this_machine=True) == {cores: cores, "cores": cores}
-    assert grids.alike([cores, "cores"], on_this_machine=False) == {cores: cores, "cores": "cores"}
-    only = grids.alike([cores + 1, "cores", "cpus", "socket"], on_this_machine=True)
+    assert grids.concurrency_aliases([cores, "cores"], on_this_machine=True) == {
+        cores: cores,
+        "cores": cores,
+    }
+    assert grids.concurrency_aliases([cores, "cores"], on_this_machine=False) == {
+        cores: cores,
+        "cores": "cores",
+    }
+    only = grids.concurrency_aliases([cores + 1, "cores", "cpus", "socket"], on_this_machine=True)
     assert only["cores"] == "cores" and set(only) == {cores + 1, "cores", "cpus", "socket"}
 
 
