@@ -14,7 +14,6 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said
 
 from peakmark import cli, machine
-from peakmark.figures import figures
 from peakmark.report import report
 
 
@@ -37,7 +36,6 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 }
             }
             make.write(folder, make.sweep(), config=config)
-            figures.build(folder)
             report.build(folder)
     return folder
 

@@ -21,21 +21,17 @@ from typing import Any
 
 from peakmark import documents, resources
 from peakmark import files as filesystem
-from peakmark.analysis.analysis import Analysis
 from peakmark.bundle import crate
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
-from peakmark.figures import figures
-from peakmark.report import document, report, webpage
+from peakmark.report import document, html_report, report
 from peakmark.report.report import mapped
+from peakmark.report.stored import SOURCES
 from peakmark.storage import decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
-from peakmark.tables import tables
 from peakmark.units import gigabytes
 
 SUMS = "SHA256SUMS"
-SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
-"""What a report is made of; all else in an unpacked bundle may be made anew from it."""
 MAX_FILES = 500_000
 MAX_BYTES = 8 << 30
 OLDEST = (1980, 1, 1, 0, 0, 0)
@@ -47,7 +43,7 @@ Replace = Callable[[str], str]
 
 
 def write(
-    campaign: Path | Analysis,
+    campaign: Path,
     target: Path | None = None,
     *,
     partial: bool = False,
@@ -57,7 +53,7 @@ def write(
     """Write the bundle of a campaign; the same records give the same bytes.
 
     Args:
-        campaign: its folder, or the analysis of it.
+        campaign: its folder.
         target: the zip file; by default it lies beside the folder, with the folder's name.
         partial: whether cells may be missing.
         licence: an SPDX identifier or an address.
@@ -75,8 +71,8 @@ def write(
         raise ConfigError(
             f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address"
         )
-    results = Analysis.of(campaign).results
-    report.must_be_complete(results, partial, "bundle")
+    results = Results.read(campaign)
+    document.must_be_complete(document.incomplete(results), partial, "bundle", campaign)
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
     if not documents.is_stream(target):
@@ -84,29 +80,26 @@ def write(
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = copy(results, folder, replace)
-        copied = Analysis.of(folder)
-        build_all(copied, partial)
+        build_all(folder, partial)
         paths += ["report.pdf", "report.html"]
         paths += [path.relative_to(folder).as_posix() for path in folder.glob("tables/**/*.csv")]
         content = {path: (folder / path).read_bytes() for path in paths}
         content["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
         content = dict(sorted(content.items()))
         content[SUMS] = checksums(content).encode()
-        description = crate.describe(copied.results, content, licence)
+        copied = Results.read(folder)
+        description = crate.describe(copied, content, licence)
         text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
         content[crate.NAME] = text.encode()
-        packed = _zip(content, document.newest(copied.results))
+        packed = _zip(content, document.newest(copied))
     documents.write(target, packed, results.directory)
     return target
 
 
-def build_all(campaign: Path | Analysis, partial: bool) -> Path:
-    """Tables, figures, report and HTML report of a campaign. Returns the path of the PDF."""
-    analysis = Analysis.of(campaign)
-    tables.build(analysis)
-    figures.build(analysis)
-    webpage.build(analysis, partial)
-    return report.build(analysis, partial)
+def build_all(campaign: Path, partial: bool) -> Path:
+    """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
+    html_report.build(campaign, partial)
+    return report.build(campaign, partial)
 
 
 def checksums(content: Mapping[str, bytes]) -> str:
@@ -229,11 +222,11 @@ def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> 
     with nullcontext(bundle) if bundle.is_dir() else unpacked(bundle) as folder:
         packed = folder is not bundle
         verify(folder, bundle, packed)
-        analysis = Analysis.of(folder)
-        report.must_be_complete(analysis.results, partial, shown=bundle)
+        incomplete = document.incomplete(Results.read(folder))
+        document.must_be_complete(incomplete, partial, "report", bundle)
         earlier = folder / "report.pdf"
         before = earlier.read_bytes() if earlier.is_file() else None
-        built = build_all(analysis, partial)
+        built = build_all(folder, partial)
         after = built.read_bytes()
         path = target or (bundle.with_suffix(".pdf") if packed else built)
         if path is not built:

@@ -19,16 +19,13 @@ Lines = list[list[str]]
 PROGRAMS = ["Programs", "in the chapter Method; Python packages pinned in envs/requirements.txt"]
 
 
-def build(results: Results, mark: str = ".", page: bool = False) -> dict[str, Any]:
+def build(results: Results, mark: str = ".") -> dict[str, Any]:
     """Lines of what and value for hardware, software and time; steps as sentence and command; the
-    expected results. On paper the chapter on the machine has hardware and system already; of the
-    ``page`` they stand here too, where links lead.
+    expected results.
     """
     return {
-        "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)]
-        if page
-        else [],
-        "software": _software(results) if page else [PROGRAMS],
+        "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)],
+        "software": _software(results),
         "steps": [[text, command.format(name=results.name)] for text, command in TEXT["steps"]],
         "expected": TEXT["expected"],
         "time": [[what, typeset(text, mark)] for what, text in _time(results)],

@@ -4,7 +4,7 @@ kernels measure.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ BEFORE = ("introduction", "design")  # chapters before the results; the others s
 TYPST = ".typ"
 
 
-def build(results: Results) -> dict[str, Any]:
+def build(report: Mapping[str, Any], measured: Collection[str]) -> dict[str, Any]:
     """``before`` and ``behind`` the results: chapters with title and either blocks (see
     ``markdown``) or the file of a Typst text below the template; ``kernels``: blocks;
     ``bibliography``: file name, None without one.
 
+    ``report`` is the section of the configuration, ``measured`` the kernels that ran.
     Errors: ConfigError for a file that is not there or holds what no report can show.
     """
-    report = results.report_config
     given = report.get("text") or {}
     cites = bool(report.get("bibliography"))
     written = {
@@ -38,20 +38,17 @@ def build(results: Results) -> dict[str, Any]:
     return {
         "before": [written[key] for key in written if key in BEFORE],
         "behind": [written[key] for key in written if key not in BEFORE],
-        "kernels": kernels(_measured(results))
-        if (any(given.values()) if wanted is None else wanted)
-        else [],
+        "kernels": kernels(measured) if (any(given.values()) if wanted is None else wanted) else [],
         "bibliography": f"author{Path(str(report['bibliography'])).suffix.lower()}"
         if cites
         else None,
     }
 
 
-def sources(results: Results) -> dict[str, Path]:
+def sources(report: Mapping[str, Any]) -> dict[str, Path]:
     """Path below the template -> file of the author's that must lie there: Typst texts and
     bibliography.
     """
-    report = results.report_config
     given = report.get("text") or {}
     texts = {key: Path(given[key]) for key in TEXTS if given.get(key)}
     files = {f"text/{key}.typ": path for key, path in texts.items() if path.suffix.lower() == TYPST}
@@ -76,7 +73,8 @@ def kernels(names: Collection[str]) -> list[markdown.Node]:
     return kept
 
 
-def _measured(results: Results) -> set[str]:
+def measured(results: Results) -> set[str]:
+    """The kernels that measured."""
     return {
         record.cell.instrument
         for record in results.records

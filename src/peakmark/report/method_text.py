@@ -8,10 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from peakmark import yamlfile
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import centre_of, layout_of
+from peakmark.analysis.rows import centre_of
 from peakmark.analysis.verdict import planned
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.config.layouts import Layout
 from peakmark.formatting import plural, size, typeset
 from peakmark.resources import ROOT
 from peakmark.statistics import ENOUGH
@@ -25,11 +27,12 @@ COUNTED: list[list[str]] = TEXT["counted"]
 """Resource, workloads, and what one operation of theirs is."""
 
 
-def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") -> dict[str, Any]:
+def build(analysis: Analysis) -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
+    results, rows = analysis.results, analysis.rows
     subsystems = planned(rows)
-    ran = programs(results, subsystems)
-    arises = [typeset(paragraph, mark) for paragraph in _arises(results)]
+    ran = programs(analysis, subsystems)
+    arises = [typeset(paragraph, analysis.mark) for paragraph in _arises(results)]
     return {
         "parts": [
             {"title": "How a number arises", "paragraphs": arises},
@@ -87,10 +90,11 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     ]
 
 
-def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
+def programs(analysis: Analysis, subsystems: Collection[str]) -> list[list[str]]:
     """Name with what the tables call it, version and path of each program that ran, then those of
     the subsystems that are missing, with the reason.
     """
+    results, layout = analysis.results, analysis.layout
     versions: dict[tuple[str, str, str], None] = {}
     for record in results.records:
         tool = record.data["context"]["tool"]
@@ -102,7 +106,7 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
             version = str(tool["version"]) + (f" ({extra})" if extra else "")
             versions[(record.cell.instrument, version, str(tool["path"]))] = None
     # A layout has its own choice of programs: others are not missing.
-    chosen = None if layout_of(results) is None else {cell.instrument for cell in results.cells}
+    chosen = None if layout is None else {cell.instrument for cell in results.cells}
     order = [
         series.instrument
         for table in TABLES
@@ -118,15 +122,14 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
         for name in absent
         if chosen is None or name in chosen
     ]
-    called = _called(results)
+    called = _called(layout)
     return [[called.get(name, name), version, path] for name, version, path in lines]
 
 
-def _called(results: Results) -> dict[str, str]:
+def _called(layout: Layout | None) -> dict[str, str]:
     """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is
     another one.
     """
-    layout = layout_of(results)
     printed = (
         {layout_table.table.name for layout_table in layout.layout_tables} if layout else set()
     )

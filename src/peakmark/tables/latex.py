@@ -4,6 +4,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from peakmark.resources import ROOT
 from peakmark.tables.presentation import NOT_MEASURED, PrintedColumn, PrintedTable
 
 LONG = 55  # rows that a page holds
@@ -42,42 +47,45 @@ def table(grid: PrintedTable, across: bool = False) -> str:
     decides in the document.
     """
     long = len(grid.body) > LONG
-    specification = "".join(
-        _specification(grid, number, column) for number, column in enumerate(grid.columns)
-    )
-    body = [
-        " & ".join(_cell(column, text) for column, text in zip(grid.columns, line, strict=True))
-        for line in grid.body
-    ]
-    packages = "booktabs,longtable,siunitx" if long else "booktabs,siunitx"
-    place = (
-        "a page of one column, outside of any float"
-        if long
-        else ("table*" if across else "table, a column of 8.4 cm")
-    )
-    ended = ["\\endhead", "\\bottomrule", "\\endlastfoot"] if long else []
-    kind = "longtable" if long else "tabular"
-    size = "\\scriptsize" if across else "\\footnotesize"
-    lines = [
-        f"% {grid.name}: needs \\usepackage{{{packages}}}; fits into {place}",
-        f"{{{size}\\setlength{{\\tabcolsep}}{{{2 if across else 2.5}pt}}%",
-        f"\\begin{{{kind}}}{{@{{}}{specification}@{{}}}}",
-        "\\toprule",
-        " & ".join(f"{{{_stacked(column)}}}" for column in grid.columns) + " \\\\",
-        "\\midrule",
-        *ended,
-        *(f"{line} \\\\" for line in body),
-        *([] if long else ["\\bottomrule"]),
-        f"\\end{{{kind}}}\\par",
-        "\\smallskip\\sloppy\\emergencystretch=3em",
-        *(
-            f"\\noindent\\textsuperscript{{{note.letter}}}\\,{escape(note.text)}\\par"
-            for note in grid.notes
+    place = "table*" if across else "table, a column of 8.4 cm"
+    return _template().render(
+        name=grid.name,
+        long=long,
+        packages="booktabs,longtable,siunitx" if long else "booktabs,siunitx",
+        place="a page of one column, outside of any float" if long else place,
+        kind="longtable" if long else "tabular",
+        size="\\scriptsize" if across else "\\footnotesize",
+        gap=2 if across else 2.5,
+        specification="".join(
+            _specification(grid, number, column) for number, column in enumerate(grid.columns)
         ),
-        *(f"\\noindent {escape(remark)}\\par" for remark in (grid.reading, *grid.below) if remark),
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+        headings=[f"{{{_stacked(column)}}}" for column in grid.columns],
+        body=[
+            [_cell(column, text) for column, text in zip(grid.columns, line, strict=True)]
+            for line in grid.body
+        ],
+        notes=grid.notes,
+        remarks=[remark for remark in (grid.reading, *grid.below) if remark],
+    )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(ROOT / "reports" / "latex"),
+        autoescape=False,  # noqa: S701 - HTML's escapes; texts pass through the filter ``escape``
+        undefined=StrictUndefined,
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="((",
+        variable_end_string="))",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["escape"] = escape
+    return environment.get_template("table.tex.j2")
 
 
 def _stacked(column: PrintedColumn) -> str:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import findings, ranking
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import build as build_rows
 from peakmark.config import layouts
 from peakmark.report import document
 from peakmark.storage.results import Results
@@ -250,7 +250,7 @@ def test_a_difference_is_only_claimed_between_rows_that_are_apart(
 def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     rows = disk(tmp_path / "c", GRID, config={"report": {"tables": "disk-patterns-2020"}})
     results = Results.read(tmp_path / "c")
-    data = document.build(results, build_rows(results), {}, None, partial=True)
+    data = document.build(Analysis(results), {})
     parts = [part for section in data["sections"] for part in section["parts"]]
     assert [part["table"]["name"] for part in parts] == ["ws_runs", "ws_final"]
     assert parts[0]["findings"] == []

@@ -20,9 +20,8 @@ from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.analysis.rows import build as build_rows
 from peakmark.cell import Cell
-from peakmark.figures import figures
 from peakmark.messages import Severity
-from peakmark.report import report, webpage
+from peakmark.report import html_report, report
 from peakmark.resources import ROOT
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -122,8 +121,7 @@ def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> 
     with (folder / "tables" / "cpu.csv").open() as file:
         (line,) = csv.DictReader(file)
     assert line["Doubt"] == "wrong" and "Another CPU" in line["Notes"]
-    figures.build(folder)
-    page = " ".join(webpage.build(folder).read_text().split())
+    page = " ".join(html_report.build(folder).read_text().split())
     paper = " ".join(pdf.text(report.build(folder)).split())
     for text in (page, paper):
         assert "1 is wrong" in text

@@ -14,9 +14,10 @@ from tests.unit import campaign_data as make
 from tests.unit import pdf
 
 from peakmark.analysis import fleet, fleet_text, rows, verdict
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.figures import dots, figures
-from peakmark.report import document, many, pictures, report, runs_text, webpage
+from peakmark.figures import dots
+from peakmark.report import document, html_report, many, pictures, report, runs_text
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 from peakmark.tools.tables import BY_NAME
@@ -172,12 +173,11 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
     pages = {}
     for nodes in (6, 24):
         folder = campaign(tmp_path / str(nodes), nodes, {"node3": {"memory": 0.8}}, repetitions=1)
-        figures.build(folder)
         made = report.build(folder)
         text, pages[nodes] = pdf.text(made), pdf.text(made).count("\f")
         assert "node3 is slow" in text
         assert "node2 " not in text
-        page = webpage.build(folder).read_text()
+        page = html_report.build(folder).read_text()
         assert "node3 is slow" in page
         assert page.count(">node2</th>") == 6
     assert pages[6] == pages[24]
@@ -200,7 +200,6 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
     folder = make.write(tmp_path / "c", [*measured, *missing])
     tables.build(folder)
     assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
-    figures.build(folder)
     assert report.build(folder).exists()
 
 
@@ -208,11 +207,10 @@ def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path
     folder = campaign(
         tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}}
     )
-    results = Results.read(folder)
-    found = rows.build(results)
-    names = pictures.names(found, rows.layout_of(results))
+    found = Analysis.of(folder)
+    names = pictures.names(found)
     assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
-    data = document.build(results, found, dict.fromkeys(names, 50), None, partial=False)
+    data = document.build(found, dict.fromkeys(names, 50))
     (said,) = [one for one in data["caveats"] if "layout" in one]
     assert "tables/four-subsystems-2018-hyperion" in said
     assert "Memory: slowest node10" in data["overview"]["alt"]

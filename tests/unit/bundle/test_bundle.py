@@ -20,7 +20,6 @@ from tests.unit import campaign_data as make
 from peakmark import cli, files
 from peakmark.bundle import bundle, crate
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
-from peakmark.figures import figures
 from peakmark.report import report
 from peakmark.resources import ROOT
 from peakmark.tables import tables
@@ -98,7 +97,6 @@ def test_the_same_pdf_elsewhere_from_the_file_alone(
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
     shutil.copy(ROOT / "reports/published/file-io-lab.csv", published)
     tables.build(folder)
-    figures.build(folder)
     original = report.build(folder).read_bytes()
     made = bundle.write(folder)
     assert made == here / "small.zip"

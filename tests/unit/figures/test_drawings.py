@@ -13,14 +13,14 @@ from tests.unit import campaign_data as make
 from tests.unit.tables.test_layouts import TABLE
 from tests.unit.tables.test_presets import small_campaign
 
-from peakmark.analysis import drawn, rows
+from peakmark.analysis import drawn
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.config import layouts
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError
 from peakmark.figures import bars, combined, figures, style
 from peakmark.report import document, pictures
-from peakmark.storage.results import Results
 from peakmark.tables import captions
 from peakmark.tools.tables import BY_NAME
 
@@ -160,12 +160,10 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(
         "disk_deviations",
         *(f"disk_throughput_{name}" for name in ("WS", "RS", "RR", "WR")),
     }
-    results = Results.read(folder)
-    found = rows.build(results)
-    layout = rows.layout_of(results)
-    shown = pictures.names(found, layout)
+    campaign = Analysis.of(folder)
+    shown = pictures.names(campaign)
     assert set(shown) <= names
-    data = document.build(results, found, dict.fromkeys(shown, 50), None, partial=True)
+    data = document.build(campaign, dict.fromkeys(shown, 50))
     parts = {part["name"]: part for section in data["sections"] for part in section["parts"]}
     drawn_at = {one["file"]: name for name, part in parts.items() for one in part["figures"]}
     # After the last of the four.
@@ -178,11 +176,10 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(
 
 
 def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(tmp_path: Path) -> None:
-    results = Results.read(small_campaign(tmp_path, "four-subsystems-2018-hyperion"))
-    found = rows.build(results)
-    names = pictures.names(found, rows.layout_of(results))
+    campaign = Analysis.of(small_campaign(tmp_path, "four-subsystems-2018-hyperion"))
+    names = pictures.names(campaign)
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
-    data = document.build(results, found, dict.fromkeys(names, 50), None, partial=True)
+    data = document.build(campaign, dict.fromkeys(names, 50))
     cpu = data["sections"][0]["parts"][-1]
     assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import rows
+from peakmark.analysis.analysis import Analysis
 from peakmark.messages import Sentence
 from peakmark.report import formulas, runs_text
 from peakmark.report.sections import Sections
 from peakmark.storage.results import Results
-from peakmark.tables import footnotes, webtables
+from peakmark.tables import footnotes
 
 REMEDY = "repeat on an idle node, or set pool: auto"
 
@@ -43,7 +44,7 @@ def test_words_of_a_column_are_not_counted_below_it(tmp_path: Path) -> None:
                              repetition=run)]
     ]  # fmt: skip
     results = Results.read(make.write(tmp_path / "c", records))
-    sections = Sections(results, rows.build(results), {}, page=False).build()
+    sections = Sections(Analysis(results), {}).build()
     parts = [part for section in sections for part in section["parts"]]
     topics = {finding["topic"] for part in parts for finding in part["findings"]}
     assert topics and "Doubt" not in topics
@@ -96,9 +97,3 @@ def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
     assert runs_text.problems(Results.read(many))["lines"] == [
         ["cpubench: 30 cells", "not measured", "no record yet"]
     ]
-
-
-def test_letters_lead_to_notes_and_own_numbers_stand_beside_them() -> None:
-    text = f"a{footnotes.BOUND}7{footnotes.BOUND}%{footnotes.BETWEEN}b"
-    cell = webtables._cell(3, text, "notes", "cpu", ".")
-    assert cell == '<td><a href="#cpu-a">a</a>\u00a07\u00a0%, <a href="#cpu-b">b</a></td>'

@@ -16,6 +16,7 @@ from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
 from peakmark.analysis import rows, verdict
+from peakmark.analysis.analysis import Analysis
 from peakmark.formatting import duration
 from peakmark.report import artifact, document, pictures, provenance
 from peakmark.storage.results import Results
@@ -24,7 +25,7 @@ from peakmark.tables import tables
 
 def _data(folder: Path, partial: bool = True) -> dict[str, Any]:
     results = Results.read(folder)
-    return document.build(results, rows.build(results), {}, None, partial)
+    return document.build(Analysis(results), {})
 
 
 def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
     virtual = _data(make.write(tmp_path / "v", [], planned=[of], facts=guest))["meta"]
     assert "vm, CPU, 2 cores of a virtual" in virtual["lead"]
     results = Results.read(folder)
-    two = document.build(results, rows.build(results), {}, None, partial=True)["meta"]
+    two = document.build(Analysis(results), {})["meta"]
     assert "2 nodes come" in two["lead"] and "their processor" in two["lead"]
 
 
@@ -262,14 +263,11 @@ def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_pa
 
 
 def test_figures_tell_those_who_listen_the_values_that_matter(swept: Path) -> None:
-    results = Results.read(swept)
-    found = rows.build(results)
-    data = document.build(
-        results, found, dict.fromkeys(pictures.names(found), 50), None, partial=True
-    )
+    found = Analysis.of(swept)
+    data = document.build(found, dict.fromkeys(pictures.names(found), 50))
     (part,) = next(section for section in data["sections"] if section["title"] == "CPU")["parts"]
     (figure,) = part["figures"]
-    own = sorted((row.measured.centre, row.key.workload) for row in found["cpu"] if row.own)
+    own = sorted((row.measured.centre, row.key.workload) for row in found.rows["cpu"] if row.own)
     assert figure["alt"].startswith(figure["caption"])
     for value, workload in (own[0], own[-1]):
         assert re.search(rf"{value * 1e-9:.4g}[0-9]* GigaOPS \({workload}, ", figure["alt"]), (

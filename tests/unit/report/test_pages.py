@@ -11,7 +11,6 @@ import pytest
 from tests.unit import pdf
 from tests.unit.tables.test_presets import small_campaign
 
-from peakmark.figures import figures
 from peakmark.report import report
 
 DPI = 20
@@ -48,7 +47,6 @@ def _filled(drawn: Path, folder: Path) -> list[float]:
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the longest preset, whose tables take several pages."""
     folder = small_campaign(tmp_path_factory.mktemp("results"), "full")
-    figures.build(folder)
     return report.build(folder)
 
 

@@ -16,8 +16,9 @@ from tests.unit.pdf import text as pdf_text
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.formatting import duration
-from peakmark.report import report
+from peakmark.report import report, stored
 from peakmark.resources import ROOT
+from peakmark.storage.results import Results
 
 GRID = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}]}
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
@@ -79,14 +80,12 @@ def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     folder = make.write(
         tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE}
     )
-    figures.build(folder)
     assert '#panic("x") $a$ *b*' in pdf_text(report.build(folder))
 
 
 def test_hebrew_and_faces_in_a_title_are_drawn(tmp_path: Path) -> None:
     config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
     folder = make.write(tmp_path / "c", [], config=config)
-    figures.build(folder)
     text = pdf_text(report.build(folder))
     assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
     assert set("גבולות") <= set(text)
@@ -97,7 +96,6 @@ def test_what_no_font_has_is_told_and_the_report_is_made(
 ) -> None:
     config = {"report": {"title": "Title \U0010fffd", "author": "Жанна"}}
     folder = make.write(tmp_path / "c", [], config=config)
-    figures.build(folder)
     text = pdf_text(report.build(folder))
     assert "Title" in text and "Жанна" in text
     assert "no font" in capsys.readouterr().err
@@ -116,7 +114,6 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
 
 def test_a_plan_without_records_still_gives_a_report(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [], planned=[make.cell("cpubench", "DP", subsystem="cpu")])
-    figures.build(folder)
     text = pdf_text(report.build(folder, partial=True))
     assert "not measured" in text
     assert "nothing measured yet" in text
@@ -197,10 +194,24 @@ def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
     assert verdicts == {"2a": "PASS", "ua1": "PASS"}, done.stdout + done.stderr
 
 
-def test_a_missing_figure_is_one_sentence(tmp_path: Path) -> None:
+def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10))
-    with pytest.raises(PeakmarkError, match=r"cpu\.svg is missing"):
+    first = stored.build(folder)
+    path = folder / "analysis.json"
+    before = path.stat().st_mtime_ns
+    report.build(folder)
+    assert path.stat().st_mtime_ns == before
+    for spoil in (
+        lambda: path.write_text(path.read_text().replace("DP", "QP")),
+        lambda: path.write_text("[]"),
+        (folder / "figures" / "cpu.svg").unlink,
+    ):
+        spoil()
         report.build(folder)
+        assert stored.current(Results.read(folder), False, "report", folder) == first
+        assert (folder / "figures" / "cpu.svg").exists()
+    make.write(folder, make.runs("cpubench", "DP", 5e10))
+    assert stored.current(Results.read(folder), False, "report", folder) != first
 
 
 def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:
