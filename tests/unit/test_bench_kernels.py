@@ -12,20 +12,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from benchmarks.kernels import __main__ as command
-from benchmarks.kernels import had, namespaces, pairs, table
-from benchmarks.kernels.neighbours import Reading, share
+from benchmarks.kernels import load, namespaces, pairs, table
+from benchmarks.kernels.load import Reading, share
 from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
 from benchmarks.kernels.run import Run, Runner
 from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
-from peakmark import machine
+from peakmark import machine, statistics
 from peakmark.reasons import Unavailable
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Measurement
@@ -38,7 +38,8 @@ CLOCKS = {"clock_hz_before": 3.1e9, "clock_hz_after": 2.9e9}
 
 
 def comparison(ratio: float, low: float, high: float) -> Comparison:
-    return Comparison(5, 0, ratio, 1.0, ratio, low, high, low, high, 0.9375, 0.0)
+    summary = statistics.summarise([ratio])
+    return Comparison(replace(summary, median=ratio, low=low, high=high))
 
 
 def row(workload: str, against: str) -> Row:
@@ -59,18 +60,18 @@ def test_the_ratio_is_the_median_of_the_pairs_ratios() -> None:
     # nothing but that.
     found = compare([Pair(20, 22), Pair(20, 20), Pair(10, 11), Pair(10, 10), Pair(10, 10.5)])
     assert found is not None
-    assert found.ratio == pytest.approx(10 / 10.5)
     assert (found.ours, found.reference) == (10, 11)
-    assert (found.minimum, found.maximum) == (pytest.approx(20 / 22), 1.0)
-    assert found.level == 1 - 2 / 2**5
+    assert found.ratios.median == pytest.approx(10 / 10.5)
+    assert found.ratios.level == 1 - 2 / 2**5
 
 
 def test_nine_pairs_narrow_the_interval_and_failed_ones_have_no_ratio() -> None:
     ratios = (0.1, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05, 1.1, 1.2)
     found = compare([*(Pair(10 * ratio, 10) for ratio in ratios), Pair(None, 3.0), Pair(3.0, None)])
     assert found is not None
-    assert (found.n, found.failed, found.ratio, found.low, found.high) == (9, 2, 1.0, 0.9, 1.1)
-    assert (found.minimum, found.maximum) == (0.1, 1.2)
+    ratios_found = found.ratios
+    assert (ratios_found.n, found.failed, ratios_found.median) == (9, 2, 1.0)
+    assert (ratios_found.low, ratios_found.high, ratios_found.minimum) == (0.9, 1.1, 0.1)
     assert compare([Pair(None, 3.0)]) is None
 
 
@@ -91,7 +92,7 @@ def test_nine_pairs_narrow_the_interval_and_failed_ones_have_no_ratio() -> None:
     ],
 )
 def test_verdicts(target: Target, found: Comparison | None, word: str) -> None:
-    assert str(judge(target, found)) == word
+    assert judge(target, found) == word
 
 
 def test_time_of_neighbours_is_what_is_not_ours() -> None:
@@ -270,11 +271,11 @@ def test_a_fifth_of_the_rate_with_a_fifth_of_a_cpu_is_the_same_rate() -> None:
 def test_two_threads_on_one_cpu_have_half_of_it() -> None:
     code = "import time; end = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
     cpu = str(min(os.sched_getaffinity(0)))
-    with had.watching() as watch:
+    with load.watching() as watch:
         argv = ["taskset", "-c", cpu, sys.executable, "-c", code]
         both = [subprocess.Popen(argv) for _ in range(2)]
         assert [one.wait(120) for one in both] == [0, 0]
     assert watch.share is not None and 0 < watch.share < 0.8
-    with had.watching() as watch:
+    with load.watching() as watch:
         pass
     assert watch.share is None
