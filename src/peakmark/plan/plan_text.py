@@ -89,32 +89,20 @@ def _adaptive(plan: Plan) -> list[str]:
     """What is measured in any case, and the most that repetitions beyond it may cost."""
     if not plan.criteria:
         return []
-    required = plan.required_cells()
-    at_most = plan.durations.total(required)
-    lines = [
-        f"at least {plural(len(required), 'cell')}, {duration(at_most)}; the rest as far as "
-        "intervals are not narrow enough:"
-    ]
-    extra: dict[Criterion, list[Cell]] = defaultdict(list)
+    extra: dict[tuple[Criterion, str], list[Cell]] = defaultdict(list)
     for cell in plan.cells:
         criterion = plan.criteria.get(cell.row)
         if criterion is not None and cell.repetition >= criterion.least:
-            extra[criterion].append(cell)
-    for criterion, cells in extra.items():
+            extra[criterion, cell.node].append(cell)
+    required = plan.required_cells()
+    least = most = plan.durations.total(required)
+    for (criterion, _), cells in extra.items():
         seconds = plan.durations.total(cells)
-        within = ""
-        if criterion.within_s is not None:
-            nodes = len({cell.node for cell in cells})
-            seconds = min(seconds, criterion.within_s * nodes)
-            within = f" (within: {duration(criterion.within_s)})"
-        at_most += seconds
-        rows = plural(len({cell.row for cell in cells}), "row")
-        lines.append(
-            f"  {criterion.least} to {criterion.most} repetitions until the median's interval is "
-            f"within ±{criterion.until * 100:g} %: {rows}, at most {duration(seconds)} more{within}"
-        )
-    lines.append(f"in all at most {duration(at_most)}")
-    return lines
+        most += seconds if criterion.within_s is None else min(seconds, criterion.within_s)
+    return [
+        f"at least {plural(len(required), 'cell')}, {duration(least)}; at most {duration(most)} "
+        "where intervals do not become narrow enough"
+    ]
 
 
 def _points(plan: Plan, cells: Sequence[Cell]) -> list[str]:

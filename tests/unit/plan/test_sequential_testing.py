@@ -17,6 +17,7 @@ from peakmark.config import campaign as config
 from peakmark.config import repetitions
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError, RecordError
+from peakmark.formatting import duration
 from peakmark.plan import jobs, plan, plan_text, sequential_testing
 from peakmark.storage import decisions
 from peakmark.storage import records as stored_records
@@ -237,7 +238,10 @@ def test_time_is_for_all_rows_together_and_the_first_in_order_get_it() -> None:
 def test_the_plan_announces_the_least_and_the_most() -> None:
     text = plan_text.describe(MADE)
     assert "28 cells" in text and "at least 12 cells" in text and "6 to 14 repetitions" in text
-    assert "2 s more" in plan_text.describe(make({**WISH, "within": "2 s"}))
+    limited = make({**WISH, "within": "2 s"})
+    least = duration(limited.durations.total(limited.required_cells()))
+    most = duration(limited.durations.total(limited.required_cells()) + 2)
+    assert f"at least 12 cells, {least}; at most {most}" in plan_text.describe(limited)
     assert "at least" not in plan_text.describe(make(3))
 
 
