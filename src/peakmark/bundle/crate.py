@@ -6,7 +6,7 @@ Source: https://w3id.org/ro/crate/1.1 and https://w3id.org/ro/wfrun/process/0.5.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -57,6 +57,8 @@ def describe(
     authors = [one["@id"] for one in people_entities if one["@type"] == "Person"]
     publisher = str(results.report_config.get("publisher") or "")
     licence_entity = _licence(licence)
+    programs = _programs(results)
+    parts = [*content, *folders]
     dataset = _entity(
         "./",
         "Dataset",
@@ -67,8 +69,8 @@ def describe(
         datePublished=_time(document.newest(results)),
         license=_refs([licence_entity["@id"]]),
         conformsTo=_refs([PROFILE]),
-        hasPart=_refs(map(quote, [*content, *folders])),
-        mentions=_refs(["#measuring", "#reporting"]),
+        hasPart=_refs(map(quote, parts)),
+        mentions=_refs(["#measuring"]),
         author=_refs(authors),
         publisher=_refs([_organisation(publisher)["@id"]]) if publisher else None,
     )
@@ -78,8 +80,8 @@ def describe(
         licence_entity,
         _entity(PROFILE, "CreativeWork", "Process Run Crate", version="0.5"),
         *people_entities,
-        *_programs(results),
-        *_actions(results, [*content, *folders], authors),
+        *programs,
+        _measuring(results, parts, [one["@id"] for one in programs], authors),
         *(_entity(quote(folder), "Dataset", *_part(folder)) for folder in folders),
         *(_file(path, text) for path, text in content.items()),
     ]
@@ -173,41 +175,28 @@ def _programs(results: Results) -> list[Entity]:
     return list(programs.values())
 
 
-def _actions(results: Results, parts: list[str], authors: list[str]) -> Iterator[Entity]:
-    """Measuring and reporting, with the programs, files and people of both."""
+def _measuring(
+    results: Results, parts: Iterable[str], programs: list[str], authors: list[str]
+) -> Entity:
+    """The action that measured, with its programs, files and people."""
     contexts = [record.data["context"] for record in results.records]
-    starts = [datetime.fromisoformat(str(context["started"])) for context in contexts]
-    ends = [
-        start + timedelta(seconds=float(context["seconds"] or 0))
-        for start, context in zip(starts, contexts, strict=True)
-    ]
-
-    def present(*names: str) -> list[str]:
-        return [name for name in names if name in parts]
-
-    planned = present("plan.json", "config.json")
-    measured = present("cells/", "attempts/", "machine/")
-    yield _entity(
+    starts, ends = [], []
+    for context in contexts:
+        start = datetime.fromisoformat(str(context["started"]))
+        starts.append(start)
+        ends.append(start + timedelta(seconds=float(context["seconds"] or 0)))
+    planned = {"plan.json", "config.json"}
+    measured = {"cells/", "attempts/", "machine/"}
+    return _entity(
         "#measuring",
         "CreateAction",
         f"Measuring campaign {results.name}",
         "Every planned cell was measured by its program; what could not be measured is on record "
-        "too.",
-        instrument=_refs(entity["@id"] for entity in _programs(results)),
-        object=_refs(planned),
-        result=_refs(measured),
+        "too. peakmark report makes tables and report from the records.",
+        instrument=_refs(programs),
+        object=_refs(part for part in parts if part in planned),
+        result=_refs(part for part in parts if part in measured),
         startTime=_time(min(starts)) if starts else None,
         endTime=_time(max(ends)) if ends else None,
-        agent=_refs(authors),
-    )
-    yield _entity(
-        "#reporting",
-        "CreateAction",
-        f"Reporting campaign {results.name}",
-        "Tables and report were made from the records; peakmark report makes them again.",
-        instrument=_refs([HOME]),
-        object=_refs([*planned, *measured]),
-        result=_refs(present("report.pdf", "report.html", "tables/")),
-        endTime=_time(document.newest(results)),
         agent=_refs(authors),
     )

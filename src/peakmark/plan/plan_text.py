@@ -152,10 +152,7 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
         node_seconds += seconds * (2 if two_nodes(cell) else 1)
         per_node[cell.node] += seconds / (usable if cell.node == ANY else 1)
     wall = duration(max([alone, *per_node.values()]))
-    classes = [cluster.chosen] if cluster.chosen else cluster.kinds
-    sizes = [kind.cpus for kind in classes] or [cluster.cpus]
-    smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
-    cpus = f"{smallest}{plural(max(sizes), 'CPU')} each"
+    cpus = f"{plural(cluster.cpus, 'CPU')} or more each"
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
     nodes = f"{plural(cluster.count, 'node')} can be used now"
     most = "at most " if plan.criteria else ""
