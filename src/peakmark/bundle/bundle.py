@@ -351,8 +351,8 @@ def _read_sums(folder: Path, bundle: Path) -> dict[str, str]:
         raise _damaged(bundle, f"{SUMS} cannot be read") from error
     sums = {}
     for number, line in enumerate(lines, 1):
-        found = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
-        if found is None or ".." in found[2].split("/") or found[2].startswith("/"):
+        match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
+        if match is None or ".." in match[2].split("/") or match[2].startswith("/"):
             raise _damaged(bundle, f"line {number} of {SUMS} is not a checksum and a path")
-        sums[found[2]] = found[1]
+        sums[match[2]] = match[1]
     return sums

@@ -18,7 +18,7 @@ from peakmark.config import people
 from peakmark.report import document
 from peakmark.resources import version
 from peakmark.storage.results import Results
-from peakmark.tools import references
+from peakmark.tools import references as reference_tools
 
 NAME = "ro-crate-metadata.json"
 CRATE = "https://w3id.org/ro/crate/1.1"
@@ -36,7 +36,9 @@ _FORMATS = {
     ".jpg": "image/jpeg",
     ".yaml": "application/yaml",
 }
-HOMES = {program: page for tool in references().values() for program, page in tool.homes.items()}
+HOMES = {
+    program: page for tool in reference_tools().values() for program, page in tool.homes.items()
+}
 """Program, by its name in records -> its home page."""
 _PARTS = {line["part"]: (line["name"], line["description"]) for line in data.table("bundle")}
 """File or folder of a bundle -> its name and description."""
@@ -53,8 +55,8 @@ def describe(
         licence: an SPDX identifier or an address.
     """
     folders = dict.fromkeys(f"{path.partition('/')[0]}/" for path in content if "/" in path)
-    people_entities = _people(results)
-    authors = [one["@id"] for one in people_entities if one["@type"] == "Person"]
+    persons = _people(results)
+    authors = [entity["@id"] for entity in persons if entity["@type"] == "Person"]
     publisher = str(results.report_config.get("publisher") or "")
     licence_entity = _licence(licence)
     programs = _programs(results)
@@ -79,9 +81,9 @@ def describe(
         dataset,
         licence_entity,
         _entity(PROFILE, "CreativeWork", "Process Run Crate", version="0.5"),
-        *people_entities,
+        *persons,
         *programs,
-        _measuring(results, parts, [one["@id"] for one in programs], authors),
+        _measuring(results, parts, [program["@id"] for program in programs], authors),
         *(_entity(quote(folder), "Dataset", *_part(folder)) for folder in folders),
         *(_file(path, text) for path, text in content.items()),
     ]
@@ -111,8 +113,8 @@ def _entity(
 
 def _refs(identifiers: Iterable[str]) -> Any:
     """A list of references; one alone is no list, as the specification wants; None without any."""
-    found = [{"@id": identifier} for identifier in identifiers]
-    return found[0] if len(found) == 1 else found or None
+    references = [{"@id": identifier} for identifier in identifiers]
+    return references[0] if len(references) == 1 else references or None
 
 
 def _time(when: datetime) -> str:
@@ -128,11 +130,11 @@ def _people(results: Results) -> list[Entity]:
     """The authors, by ORCID where they have one, then organisations."""
     entities: dict[str, Entity] = {}
     authors = people.authors(results.report_config)
-    names = [*(one.affiliation for one in authors), results.report_config.get("publisher")]
-    for number, one in enumerate(authors, 1):
-        identifier = f"https://orcid.org/{one.orcid}" if one.orcid else f"#author-{number}"
-        home = _refs([_organisation(one.affiliation)["@id"]]) if one.affiliation else None
-        entities[identifier] = _entity(identifier, "Person", one.name, affiliation=home)
+    names = [*(author.affiliation for author in authors), results.report_config.get("publisher")]
+    for number, author in enumerate(authors, 1):
+        identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
+        home = _refs([_organisation(author.affiliation)["@id"]]) if author.affiliation else None
+        entities[identifier] = _entity(identifier, "Person", author.name, affiliation=home)
     for name in filter(None, names):
         entity = _organisation(str(name))
         entities[entity["@id"]] = entity

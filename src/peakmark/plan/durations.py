@@ -51,8 +51,8 @@ def cost(cell: Cell) -> Cost:
 def largest(cells: Iterable[Cell]) -> tuple[int, int]:
     """Bytes on scratch and of memory of the most demanding cells: a node runs one at a time."""
     costs = [cost(cell) for cell in cells]
-    disk = max((one.disk_bytes for one in costs), default=0)
-    memory = max((one.memory_bytes for one in costs), default=0)
+    disk = max((each.disk_bytes for each in costs), default=0)
+    memory = max((each.memory_bytes for each in costs), default=0)
     return disk, memory
 
 

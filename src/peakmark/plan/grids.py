@@ -63,7 +63,7 @@ def cells(
             aliases = concurrency_aliases(keys["concurrency"], on_this_machine)
             concurrency = list(dict.fromkeys(aliases.values()))
             grid = _Grid(config, subsystem, {**keys, "concurrency": concurrency}, node)
-            for cell, criterion in grid.own_cells():
+            for cell, criterion in grid.kernel_cells():
                 _check_possible(place, cell)
                 yield cell, criterion
             for name, changes in keys.get("references", {}).items():
@@ -216,7 +216,7 @@ class _Grid:
     keys: Settings
     node: str
 
-    def own_cells(self) -> Iterator[PlannedCell]:
+    def kernel_cells(self) -> Iterator[PlannedCell]:
         """Cells of the own kernel."""
         count, criterion = _repetitions(self.keys.get("repetitions", self.config["repetitions"]))
         for point in _points(self.subsystem, self.keys):
@@ -245,8 +245,10 @@ class _Grid:
             yield from self._covered_cells(name, {**changes, "blocks": fitting})
         instead = REGISTRY[name].instead
         if above and instead is not None and instead not in self.keys["references"]:
-            kept = {key: value for key, value in changes.items() if key not in ("ops", "seconds")}
-            for cell, criterion in self._covered_cells(instead, {**kept, "blocks": above}):
+            unchanged = {
+                key: value for key, value in changes.items() if key not in ("ops", "seconds")
+            }
+            for cell, criterion in self._covered_cells(instead, {**unchanged, "blocks": above}):
                 options = {**cell.options, "total": cell.options["size"], "instead_of": name}
                 yield replace(cell, options=options), criterion
 

@@ -160,8 +160,10 @@ def command_line(named: Mapping[str, str], settings: Settings) -> list[str]:
         extra = [word for word in extra if word not in excludes]
         hosts = [word.removeprefix("--exclude=") for word in excludes]
         named = {**named, "exclude": ",".join([named["exclude"], *hosts])}
-    words = [f"--{option}={value}" if value else f"--{option}" for option, value in named.items()]
-    return words + extra
+    arguments = [
+        f"--{option}={value}" if value else f"--{option}" for option, value in named.items()
+    ]
+    return arguments + extra
 
 
 def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[str, str]:
@@ -230,7 +232,7 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[st
     allowed = ("exclusive", "nodelist", "exclude", "dependency")
     extra = {option: value for option, value in named.items() if option in allowed}
     pair = two_nodes(cells[0])
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "runtime": minutes(cells, plan),
         "mem_mb": megabytes(cells, plan),
         "slurm_extra": " ".join(command_line(extra, settings_of(plan.config))),
@@ -239,5 +241,5 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[st
         "mpi": "srun" if pair else None,
     }
     for resource, key in OVERRIDES.items():
-        found[resource] = str(settings[key]) if key in settings else None
-    return found
+        values[resource] = str(settings[key]) if key in settings else None
+    return values

@@ -153,7 +153,9 @@ class Plan:
             "peers": self.peers,
             "cells": cells,
             "references": [asdict(reference) for reference in self.references],
-            "adaptive": {row: one.to_json() for row, one in sorted(self.criteria.items())},
+            "adaptive": {
+                row: criterion.to_json() for row, criterion in sorted(self.criteria.items())
+            },
         }
 
 
@@ -218,7 +220,7 @@ def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = T
         cells=tuple(ordered),
         references=tuple(tools[name] for name in sorted(tools)),
         cluster=cluster,
-        criteria={row: one for row, one in criteria.items() if one is not None},
+        criteria={row: value for row, value in criteria.items() if value is not None},
         impossible=grids.impossible(ordered),
         resumes=resumes,
     )
@@ -260,24 +262,24 @@ def _reference(config: Settings, name: str) -> Reference:
     choice = config["tools"].get(name)
     executables = instrument.executables
     candidates = [str(choice)] if choice else list(executables)
-    found: str | None = candidates[0]
+    path: str | None = candidates[0]
     reason: str | None = None
     if choice is False:
-        found, reason = None, f"left out by tools.{name}"
+        path, reason = None, f"left out by tools.{name}"
     elif config["tools_on"] != "nodes":
-        found = instrument.on_path(str(choice) if choice else None)
-        if found is None:
+        path = instrument.on_path(str(choice) if choice else None)
+        if path is None:
             where = "" if choice else " on PATH"
             reason = f"{' or '.join(candidates)} not found{where}"
     largest = None
-    if name == iozone.Iozone.name and found is not None:
-        largest = _largest_record(found, config["tools_on"] == "here")
-    return Reference(name, executables[0], found, reason, instrument.package, largest)
+    if name == iozone.Iozone.name and path is not None:
+        largest = _largest_record(path, config["tools_on"] == "here")
+    return Reference(name, executables[0], path, reason, instrument.package, largest)
 
 
-def _largest_record(path: str, here: bool) -> int:
-    """The largest record that a build of IOZone takes; IOZone reports it where it is ``here``."""
-    if not here:
+def _largest_record(path: str, local: bool) -> int:
+    """The largest record that a build of IOZone takes; IOZone reports it where it is ``local``."""
+    if not local:
         return iozone.USUAL_LARGEST
     try:
         return iozone.Iozone().largest(path)

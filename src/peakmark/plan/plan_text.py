@@ -32,7 +32,10 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
             lines += [f"  {cell.id}" for cell in group] if every_cell else _points(plan, group)
     where = " (each node says whether it has them: peakmark doctor --slurm)" if plan.cluster else ""
     lines += ["", f"reference tools{where}" if plan.references else "no reference tools"]
-    lines += [f"  {one.instrument:<13} {_reference(plan, one)}" for one in plan.references]
+    lines += [
+        f"  {reference.instrument:<13} {_reference(plan, reference)}"
+        for reference in plan.references
+    ]
     disk, memory = durations.largest(plan.cells)
     scratch = plan.config["scratch"] or "$TMPDIR, else /tmp"
     lines += [
@@ -66,18 +69,18 @@ def _reference(plan: Plan, reference: Reference) -> str:
 def _times(plan: Plan) -> list[str]:
     """What is measured already, what is left, and the sources of the times."""
     times = plan.durations
-    left = [cell for cell in plan.cells if not times.is_measured(cell)]
-    measured = len(plan.cells) - len(left)
+    unmeasured = [cell for cell in plan.cells if not times.is_measured(cell)]
+    measured = len(plan.cells) - len(unmeasured)
     lines = []
     if measured:
-        lines.append(f"{measured} measured, about {duration(times.total(left))} left")
-    estimates = sum(map(times.is_estimate, left))
+        lines.append(f"{measured} measured, about {duration(times.total(unmeasured))} left")
+    estimates = sum(map(times.is_estimate, unmeasured))
     if estimates:
         lines.append(
             f"times of {plural(estimates, 'cell')} are estimated for a slow machine; one measured "
             "cell of each kind makes them those of this one"
         )
-    if times.link_bps is None and any(map(two_nodes, left)):
+    if times.link_bps is None and any(map(two_nodes, unmeasured)):
         lines.append(
             f"speed of the network unknown, {durations.ORDINARY_LINK / 1e9:g} Gb/s assumed: write "
             "network.speed_bps in the site file"
@@ -143,15 +146,15 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
     usable = 1 if plan.config["fan_out"] == "node" else max(1, cluster.count)
     jobs = len(plan.jobs) or len(plan.cells)
     overhead = CELL_S + JOB_S * jobs / max(1, len(plan.cells))
-    alone = node_seconds = 0.0
+    one_at_a_time = node_seconds = 0.0
     per_node: dict[str, float] = defaultdict(float)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
         if uses_shared_resource(cell, settings):
-            alone += seconds
+            one_at_a_time += seconds
         node_seconds += seconds * (2 if two_nodes(cell) else 1)
         per_node[cell.node] += seconds / (usable if cell.node == ANY else 1)
-    wall = duration(max([alone, *per_node.values()]))
+    wall = duration(max([one_at_a_time, *per_node.values()]))
     cpus = f"{plural(cluster.cpus, 'CPU')} or more each"
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
     nodes = f"{plural(cluster.count, 'node')} can be used now"
@@ -161,7 +164,7 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
         f"nodes         {node_names(cluster)}",
         f"jobs          {most}{jobs}",
         f"node-hours    {most}{node_seconds / 3600:.2f}",
-        f"wall time     {most}{wall} when the nodes are free, of it {duration(alone)} one cell at "
+        f"wall time     {most}{wall} when the nodes are free, of it {duration(one_at_a_time)} one cell at "
         "a time",
     ]
     lines += [f"too small     {sentence}" for sentence in _too_small(plan, cluster)]
