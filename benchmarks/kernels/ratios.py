@@ -106,7 +106,7 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def judge(target: Target, comparison: Comparison | None) -> str:
-    """``met`` or ``missed`` by the median ratio; ``?`` where the interval holds the target's end."""
+    """``met`` or ``missed`` by the median ratio, ``?`` where the interval holds the bound."""
     if comparison is None:
         return "no pair"
     ratios = comparison.ratios

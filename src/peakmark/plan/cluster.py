@@ -78,7 +78,7 @@ class Cluster:
         return {**asdict(self), "nodes": list(self.nodes)}
 
     @classmethod
-    def from_json(cls, data: Settings) -> Cluster:
+    def from_json(cls, data: Mapping[str, Any]) -> Cluster:
         """Inverse of ``to_json``."""
         kinds = [EqualNodes(**kind) for kind in data["kinds"]]
         return cls(**{**data, "nodes": tuple(data["nodes"]), "kinds": kinds})
@@ -202,7 +202,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     )
 
 
-def _node_classes(nodes: Iterable[slurm.Node], known: Settings) -> list[EqualNodes]:
+def _node_classes(nodes: Iterable[slurm.Node], known: Mapping[str, Any]) -> list[EqualNodes]:
     """Classes of equal nodes: equal for Slurm, and by the ``known`` classes of measured hosts."""
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     for node in sorted(nodes, key=lambda node: (node.cpus, node.memory)):
@@ -226,7 +226,7 @@ def _node_classes(nodes: Iterable[slurm.Node], known: Settings) -> list[EqualNod
     return classes
 
 
-def _split_by_facts(group: list[slurm.Node], known: Settings) -> list[list[slurm.Node]]:
+def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:
     """Nodes without facts join the only known class."""
     parts: dict[Any, list[slurm.Node]] = {}
     for node in group:

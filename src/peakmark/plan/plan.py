@@ -332,7 +332,7 @@ def same_node_key(cell: Cell, tools: frozenset[str] = frozenset()) -> str:
 
 
 def _is_filled_with(row: Coverage, cell: Cell) -> bool:
-    """Whether one execution fills ``row`` and that of the cell, or the cell is such an execution."""
+    """Whether one execution fills ``row`` and the cell's row, or the cell is such an execution."""
     if row.cell is None or row.subsystem != cell.subsystem or cell.variant not in row.variants:
         return False
     executions = [other.cell for other in REGISTRY[cell.instrument].rows]

@@ -164,8 +164,8 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
         f"nodes         {node_names(cluster)}",
         f"jobs          {most}{jobs}",
         f"node-hours    {most}{node_seconds / 3600:.2f}",
-        f"wall time     {most}{wall} when the nodes are free, of it {duration(one_at_a_time)} one cell at "
-        "a time",
+        f"wall time     {most}{wall} when the nodes are free, of it {duration(one_at_a_time)} one "
+        "cell at a time",
     ]
     lines += [f"too small     {sentence}" for sentence in _too_small(plan, cluster)]
     if cluster.left_out:
@@ -178,20 +178,14 @@ def _too_small(plan: Plan, cluster: Cluster) -> list[str]:
     """Classes of nodes that cannot give a row the CPUs or the memory that it needs."""
     lines = []
     for kind in cluster.kinds:
-        nodes = {ANY} if kind.chosen else set(kind.nodes)
+        nodes = [ANY] if kind.chosen else kind.nodes
         cells = [cell for cell in plan.cells if cell.node in nodes and not two_nodes(cell)]
-        names = "all nodes" if kind.chosen else listing(kind.nodes)
-        threads, _ = durations.needs(cells, plan.config)
-        if threads > kind.cpus:
-            cpus = plural(kind.cpus, "CPU")
-            lines.append(f"{names}: {cpus} for up to {threads} threads, which will share them")
-        needs = {cell.row: durations.needs([cell], plan.config)[1] for cell in cells}
-        large = [memory for memory in needs.values() if memory > kind.memory]
-        if large:
-            rows, memory = plural(len(large), "row"), gigabytes(max(large) << 20)
+        cpus, memory = durations.needs(cells, plan.config)
+        if cpus > kind.cpus or memory > kind.memory:
             lines.append(
-                f"{names}: {rows} may need up to {memory} of memory, more than a node has: what "
-                "does not fit there will end as not possible"
+                f"{listing(kind.nodes)}: {_size(kind.cpus, kind.memory)}, rows need up to "
+                f"{_size(cpus, memory)}; threads will share CPUs, and rows that do not fit into "
+                "memory will end as not possible"
             )
     return lines
 
@@ -201,10 +195,14 @@ def node_names(cluster: Cluster) -> str:
     chosen = cluster.chosen
     if chosen is None:
         return listing(cluster.nodes)
-    size = f"{plural(chosen.cpus, 'CPU')} and {gigabytes(chosen.memory << 20)}"
+    size = _size(chosen.cpus, chosen.memory)
     text = f"any of {listing(chosen.nodes)}, equal nodes of {size}"
     excluded = cluster.excluded(1)
     return f"{text}; not used: {listing(excluded)}" if excluded else text
+
+
+def _size(cpus: int, mib: int) -> str:
+    return f"{plural(cpus, 'CPU')} and {gigabytes(mib << 20)}"
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:

@@ -43,7 +43,7 @@ def rounds(criteria: Mapping[str, Criterion]) -> int:
 
 
 def in_round(cells: Iterable[Cell], criteria: Mapping[str, Criterion], number: int) -> list[Cell]:
-    """The cells of round ``number`` (from 0), if every row took part; fixed cells are in round 0."""
+    """The cells of round ``number`` (from 0) if every row took part; round 0 has fixed cells."""
 
     def round_of(cell: Cell) -> int:
         criterion = criteria.get(cell.row)
