@@ -24,8 +24,8 @@ from peakmark import files as filesystem
 from peakmark.bundle import crate
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
-from peakmark.report import document, html_report, report
-from peakmark.report.report import mapped
+from peakmark.report import document, html_report, pdf_report
+from peakmark.report.pdf_report import mapped
 from peakmark.report.stored import SOURCES
 from peakmark.storage import decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
@@ -99,7 +99,7 @@ def write(
 def build_all(campaign: Path, partial: bool) -> Path:
     """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
     html_report.build(campaign, partial)
-    return report.build(campaign, partial)
+    return pdf_report.build(campaign, partial)
 
 
 def checksums(content: Mapping[str, bytes]) -> str:

@@ -92,13 +92,13 @@ def _html(options: argparse.Namespace) -> int:
 
 
 def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
-    from peakmark.report import html_report, report
+    from peakmark.report import html_report, pdf_report
 
     if options.anonymise:
         return _anonymous_report(options, "report" if pdf else "html")
     with _workplace(options) as folder:
         if pdf:
-            _print_path(report.build(folder, options.partial, options.output, options.campaign))
+            _print_path(pdf_report.build(folder, options.partial, options.output, options.campaign))
         if page:
             target = None if pdf else options.output
             _print_path(html_report.build(folder, options.partial, target, options.campaign))

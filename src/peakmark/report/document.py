@@ -9,23 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from peakmark.analysis import caveats, fleet_text, verdict
+from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.config import people
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, listed, plural, typeset
-from peakmark.report import (
-    artifact,
-    chapters,
-    machine_text,
-    many,
-    method_text,
-    pictures,
-    provenance,
-    runs_text,
-)
+from peakmark.report import appendix, chapters, machine_text, method_text, pictures
 from peakmark.report.sections import Sections
 from peakmark.storage.results import Results
 
@@ -48,20 +39,23 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
         "figures": dict(widths),
         "kernels": sorted(chapters.measured(results)),
         "verdicts": [list(line.values()) for line in lines],
-        "slow": fleet_text.slow(rows, mark),
+        "slow": fleet.slow_node_sentences(rows, mark),
         "caveats": [
-            *(typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)),
+            *(
+                typeset(sentence, mark)
+                for sentence in verdict.build_caveats(rows, judged, results.config)
+            ),
             *_other_layout(analysis),
         ],
         "verdict_head": list(lines[0]),
         "overview": pictures.of_page_one(widths, analysis.has_several_nodes, judged),
-        "machine": many.alike(machine_text.nodes(results, mark)),
+        "machine": machine_text.alike(machine_text.nodes(results, mark)),
         "method": method_text.build(analysis),
         "sections": Sections(analysis, widths).build(),
-        "runs": runs_text.elsewhere() if analysis.is_fleet else runs_text.runs(rows, mark),
-        "problems": runs_text.problems(results),
-        "artifact": artifact.build(results, mark),
-        "provenance": provenance.build(results),
+        "runs": appendix.elsewhere() if analysis.is_fleet else appendix.runs(rows, mark),
+        "problems": appendix.problems(results),
+        "artifact": appendix.artifact(results, mark),
+        "provenance": appendix.provenance(results),
     }
 
 

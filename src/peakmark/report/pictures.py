@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark.analysis import fleet, fleet_text, verdict
+from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.drawn import Drawn, figures_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.figures import bars
+from peakmark.figures import layout_figures
+from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.tables import captions
 from peakmark.tools.tables import TABLES
@@ -36,7 +36,9 @@ def names(analysis: Analysis) -> list[str]:
         for entry in figures_of(table, rows[table.name], None if many else analysis.layout)
     ]
     # Of many nodes, points without a number to go by are not drawn.
-    drawn = [entry.name for entry in entries if (fleet.groups(entry.rows) if many else entry.rows)]
+    drawn = [
+        entry.name for entry in entries if (fleet.group_rows(entry.rows) if many else entry.rows)
+    ]
     if analysis.has_several_nodes:
         return (
             [FLEET, *drawn]
@@ -84,7 +86,7 @@ def of_nodes(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
     if drawn.name not in widths:
         return None
     caption = captions.text(captions.NODES)
-    values = (finding.text for finding in fleet_text.of_nodes(drawn.rows, mark)[:2])
+    values = (finding.text for finding in fleet.node_conclusions(drawn.rows, mark)[:2])
     return _picture(drawn.name, widths, caption, " ".join([caption, *values]))
 
 
@@ -100,7 +102,7 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
         "limit": value == "efficiency" or (limit and not (drawing and drawing.kind == "bars")),
         "repetitions": value == "measured",
         "references": value != "deviation" and len(shown) > 1,
-        "beyond": drawing is not None and bars.goes_beyond(drawing, rows),
+        "beyond": drawing is not None and layout_figures.goes_beyond(drawing, rows),
         **{series.instrument: series.instrument in shown for series in rows[0].table.references},
     }
     absent = {about for about, is_there in there.items() if not is_there}

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from peakmark.analysis import findings, fleet, fleet_text
+from peakmark.analysis import findings, fleet
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.drawn import figures_of, without_rows
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
-from peakmark.report import formulas, pictures
-from peakmark.tables import captions, footnotes, layout_tables, nodes, page_tables, presentation
+from peakmark.figures.selection import figures_of, without_rows
+from peakmark.report import method_text, pictures
+from peakmark.tables import captions, footnotes, layout_tables, nodes, presentation
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Table, subsystem_tables
 
@@ -72,16 +72,19 @@ class Sections:
         no room.
         """
         rows, mark = self.analysis.rows[table.name], self.analysis.mark
-        if not fleet.groups(rows):
+        if not fleet.group_rows(rows):
             return []
         parts = [self._part(*nodes.grid(self.analysis.results, rows[0].table, rows, mark))]
-        typical = fleet.typical(rows)
-        built = formulas.build(typical, {}, mark)
+        typical = fleet.typical_rows(rows)
+        built = method_text.build_formulas(typical, {}, mark)
         if built["lines"]:
             built["sources"].insert(
                 0, f"Of {typical[0].key.node}, the node nearest to the median of all."
             )
-        said = [_as_data(finding.heading, finding.text) for finding in fleet_text.of(rows, mark)]
+        said = [
+            _as_data(finding.heading, finding.text)
+            for finding in fleet.fleet_conclusions(rows, mark)
+        ]
         parts[0] |= {"findings": said, "formulas": built}
         for drawn in figures_of(table, rows):
             parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths, mark)])
@@ -112,7 +115,7 @@ class Sections:
                         **empty,
                         "findings": [],
                         "figures": [],
-                        "formulas": formulas.build([], {}, mark),
+                        "formulas": method_text.build_formulas([], {}, mark),
                     }
                 ]
             )
@@ -122,11 +125,11 @@ class Sections:
             if printed.keys not in [later.keys for later in every[number + 1 :]]:
                 members = [row for row in rows if row.key in printed.keys]
                 part["findings"] = self._findings(
-                    printed.grid, findings.of(members, mark, printed.layout_table), members
+                    printed.grid, findings.conclusions(members, mark, printed.layout_table), members
                 )
         distinct = len({printed.keys for printed in every})
         if distinct > 1:
-            for text in findings.together(rows, mark, every[-1].layout_table):
+            for text in findings.joint_conclusions(rows, mark, every[-1].layout_table):
                 parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
         for drawn in figures_of(table, rows, layout):
             picture, keys = (
@@ -146,7 +149,7 @@ class Sections:
             if printed.layout_table
             for key in printed.keys
         }
-        parts[-1]["formulas"] = formulas.build(rows, called, mark)
+        parts[-1]["formulas"] = method_text.build_formulas(rows, called, mark)
         return parts
 
     def _printed(self, table: Table, layout: Layout | None) -> list[_Printed]:
@@ -184,10 +187,10 @@ class Sections:
             "title": grid.title,
             "on_paper": True,
             "name": captions.of_table(grid.title, members[0].table.subsystem),
-            "table": page_tables.table(grid, members, self.analysis.mark),
+            "table": presentation.as_data(grid, members, self.analysis.mark),
             "findings": [],
             "figures": [],
-            "formulas": formulas.build([], {}, self.analysis.mark),
+            "formulas": method_text.build_formulas([], {}, self.analysis.mark),
         }
 
     def _findings(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from peakmark import statistics
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.bundle import bundle
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
@@ -214,7 +214,7 @@ def test_the_row_in_the_tables_shows_the_interval_of_its_last_test(tmp_path: Pat
     values = {"DP": [100.0 + number for number in range(9)], "SP": CALM}
     decided = decide(1, decide(**values), **values)
     results = Results.read(campaign(tmp_path, decided, **values))
-    found = {row.key.workload: row for row in rows.build(results)["cpu"]}
+    found = {row.key.workload: row for row in analysis.build_rows(results)["cpu"]}
     nine = found["DP"].measured.summary
     assert (nine.n, nine.low, nine.high, nine.enough) == (9, 100.0, 108.0, True)
     plain = statistics.summarise(values["DP"])
@@ -261,7 +261,7 @@ def test_spared_cells_are_neither_missing_nor_done_here_and_in_a_copy(tmp_path: 
     folder = campaign(tmp_path, decide(**values), **values)
     text = describe(Results.read(folder)).text
     assert "12 of 12" in text and "16 spared" in text and text.endswith("complete")
-    found = rows.build(Results.read(folder))["cpu"]
+    found = analysis.build_rows(Results.read(folder))["cpu"]
     assert [(row.missing, row.measured.summary.n) for row in found] == [(0, 6), (0, 6)]
     assert "repetitions/0.json" in bundle.copy(Results.read(folder), tmp_path / "copy")
     for results in map(Results.read, (folder, tmp_path / "copy")):
@@ -290,7 +290,7 @@ def test_a_row_that_did_not_become_certain_has_a_warning(
     for number in range(sequential_testing.rounds(MADE.criteria)):
         decided = decide(number, decided, **values)
     decided[CALM_ROW] = replace(decided[CALM_ROW], decision=ended)
-    table = rows.build(Results.read(campaign(tmp_path, decided, **values)))["cpu"]
+    table = analysis.build_rows(Results.read(campaign(tmp_path, decided, **values)))["cpu"]
     found = {
         row.key.workload: [note for note in row.warnings if note.code == "shortfall"]
         for row in table

@@ -15,7 +15,7 @@ from peakmark.bundle import bundle
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
-from peakmark.report import chapters, html_report, markdown, report
+from peakmark.report import chapters, html_report, pdf_report
 from peakmark.storage.results import Results
 
 INTRODUCTION = """# Why we measured
@@ -66,7 +66,7 @@ def test_they_stand_where_they_belong_and_cite_the_authors_bibliography(
     tmp_path: Path, config: dict[str, Any]
 ) -> None:
     folder = _campaign(tmp_path / "c", config)
-    text = pdf_text(report.build(folder))
+    text = pdf_text(pdf_report.build(folder))
     words = (
         "Why we measured",
         "2 CPU",
@@ -131,12 +131,12 @@ def test_a_text_that_cannot_be_read_is_one_sentence_before_anything_is_measured(
 
 def test_images_are_one_sentence() -> None:
     with pytest.raises(ConfigError, match=r"intro\.md shows an image, 'a\.png'"):
-        markdown.parse("![a](a.png)", "intro.md")
+        chapters.parse_markdown("![a](a.png)", "intro.md")
 
 
 def test_every_kernel_has_its_section() -> None:
     blocks = chapters.kernels(set(KERNELS.values()))
-    titles = [markdown.plain(block["words"]) for block in blocks if block["kind"] == "heading"]
+    titles = [chapters.plain_text(block["words"]) for block in blocks if block["kind"] == "heading"]
     assert titles == ["All four", *KERNELS.values()]
 
 
@@ -145,4 +145,4 @@ def test_without_chapters_of_the_authors_there_is_none_on_the_kernels(tmp_path: 
     completed = plan.make({**grid, "tools_on": "nodes"}).config["report"]
     assert chapters.build(completed, ["cpubench"])["kernels"] == []
     told = chapters.build({**completed, "kernels": True}, ["cpubench"])["kernels"]
-    assert "cpubench" in [markdown.plain(block["words"]) for block in told]
+    assert "cpubench" in [chapters.plain_text(block["words"]) for block in told]

@@ -15,10 +15,10 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
-from peakmark.analysis import rows, verdict
+from peakmark.analysis import analysis, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.formatting import duration
-from peakmark.report import artifact, document, pictures, provenance
+from peakmark.report import appendix, document, pictures
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -66,7 +66,7 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
 
 
 def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> None:
-    rows_ = rows.build(Results.read(swept))
+    rows_ = analysis.build_rows(Results.read(swept))
     found = {entry.subsystem: entry for entry in verdict.verdicts(rows_)}
     for entry in found.values():
         assert entry.row is not None
@@ -258,8 +258,8 @@ def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_pa
         records += make.runs("rambench", "RS", 1e9, pool=256 << 20, **place)
         records += make.runs("rambench", "LAT", 1e-7, pool=1 << 30, **place)
     results = Results.read(make.write(tmp_path / "c", records))
-    assert dict(provenance.build(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
-    assert dict(artifact._time(results))["Memory while measuring"].startswith("256 MiB")
+    assert dict(appendix.provenance(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
+    assert dict(appendix._time(results))["Memory while measuring"].startswith("256 MiB")
 
 
 def test_figures_tell_those_who_listen_the_values_that_matter(swept: Path) -> None:

@@ -10,7 +10,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.config.repetitions import Criterion
-from peakmark.report import chapters, method_text, report
+from peakmark.report import chapters, method_text, pdf_report
 from peakmark.storage.decisions import Decision
 from peakmark.storage.results import Results
 
@@ -21,7 +21,7 @@ def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
     vars(results)["decisions"] = {"row": Decision(Criterion(6, 9, 0.02), 6, 6, 0.001, "narrow")}
     texts["adaptive"] = " ".join(method_text._adaptive(results))
     texts["kernels"] = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
-    for path in report.TEMPLATE.glob("*.bib"):
+    for path in pdf_report.TEMPLATE.glob("*.bib"):
         cited = re.findall(r"author = \{(.*?),.*?year = \{(\d+)", path.read_text(), re.DOTALL)
         assert len(cited) == path.read_text().count("@")
         for name, year in cited:

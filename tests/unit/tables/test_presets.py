@@ -14,8 +14,7 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.rows import build as build_rows
+from peakmark.analysis.analysis import Analysis, build_rows
 from peakmark.cell import Cell
 from peakmark.config import layouts, overrides
 from peakmark.plan import plan
