@@ -24,8 +24,8 @@ from peakmark import files as filesystem
 from peakmark.bundle import crate
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
+from peakmark.formatting import mapped
 from peakmark.report import document, html_report, pdf_report
-from peakmark.report.pdf_report import mapped
 from peakmark.report.stored import SOURCES
 from peakmark.storage import decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord

@@ -224,7 +224,7 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
             "cpubench", "DP", *(1e11 * value for value in values), concurrency=threads
         )
     results = Results.read(make.write(tmp_path / "c", records))
-    grid = presentation.grid(results, BY_NAME["cpu"], analysis.build_rows(results)["cpu"], ",")
+    grid = presentation.grid(results, BY_NAME["cpu"], analysis.build_rows(results)["cpu"])
     at = [column.label for column in grid.columns].index("Notes")
     ((letter, text),) = [(note.letter, note.text) for note in grid.notes if "spread" in note.text]
     assert "20 – 30\u00a0%" in text
