@@ -26,7 +26,7 @@ UNIT = ROOT / "tests" / "unit"
 WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
 SPACK = {"likwid-bench": "likwid", "ping": "", "pmbw": ""}
 """What Spack calls a tool; empty for one that it does not carry."""
-PLANNING = ("jobs", "grouping", "cluster", "durations")
+PLANNING = ("jobs", "plan", "cluster", "durations")
 PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
 ONLY_IN_THE_FILE = {

@@ -110,15 +110,15 @@ def _measure_in_rounds(
     measure_missing: Callable[[Iterable[Cell]], None],
 ) -> None:
     from peakmark.config.repetitions import Criterion
-    from peakmark.plan import adaptive  # late: brings numpy, only where repetitions are decided
+    from peakmark.plan import sequential_testing  # brings numpy: only where repetitions are decided
     from peakmark.storage import decisions
 
     criteria = {row: Criterion(**entry) for row, entry in entries.items()}
     decided: decisions.Decisions = {}
-    for number in range(max(1, adaptive.rounds(criteria))):
-        measure_missing(adaptive.asked(part.cells, criteria, decided, number))
-        stored = adaptive.read_records(part.directory, part.cells, criteria)
-        decided = adaptive.decide(part.cells, criteria, decided, number, stored)
+    for number in range(max(1, sequential_testing.rounds(criteria))):
+        measure_missing(sequential_testing.required_in_round(part.cells, criteria, decided, number))
+        stored = sequential_testing.read_records(part.directory, part.cells, criteria)
+        decided = sequential_testing.decide(part.cells, criteria, decided, number, stored)
     decisions.write(part.directory / decisions.FOLDER / f"{name}.json", decided)
 
 
