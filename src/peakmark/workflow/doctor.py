@@ -18,7 +18,7 @@ from typing import Any
 
 from peakmark import files, interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
-from peakmark.machine import libraries
+from peakmark.machine import software
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.plan import durations, jobs
 from peakmark.reasons import MeasurementError, Unavailable
@@ -107,7 +107,7 @@ def _references() -> Iterator[Finding]:
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
-    for isa, why in (libraries.collect_build(Host(), kernels)["left_out"] or {}).items():
+    for isa, why in (software.collect_build(Host(), kernels)["left_out"] or {}).items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then make kernels"
         yield "note", "toolchain", text
 

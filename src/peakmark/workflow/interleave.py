@@ -20,7 +20,7 @@ from socket import gethostname
 from typing import Any
 
 from peakmark import output, resources
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import overrides
 from peakmark.errors import ConfigError
@@ -30,7 +30,7 @@ from peakmark.plan.cluster import ANY, settings_of
 from peakmark.plan.plan import Plan
 from peakmark.reasons import MeasurementError
 from peakmark.resources import program
-from peakmark.run import build, code, lock, watchdog
+from peakmark.run import build, cleanup, lock
 from peakmark.storage import integrity, planfile
 from peakmark.workflow import preflight, startup
 from peakmark.yamlfile import read as read_yaml
@@ -72,8 +72,7 @@ def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
     try:
         held.append(lock.acquire("campaign"))
         # A cell does not outlive this process, however that ends.
-        os.environ[watchdog.OWNER] = watchdog.own()
-        build.python()
+        os.environ[cleanup.OWNER] = cleanup.process_identity()
         done = _prepare(before, after) | _prepare(after, before)
         rounds = [list(_missing(pairs, done)) for pairs in orders(before, after)]
         _measure(rounds, f"{before.directory} and {after.directory}", kernels)
@@ -158,7 +157,7 @@ def _prepare(side: Plan, other: Plan) -> DONE:
     good = {name for name, finding in findings.items() if finding.state == integrity.GOOD}
     output.tell(*preflight.check(side, [cell for cell in side.cells if cell.id not in good]))
     planfile.write(side.directory / "plan.json", {**side.to_json(), "beside": other.campaign})
-    code.keep(side.directory)
+    build.keep_version(side.directory)
     startup.set_aside(side, findings)
     return {(side.campaign, name) for name in good}
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from peakmark import files
-from peakmark.catalogue.workloads import AUTO, POOLS
+from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError, PeakmarkError
-from peakmark.machine import allowed, storage
+from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations
 from peakmark.plan.plan import Plan
@@ -131,7 +131,7 @@ def _without_memory(rows: Mapping[str, Cell]) -> dict[str, str]:
     Raises:
         ConfigError: a row of an own kernel does.
     """
-    total = allowed.collect(Host())["memory_bytes"]
+    total = job_limits.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():
         need = durations.cost(cell).memory_bytes

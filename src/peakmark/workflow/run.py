@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
-from peakmark.plan import adaptive, cluster, grouping, jobs, plan
+from peakmark.plan import cluster, jobs, plan, sequential_testing
 from peakmark.plan.cluster import Cluster, settings_of
 from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
-from peakmark.run import build, code, job, lock, watchdog
+from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
@@ -84,7 +84,7 @@ class Run:
     def _cluster(self, completed: Mapping[str, Any], remote: bool) -> Cluster | None:
         """The cluster: asked by the process that submits, inherited by its jobs."""
         if self.main:
-            os.environ.pop(watchdog.OWNER, None)
+            os.environ.pop(cleanup.OWNER, None)
         if self.main and remote:
             folder = plan.RESULTS / completed["campaign"]
             return cluster.find(completed, self.overrides.get("partition"), folder)
@@ -99,7 +99,7 @@ class Run:
         """Rounds of repetitions that Snakemake decides on; jobs of several cells decide for
         themselves.
         """
-        return 0 if self.plan.jobs else adaptive.rounds(self.plan.criteria)
+        return 0 if self.plan.jobs else sequential_testing.rounds(self.plan.criteria)
 
     @cached_property
     def missing_cells(self) -> list[Cell]:
@@ -140,7 +140,9 @@ class Run:
     def records_of_round(self, number: int, decision: str) -> list[str]:
         """Records of a round of repetitions, by the decisions after the round before."""
         decided = decisions.read(Path(decision))
-        cells = adaptive.asked(self.plan.cells, self.plan.criteria, decided, number)
+        cells = sequential_testing.required_in_round(
+            self.plan.cells, self.plan.criteria, decided, number
+        )
         return [decision, *map(self.plan.record_name, cells)]
 
     # -- inputs and options of rules
@@ -198,8 +200,8 @@ class Run:
     def fingerprint(self, wildcards: Any) -> str:
         """By what a cell is measured: when it changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
-        pair = ["--pair"] if self.plan.cluster and grouping.two_nodes(cell) else []
-        tool = jobs.words_of(cell.instrument, self.plan)
+        pair = ["--pair"] if self.plan.cluster and plan.two_nodes(cell) else []
+        tool = jobs.program(cell.instrument, self.plan)
         return shlex.join(["--cell", cell.spec(), "--tool", *tool, *pair])
 
     def job_fingerprint(self, wildcards: Any) -> str:
@@ -304,12 +306,11 @@ class Run:
             held.append(lock.acquire("campaign"))
             # Without a cluster a cell does not outlive a killed Snakemake; jobs do, until the next
             # run.
-            os.environ[watchdog.OWNER] = watchdog.own()
+            os.environ[cleanup.OWNER] = cleanup.process_identity()
         else:
             startup.check_allocation_overlap(self.plan)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
-        build.python()
-        code.keep(directory)
+        build.keep_version(directory)
         # Everything that a cell needs to be measured; the plan last, as it says that all is there.
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")

@@ -22,8 +22,7 @@ from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
 from peakmark.plan import jobs
 from peakmark.plan.cluster import ANY, settings_of
-from peakmark.plan.grouping import two_nodes
-from peakmark.plan.plan import Plan
+from peakmark.plan.plan import Plan, two_nodes
 from peakmark.slurm import submission
 from peakmark.storage import decisions, facts, integrity
 from peakmark.storage.integrity import Finding
@@ -165,7 +164,7 @@ def check_allocation_overlap(plan: Plan) -> None:
     exclusive = settings_of(plan.config).get("exclusive", True)
     if number is None or plan.cluster is None or not exclusive:
         return
-    known = {name for kind in plan.cluster.kinds for name in kind["nodes"]}
+    known = {name for kind in plan.cluster.kinds for name in kind.nodes}
     held = known.intersection(slurm.job_nodes(number))
     wanted = {cell.node for cell in plan.cells} | set(plan.peers.values())
     most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
@@ -247,7 +246,7 @@ def check_jobs(
         if not missing:
             continue
         expected.append((plan.durations.total(missing), missing[0].id))
-        wanted = jobs.asked(cells, plan, overrides)
+        wanted = jobs.named_options(cells, plan, overrides)
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
         if int(wanted["time"]) > int(longest.get(kind, {"time": "0"})["time"]):
