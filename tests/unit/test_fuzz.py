@@ -24,7 +24,7 @@ from peakmark import yamlfile
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import site
-from peakmark.errors import ConfigError, ParseError, PeakmarkError
+from peakmark.errors import ConfigError, ParseError, PeakmarkError, RecordError
 from peakmark.plan import plan
 from peakmark.resources import ROOT
 from peakmark.tools import REGISTRY
@@ -162,7 +162,7 @@ CELL = samples.cell("disk", "fio", "RR", "psync", 4096, 2, size=1 << 20).to_json
 def test_a_changed_cell_stays_in_its_campaign(seed: int, new: Any, grow: bool) -> None:
     try:
         cell = Cell.from_json(changed(CELL, seed, new, grow))
-    except ConfigError as error:
+    except RecordError as error:
         one_sentence(error)
     else:
         assert_inside(cell)
@@ -176,7 +176,7 @@ def test_a_changed_cell_stays_in_its_campaign(seed: int, new: Any, grow: bool) -
 def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
     if (key, word) == ("variant", ""):
         return
-    with pytest.raises(ConfigError):
+    with pytest.raises(RecordError):
         Cell.from_json({**CELL, key: word})
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from peakmark import data
-from peakmark.config import people
+from peakmark.config import inputs
 from peakmark.report import document
 from peakmark.resources import version
 from peakmark.storage.results import Results
@@ -107,10 +107,10 @@ def _persons(results: Results) -> list[Entity]:
     """The authors, by ORCID where they have one, then the organisations they and the publisher are."""
     report = results.report_config
     persons: dict[str, Entity] = {}
-    names = [author.affiliation for author in people.authors(report)] + [
+    names = [author.affiliation or "" for author in inputs.authors(report)] + [
         str(report.get("publisher") or "")
     ]
-    for number, author in enumerate(people.authors(report), 1):
+    for number, author in enumerate(inputs.authors(report), 1):
         identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
         home = _ref(_organisation(author.affiliation)["@id"]) if author.affiliation else None
         persons[identifier] = _entity(identifier, "Person", author.name, affiliation=home)

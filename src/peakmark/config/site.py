@@ -10,9 +10,10 @@ from typing import Any
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.config.types import Site
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
-from peakmark.schemas import validate
+from peakmark.validation import read
 
 MANAGED = {
     **{"mem": "memory_factor", "mem-per-cpu": "memory_factor", "time": "runtime_factor"},
@@ -106,7 +107,7 @@ def _paths(files: Files) -> list[str]:
 
 def _read(path: str) -> dict[str, Any]:
     site = yamlfile.read(path, "site file")
-    validate(site, "site", f"site file {path}", ConfigError)
+    read(site, Site, f"site file {path}: ")
     _check_extra(path, str((site.get("slurm") or {}).get("extra", "")))
     return site
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from peakmark.analysis.drawn import value_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.config.drawings import Drawing
+from peakmark.config.layouts import Drawing
 from peakmark.figures import across, panels, style
 from peakmark.figures.across import Across
 

@@ -18,14 +18,15 @@ from peakmark.errors import RecordError
 from peakmark.machine import allowed
 from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
-from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
+from peakmark.storage.types import Facts
 from peakmark.tools import present
 from peakmark.tools.base import Tool
+from peakmark.validation import convert
 
 SCHEMA = 1
 
-__all__ = ["SCHEMA", "Host", "cached", "collect", "read"]
+__all__ = ["SCHEMA", "Host", "cached", "collect"]
 
 
 def collect(
@@ -34,7 +35,7 @@ def collect(
     cpubench: Path | None = None,
     host: Host | None = None,
 ) -> dict[str, Any]:
-    """All facts of this machine as JSON values, valid under config/schema/machine.schema.json.
+    """All facts of this machine as JSON values, of the type ``storage.types.Facts``.
 
     scratch            directory whose disk is described; default $TMPDIR, else /tmp
     tools              name -> program with ``path`` and ``version``, kept beside the facts
@@ -42,7 +43,7 @@ def collect(
                        observed clock is null
     host               another root directory or other tools, for tests
 
-    Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the schema (a
+    Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the type (a
     defect of ours).
     """
     # Late: only the first cell on a node collects.
@@ -76,7 +77,7 @@ def collect(
     }
     _observe_clock(host, facts, cpubench)
     facts["unknown"] = dict(sorted(host.unknown.items()))
-    validate_fast(facts, "machine", "machine facts")
+    convert(facts, Facts, "machine facts")
     return facts
 
 
@@ -121,15 +122,6 @@ def _run_cpubench(program: Path) -> float | None:
     return float(clock) if isinstance(clock, int | float) and clock > 0 else None
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Facts written earlier. Errors: RecordError when the file is missing, damaged, edited or not
-    valid under the schema.
-    """
-    facts = stored.read(path)
-    validate_fast(facts, "machine", f"machine facts {path}")
-    return facts
-
-
 def cached(
     folder: Path,
     scratch: Path | None = None,
@@ -151,8 +143,8 @@ def cached(
     facts = _stored(path)
     if facts is not None:
         facts["limits"] = allowed.collect(host, cpu_locations=cpu_locations)
-        facts["slurm"] = allowed.slurm_now((facts["slurm"] or {}).get("version"))
-        if scratch is not None and facts["storage"]["scratch"] != str(scratch):
+        facts["slurm"] = allowed.slurm_now((facts.get("slurm") or {}).get("version"))
+        if scratch is not None and facts.get("storage", {}).get("scratch") != str(scratch):
             from peakmark.machine import storage
 
             facts["storage"] = storage.collect(host, scratch)
@@ -170,7 +162,7 @@ def _stored(path: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        return read(path)
+        return stored.read(path)
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
         output.tell(f"{error}: collected again, what was there is kept in {aside}")

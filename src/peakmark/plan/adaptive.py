@@ -17,10 +17,10 @@ from typing import Any
 
 from peakmark import statistics
 from peakmark.cell import Cell
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.plan import sequential_testing
 from peakmark.storage import integrity
-from peakmark.storage.decisions import CLOSED, Decision, Decisions
+from peakmark.storage.decisions import CLOSED, Decision, Decisions, Outcome
 
 
 def rounds(criteria: Mapping[str, Criterion]) -> int:
@@ -108,6 +108,7 @@ def _decision(criterion: Criterion, records: list[Mapping[str, Any]], number: in
     last = len(criterion.counts) - 1
     measured = [record for record in records if record["status"] == "ok"]
     half = half_interval(measured, criterion)
+    decision: Outcome
     if records and not measured:
         decision = "unavailable"
     elif half is not None and half <= criterion.until:

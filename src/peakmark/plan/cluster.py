@@ -18,7 +18,7 @@ from peakmark import slurm
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, plural
 from peakmark.storage import facts
-from peakmark.storage.node_class import node_class
+from peakmark.storage.facts import node_class
 
 VARIABLE = "PEAKMARK_CLUSTER"
 """Hands the cluster to the jobs, so that each sees the plan that was submitted without asking Slurm

@@ -12,7 +12,7 @@ from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.plan import adaptive, durations, grids, grouping
 from peakmark.plan.cluster import Cluster, on_this_machine, peers
@@ -152,18 +152,13 @@ class Plan:
         }
 
 
-def complete(
-    config: Mapping[str, Any], on_cluster: bool = False, checked: bool = False
-) -> dict[str, Any]:
+def complete(config: Mapping[str, Any], on_cluster: bool = False) -> dict[str, Any]:
     """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
     On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says
-    otherwise. ``checked``: a job need not check again what the process that submitted it has
-    checked.
+    otherwise.
     """
-    completed = configuration.complete(
-        {**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked
-    )
+    completed = configuration.complete({**({"tools_on": "nodes"} if on_cluster else {}), **config})
     if completed["formula_set"] is not None and completed["site"] is None:
         raise ConfigError(
             f"formula_set is {completed['formula_set']!r}, but no site file says its formulas: name one in site"

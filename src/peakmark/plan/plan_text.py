@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.formatting import duration, listed, plural
 from peakmark.plan import durations, grouping
 from peakmark.plan import plan as planning

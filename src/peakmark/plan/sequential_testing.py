@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache
 
 from peakmark import statistics
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.statistics import Summary, Values
 
 ERROR = 0.05

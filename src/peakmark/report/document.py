@@ -12,7 +12,7 @@ from peakmark.analysis import caveats, fleet, fleet_text, verdict
 from peakmark.analysis.row import Row
 from peakmark.analysis.rows import layout_of
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.config import people
+from peakmark.config import inputs
 from peakmark.formatting import date, listed, plural, typeset
 from peakmark.report import (
     artifact,
@@ -99,8 +99,8 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
     many = len(results.facts) > 1
     return {
         "title": str(config.get("title") or "Performance report"),
-        "author": people.line(config),
-        "authors": [author.name for author in people.authors(config)],
+        "author": inputs.author_line(config),
+        "authors": [author.name for author in inputs.authors(config)],
         "course": str(config.get("course") or ""),
         "logo": logo,
         "date": date(

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import yaml
 
+from peakmark.config.types import Campaign
 from peakmark.formatting import natural, plural
-from peakmark.resources import schema
 from peakmark.storage.results import Results
 
 MAX_CHECKSUMS = 300
@@ -52,7 +53,7 @@ def build(results: Results) -> dict[str, Any]:
             f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm",
         ],
     ]
-    config = _filled(_without_formulas(results.config), schema("config")["properties"])
+    config = _filled(_without_formulas(results.config), msgspec.to_builtins(Campaign()))
     text = yaml.dump(
         config,
         Dumper=_Dumper,
@@ -81,24 +82,14 @@ def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, "site_facts": facts} if config.get("site_facts") else {**config}
 
 
-def _filled(config: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without keys that hold nothing, where the schema's properties say that they
-    then hold it by themselves.
-    """
+def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without the keys that hold nothing, as they do by default."""
     kept = {}
     for key, value in config.items():
-        known = described.get(key, {})
-        shown = (
-            _filled(value, known["properties"])
-            if isinstance(value, dict) and "properties" in known
-            else value
-        )
-        if (
-            shown
-            or isinstance(shown, bool | int | float)
-            or "default" not in known
-            or known["default"]
-        ):
+        default = defaults.get(key, ...)
+        both = isinstance(value, dict) and isinstance(default, dict)
+        shown = _filled(value, default) if both else value
+        if shown or isinstance(shown, bool | int | float) or default:
             kept[key] = shown
     return kept
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import compileall
 from pathlib import Path
 
-from peakmark import checkers
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.resources import of_checkout
 
@@ -34,16 +33,14 @@ def up_to_date(folder: Path = SOURCES, build: Path = BUILD) -> bool:
     return all(Path(source).stat().st_mtime_ns <= oldest for source in sources(folder))
 
 
-def python(package: Path = Path(checkers.__file__).parent, folder: Path = checkers.FOLDER) -> None:
-    """Python's own compiled files of what a cell's process loads, and the checks of what it writes.
+def python(package: Path = Path(__file__).parents[1]) -> None:
+    """Python's own compiled files of what a cell's process loads.
 
     A node would compile them anew for each cell where Python does not keep them: with
     PYTHONDONTWRITEBYTECODE, which sbatch hands on, or where a job may not write into the checkout.
     Where nobody may, it stays so.
     """
-    for name in ("machine", "record"):
-        checkers.checker(name, folder)
-    names = ("catalogue", "commands", "data", "tools", "machine", "run", "storage")
+    names = ("catalogue", "commands", "config", "data", "tools", "machine", "run", "storage")
     parts = [package / name for name in names]
-    for part in (package, folder, *parts):
+    for part in (package, *parts):
         compileall.compile_dir(part, maxlevels=0, quiet=2)

@@ -100,7 +100,7 @@ def _in_rounds(
     entries: Mapping[str, Mapping[str, Any]],
     go_on: Callable[[Iterable[Cell]], None],
 ) -> None:
-    from peakmark.config.repetitions import Criterion
+    from peakmark.config.types import Criterion
     from peakmark.plan import adaptive  # brings numpy: only where repetitions are decided
     from peakmark.storage import decisions
 

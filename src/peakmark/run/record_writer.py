@@ -15,7 +15,7 @@ from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.reasons import MeasurementError, Reason, Unavailable
-from peakmark.storage import attempts, records
+from peakmark.storage import records
 from peakmark.tools.base import Completed, Parsed
 
 _PLAIN = (str, int, float, list, tuple)
@@ -102,7 +102,7 @@ def attempt(
     campaign: Path, cell: Cell, record: dict[str, Any], completed: Sequence[Completed]
 ) -> Path:
     """Every failed attempt is kept under its own number."""
-    path = attempts.new(campaign, cell)
+    path = records.new_attempt(campaign, cell)
     record["raw"] = _store_raw(path.with_suffix(".raw"), completed)
     records.write(path, record)
     return path

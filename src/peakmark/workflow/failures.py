@@ -17,7 +17,7 @@ from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, RecordError, sentence
 from peakmark.messages import Message, catalogue, message
 from peakmark.plan.plan import Plan
-from peakmark.storage import attempts, records
+from peakmark.storage import records
 from peakmark.workflow import current_cell
 
 LOG_BYTES = 1 << 20
@@ -43,7 +43,7 @@ def keep(
     """
     cell = _present(plan, cells)
     if cell is None or any(
-        _number(path) == number for path in attempts.paths(plan.directory, cell)
+        _number(path) == number for path in records.attempts(plan.directory, cell)
     ):
         return None
     code, log = details.get("ExitCode", ""), details.get("StdOut", "")
@@ -92,7 +92,9 @@ def job_name(number: str) -> str:
 
 def _store(plan: Plan, cell: Cell, record: dict[str, Any]) -> Path | None:
     try:
-        return attempts.store(plan.directory, cell, record)
+        path = records.new_attempt(plan.directory, cell)
+        records.write(path, record)
+        return path
     except (OSError, RecordError) as error:
         why = sentence(error) if isinstance(error, OSError) else str(error)
         _say_once(files.full(plan.directory) or f"how jobs ended cannot be kept: {why}")
@@ -113,7 +115,7 @@ def refused(plan: Plan, cells: Iterable[Cell], reason: Message, now: datetime.da
 def has_told(plan: Plan, cells: Iterable[Cell], number: str) -> bool:
     """Whether the job has left an attempt of one of its cells."""
     return any(
-        _number(path) == number for cell in cells for path in attempts.paths(plan.directory, cell)
+        _number(path) == number for cell in cells for path in records.attempts(plan.directory, cell)
     )
 
 

@@ -62,9 +62,7 @@ class Run:
         self.given = {
             jobs.OVERRIDES[name]: value for name, value in given.items() if name in jobs.OVERRIDES
         }
-        completed = plan.complete(
-            config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main
-        )
+        completed = plan.complete(config, on_cluster=remote or cluster.VARIABLE in os.environ)
         where = _cluster(completed, self.given) if main and remote else _inherited(main)
         self.plan: Plan = plan.build(completed, where, resumes=main)
         if self.plan.cluster is not None:

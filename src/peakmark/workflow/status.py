@@ -17,7 +17,7 @@ from peakmark.formatting import natural, plural
 from peakmark.plan import jobs
 from peakmark.resources import program, snakemake
 from peakmark.run.job import NODES, output_path
-from peakmark.storage import attempts, integrity, records
+from peakmark.storage import integrity, records
 from peakmark.storage.results import Results
 from peakmark.workflow import current_cell, failures
 
@@ -193,7 +193,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
-    *_, path = (None, *attempts.paths(campaign.directory, cell))
+    *_, path = (None, *records.attempts(campaign.directory, cell))
     if path is None:
         return None
     try:

@@ -18,7 +18,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.bundle import bundle, crate, unbundle
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.figures import figures
 from peakmark.report import report

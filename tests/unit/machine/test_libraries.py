@@ -15,9 +15,10 @@ from peakmark.machine import libraries
 from peakmark.machine.host import Host
 from peakmark.report import machine_text
 from peakmark.resources import ROOT
-from peakmark.schemas import validate
 from peakmark.storage.results import Results
+from peakmark.storage.types import Facts
 from peakmark.tools import present
+from peakmark.validation import convert
 
 LDD = (make.DATA / "ldd" / "hpcc.txt").read_text()
 OPENBLAS = {
@@ -111,7 +112,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
     found = present(folder)
     assert "cpubench" not in found  # what is not compiled is left out
     facts = machine.collect(tmp_path, tools=found, cpubench=folder / "cpubench")
-    validate(facts, "machine", "facts")
+    convert(facts, Facts, "facts")
     (group,) = (
         one
         for one in machine_text._groups(facts, ".", ())

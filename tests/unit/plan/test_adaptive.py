@@ -17,8 +17,8 @@ from peakmark.analysis import rows
 from peakmark.bundle import staging
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
-from peakmark.config import repetitions
-from peakmark.config.repetitions import Criterion
+from peakmark.config import campaign as configuration
+from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, RecordError
 from peakmark.plan import adaptive, jobs, plan, plan_text, sequential_testing
 from peakmark.storage import decisions
@@ -61,9 +61,9 @@ def test_the_wish_in_all_its_spellings() -> None:
         ("2%", " 2.0 %", "0.02", 0.02), ("90 s", "1.5min", 90, "0.025 h")
     ):
         wish = {"min": 6, "max": 30, "until": until, "within": within}
-        found = repetitions.parse("repetitions", wish)
+        found = configuration.criterion("repetitions", wish)
         assert found == Criterion(6, 30, 0.02, 90.0)
-    assert repetitions.parse("repetitions", 3) is None
+    assert configuration.criterion("repetitions", 3) is None
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ from peakmark.limits import Limit
 from peakmark.machine.host import Host
 from peakmark.run import noise
 from peakmark.run.noise import Process, Reading
-from peakmark.schemas import validate_fast
 from peakmark.storage import records
+from peakmark.storage.types import Record
+from peakmark.validation import convert
 
 FILES = {
     "/proc/stat": "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"
@@ -235,6 +236,6 @@ def test_records_without_noise_and_with_it_are_valid(tmp_path: Path) -> None:
             "before": noise.read().to_json(), "during": noise.between(moment(0.0), moment(1.0)),
             "after": noise.read().to_json()}):  # fmt: skip
         one = data.record(of, [data.measurement(of, "rate", 1.0)], context={"noise": noises})
-        validate_fast(one, "record", "record")
+        convert(one, Record, "record")
         records.write(tmp_path / "0.json", one)
     assert checks.check_row(row([{**calm(), "during": None}] * 6)) == []

@@ -16,7 +16,7 @@ from tests.unit.workflow.slurm_site import ACCOUNT, LIMIT, NO_ANSWER, Site, fill
 from peakmark import slurm
 from peakmark.plan import jobs, plan
 from peakmark.run import job
-from peakmark.storage import attempts, records
+from peakmark.storage import records
 from peakmark.workflow import progress
 from peakmark.workflow import queue as queues
 from peakmark.workflow.queue import Queue
@@ -112,7 +112,7 @@ def test_a_killed_job_of_several_cells_measures_none_any_more(
     steps(queue, site, 2)
     site.states = {"1": ("NODE_FAIL", "None"), "2": ("RUNNING", "None")}
     (ended,) = steps(queue, site, 2)
-    (path,) = attempts.paths(one.directory, ended.task.cells[2])
+    (path,) = records.attempts(one.directory, ended.task.cells[2])
     assert "NODE_FAIL" in records.read(path)["reason"]  # the cell that it was measuring is known
     assert not presents[0].exists() and presents[1].exists()
     queue.cancel()
@@ -175,7 +175,7 @@ def test_a_limit_of_submissions_is_waited_for_and_told_once(four: plan.Plan, sit
     assert queue.waiting and not queue.hands_over
     site.states = dict.fromkeys(site.states, ("COMPLETED", "None"))
     assert len(steps(queue, site, 10)) == 2 and len(site.submitted) == 4
-    assert not list(attempts.paths(four.directory, four.cells[3]))  # that is no failure
+    assert not list(records.attempts(four.directory, four.cells[3]))  # that is no failure
 
 
 def test_a_job_whose_submission_was_not_answered_is_not_handed_over_twice(
@@ -223,7 +223,7 @@ def test_a_refusal_is_an_attempt_like_any_failure(four: plan.Plan, site: Site) -
     ended = steps(queue, site, 2)
     assert len(ended) == 4 and not queue.waiting and not queue.active
     for cell in four.cells:
-        (path,) = attempts.paths(four.directory, cell)
+        (path,) = records.attempts(four.directory, cell)
         reason = records.read(path)["reason"]
         assert "Invalid account" in reason and "slurm.account" in reason
         assert "sbatch" not in reason
@@ -258,7 +258,9 @@ def test_every_bad_end_is_told(four: plan.Plan, site: Site, state: str) -> None:
     steps(queue, site, 1)
     site.states["1"] = (state, "None")
     (ended,) = steps(queue, site, 2)
-    assert state in ended.why.text and len(list(attempts.paths(four.directory, four.cells[0]))) == 1
+    assert (
+        state in ended.why.text and len(list(records.attempts(four.directory, four.cells[0]))) == 1
+    )
 
 
 def test_a_record_that_was_finished_counts_whatever_became_of_its_job(
@@ -271,7 +273,7 @@ def test_a_record_that_was_finished_counts_whatever_became_of_its_job(
     path.write_text("{}")
     site.states["1"] = ("NODE_FAIL", "None")
     (ended,) = steps(queue, site, 2)
-    assert ended.why is None and not list(attempts.paths(four.directory, four.cells[0]))
+    assert ended.why is None and not list(records.attempts(four.directory, four.cells[0]))
 
 
 @pytest.mark.parametrize("few", [64, 1])
@@ -313,7 +315,7 @@ def test_a_job_is_given_up_when_its_node_stays_away_and_never_for_slurms_reason(
     assert steps(queue, site, 20) == []  # the time counts anew
     ended = steps(queue, site, 30)
     assert len(ended) == 4 and sorted(site.cancelled) == ["1", "2", "3", "4"] and not queue.active
-    (path,) = attempts.paths(four.directory, four.cells[1])
+    (path,) = records.attempts(four.directory, four.cells[1])
     assert "bad disk" in records.read(path)["reason"]
 
 
@@ -348,7 +350,7 @@ def test_a_job_whose_node_was_lost_is_submitted_again(
         ended = steps(queue, site, 2)
     assert len(ended) == 1 and state in ended[0].why.text
     assert (len(site.submitted), len(said)) == (6, 2)
-    assert len(list(attempts.paths(four.directory, four.cells[0]))) == 3  # each is on record
+    assert len(list(records.attempts(four.directory, four.cells[0]))) == 3  # each is on record
 
 
 def test_the_jobs_of_an_earlier_run_are_taken_over(four: plan.Plan, site: Site) -> None:
