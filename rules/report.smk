@@ -1,4 +1,4 @@
-# Tables -> figures, the PDF and the HTML page: of one reading of the records. report() is for snakemake --report.
+# Tables and figures -> the PDF and the HTML report. report() is for snakemake --report.
 
 
 rule report:
@@ -17,19 +17,11 @@ rule report:
             category="Report",
             labels={"report": "HTML page"},
         ),
-        report(
-            directory(f"{RUN.folder}/figures"),
-            patterns=["{figure}.svg"],
-            caption="../reports/snakemake/figure.rst",
-            category="Figures",
-            labels={"figure": "{figure}"},
-        ),
     log:
         f"{RUN.folder}/logs/report.log",
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
-        made_by=makers.of_report(RUN.plan.config["report"]),
-        captions=captions.texts(),
+        made_by=makers.digest(RUN.plan.config["report"]),
     shell:
         "peakmark report --html {params.campaign:q} > {log:q} 2>&1"

@@ -1,4 +1,4 @@
-# Records -> the long table, from which all else can be rebuilt, and the tables to hand in.
+# Records -> tables, figures, and analysis.json, of which the report is made. report() is for snakemake --report.
 
 
 rule tables:
@@ -9,12 +9,21 @@ rule tables:
         [for_report(name, title) for name, title in captions.tables().items()],
         for_report("runs", "Every run", "runs"),
         for_report("measurements", "Every measurement", "measurements"),
+        f"{RUN.folder}/{makers.ANALYSIS}",
+        report(
+            directory(f"{RUN.folder}/figures"),
+            patterns=["{figure}.svg"],
+            caption="../reports/snakemake/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
     log:
         f"{RUN.folder}/logs/tables.log",
     localrule: True
     params:
         campaign=subpath(output[0], ancestor=2),
         plan=RUN.digest,
-        made_by=makers.of_tables(RUN.plan.config["report"]),
+        made_by=makers.digest(RUN.plan.config["report"]),
+        captions=captions.texts(),
     shell:
         "peakmark tables {params.campaign:q} 2> {log:q}"

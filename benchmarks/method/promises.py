@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
-from peakmark.analysis import compare, datasets, paired, spread
+from peakmark.analysis import checks, compare, datasets
 from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow
 from peakmark.config.types import Criterion
 from peakmark.plan import sequential_testing
@@ -38,9 +38,9 @@ def warnings(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
     for n in REPETITIONS:
         lot = np.random.default_rng((seed, n))
         unsure = odd = 0
-        for values in lot.normal(1.0, spread.QUIET, size=(rows, n)):
-            unsure += spread.is_doubtful(values)
-            odd += bool(spread.outliers(values).places)
+        for values in lot.normal(1.0, checks.QUIET, size=(rows, n)):
+            unsure += checks.is_doubtful(values)
+            odd += bool(checks.outliers(values).places)
         yield f"quiet rows called unsure, n = {n}", Count(unsure, rows)
         if n >= statistics.ENOUGH:
             yield f"quiet rows with an outlier named, n = {n}", Count(odd, rows)
@@ -134,7 +134,7 @@ def _side(
     """
     values: dict[ComparedPoint, tuple[float, ...]] = {}
     changes: dict[str, list[float]] = {}
-    turns: dict[ComparedPoint, dict[int, paired.Turn]] = {}
+    turns: dict[ComparedPoint, dict[int, datasets.Turn]] = {}
     for row in range(ROWS):
         part = row % len(TABLES)
         faster = np.log1p(change) if (row + 1) % FASTER == 0 else 0.0
@@ -144,7 +144,7 @@ def _side(
         point = ComparedPoint(TABLES[part], INSTRUMENTS[part], "X", "", 0, row + 1, "")
         values[point] = found
         turns[point] = {
-            place: paired.Turn(value, 100.0 * place, 100.0 * place)
+            place: datasets.Turn(value, 100.0 * place, 100.0 * place)
             for place, value in enumerate(found)
         }
         changes.setdefault(TABLES[part], []).extend(datasets.halves(found))

@@ -17,7 +17,7 @@ from benchmarks.kernels import namespaces
 from benchmarks.method.faults import FAULTS, Fault
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import statistics
-from peakmark.analysis import compare, datasets, rows
+from peakmark.analysis import analysis, compare, datasets
 from peakmark.analysis.compare import Comparison
 from peakmark.errors import PeakmarkError
 from peakmark.reasons import Unavailable
@@ -134,5 +134,5 @@ def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
 
 
 def _doubts(campaign: Path) -> list[str]:
-    tables = rows.build(Results.read(campaign)).values()
+    tables = analysis.build_rows(Results.read(campaign)).values()
     return [text for found in tables for row in found for text in row.said(row.specific_warnings)]

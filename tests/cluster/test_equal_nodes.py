@@ -13,7 +13,7 @@ import pytest
 from testcluster import Cluster
 from tests import presets
 
-from peakmark.analysis.rows import build as rows_of
+from peakmark.analysis.analysis import build_rows as rows_of
 from peakmark.storage.results import Results
 from workflow import Workflow
 

@@ -29,7 +29,7 @@ from tests.faults import hostile_kinds
 from tests.faults.hostile_kinds import CAMPAIGN, PRECIOUS, Input, Kind
 
 from peakmark import cli
-from peakmark.analysis import compare_text  # noqa: F401
+from peakmark.analysis import compare  # noqa: F401
 from peakmark.bundle import anonymise, bundle, unbundle  # noqa: F401
 from peakmark.figures import figures  # noqa: F401
 from peakmark.workflow import doctor, summary  # noqa: F401

@@ -50,7 +50,7 @@ class Input:
 Kind = Callable[[Path, random.Random], Input]
 
 READERS = (
-    ["status"], ["status", "--failed"], ["summary"], ["tables"], ["figures"], ["report"], ["report", "--partial"],
+    ["status"], ["status", "--failed"], ["summary"], ["tables"], ["report"], ["report", "--partial"],
     ["html"], ["bundle"], ["bundle", "--partial"], ["bundle", "--anonymise"], ["report", "--anonymise"],
     ["html", "--partial", "--anonymise"],
 )  # fmt: skip
@@ -486,7 +486,7 @@ def written(_: Path, chance: random.Random) -> Input:
 def linked(place: Path, chance: random.Random) -> Input:
     """Names of the campaign that are links to somebody else's files."""
     folder, others = place / CAMPAIGN, place / PRECIOUS
-    names = ("tables", "figures", "tables/measurements.csv", "tables/cpu.csv", "tables/checksums.txt", "figures/overview.svg",
+    names = ("tables", "figures", "tables/measurements.csv", "tables/cpu.csv", "tables/checksums.txt", "figures/overview.svg", "analysis.json",
              "report.pdf", "report.html", "report-anonymous.pdf", "written.sha256", "plan.json", "repetitions/0.json", "machine",
              "attempts", "../c.zip", "config.json")  # fmt: skip
     name = chance.choice(names)

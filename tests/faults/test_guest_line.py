@@ -24,7 +24,7 @@ from guest_cells import (
 )
 
 from peakmark import machine
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tables import tables
@@ -120,7 +120,7 @@ def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_number
 ) -> None:
     task = seen("line")
     results = Results.read(task["folder"])
-    found = [row for table in rows.build(results).values() for row in table]
+    found = [row for table in analysis.build_rows(results).values() for row in table]
     assert {row.key.workload for row in found} >= {"TCP", "UDP", "LAT-TCP", "LAT-UDP"}
     for row in found:
         notes = " ".join(row.said(row.remarks))

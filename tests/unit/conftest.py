@@ -14,8 +14,7 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said
 
 from peakmark import cli, machine
-from peakmark.figures import figures
-from peakmark.report import report
+from peakmark.report import pdf_report
 
 
 @pytest.fixture(scope="session")
@@ -37,8 +36,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 }
             }
             make.write(folder, make.sweep(), config=config)
-            figures.build(folder)
-            report.build(folder)
+            pdf_report.build(folder)
     return folder
 
 

@@ -221,12 +221,14 @@ def test_a_plan_with_something_else_in_it(
     if isinstance(wrong, dict) and wrong:
         wrong = {**json.loads(path.read_text()), **wrong}
     path.write_text(json.dumps(wrong))
-    for command in ("status", "summary", "tables", "figures", "report", "html", "bundle"):
+    for command in ("status", "summary", "tables", "report", "html", "bundle"):
         assert cli.main([command, str(measured)]) != 0, command
         refused(capsys.readouterr().err, "plan.json")
 
 
-@pytest.mark.parametrize("name, command", [("tables",) * 2, ("figures",) * 2, ("cells", "report")])
+@pytest.mark.parametrize(
+    "name, command", [("tables",) * 2, ("figures", "tables"), ("cells", "report")]
+)
 def test_a_file_where_a_folder_must_be(
     name: str, command: str, measured: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

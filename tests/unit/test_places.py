@@ -106,15 +106,14 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
 def test_a_check_is_called() -> None:
     functions = {
         f"{path.stem}.{node.name}"
-        for path in (PACKAGE / "analysis").glob("on_*.py")
+        for path in (PACKAGE / "analysis").glob("*checks.py")
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef)
+        and "row: Measured" in ast.unparse(node.args)
         and "Iterator[Message]" in ast.unparse(node.returns or ast.Constant(None))
     }
     called = {f"{check.__module__.rpartition('.')[2]}.{check.__name__}" for check in CHECKS}
-    assert {name for name in functions if not name.partition(".")[2].startswith("_")} <= called, (
-        "checks.CHECKS"
-    )
+    assert functions <= called, "checks.CHECKS"
 
 
 def test_a_figure_has_its_places() -> None:

@@ -1,34 +1,451 @@
-"""A campaign with the rows of its tables: read once, judged once, for tables, figures, PDF and
-page.
+"""A campaign with the rows of its tables: what was planned and measured, joined with summary, limit and
+warnings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from peakmark.analysis import rows
-from peakmark.analysis.row import Row
+from peakmark import limits
+from peakmark.analysis import comparability, core_checks, fleet, row_warnings
+from peakmark.analysis.row import Key, Repetition, Row, Series
+from peakmark.cell import Cell
+from peakmark.config import layouts, published
+from peakmark.config.layouts import Layout
+from peakmark.config.published import Published
+from peakmark.formatting import listed, natural
+from peakmark.limits import Limit
+from peakmark.messages import message
+from peakmark.plan import sequential_testing
+from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results
+from peakmark.tools.fitting import fitted
+from peakmark.tools.tables import TABLES, Table
+
+KeyOf = Callable[[Cell, str, str, int | None, int], Key]
+"""Of a cell, and of the workload, variant, block and concurrency that one of its measurements has.
+"""
+
+
+@dataclass
+class _Draft:
+    points: dict[str, list[Repetition]] = field(default_factory=lambda: defaultdict(list))
+    planned: list[Cell] = field(default_factory=list)
+
+
+def build_rows(results: Results) -> dict[str, list[Row]]:
+    """Rows of every table by the table's name, in the order of the tables; a table without rows is
+    there and empty.
+
+    A row exists for every planned point of an own kernel, measured or not, and for every point that
+    a reference measured. With a layout, rows are in its order, and their tables carry its names.
+    """
+    centre = centre_of(results)
+    layout = layout_of(results)
+    sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
+    key_of = _key_of(results)
+    by_table = row_warnings.kept_by_host(
+        {table.name: _table_rows(results, table, layout, centre, key_of) for table in TABLES}
+    )
+    measured = [row for table in by_table.values() for row in table if row.own is not None]
+    codes = row_warnings.widespread(
+        [(row.warnings, row_warnings.shown_by(row)) for row in measured]
+    )
+    return {
+        name: [
+            _beside(replace(row, warnings=row_warnings.shared(row.warnings, codes)), sets)
+            for row in table
+        ]
+        for name, table in by_table.items()
+    }
+
+
+def layout_of(results: Results) -> Layout | None:
+    """The layout that ``report.tables`` names, None without one. Errors: ConfigError."""
+    name = results.report_config.get("tables")
+    return layouts.load(str(name)) if name else None
+
+
+def published_names(rows: Sequence[Row]) -> list[str]:
+    """The published sets that have a value in one of the rows, in the order of the configuration."""
+    return list(dict.fromkeys(name for row in rows for name in row.published))
+
+
+def _beside(row: Row, sets: Sequence[Published]) -> Row:
+    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was
+    published.
+    """
+    if not sets or row.key.variant == "block":
+        return row
+    own = row.table.own.instrument
+    key = published.beside(
+        row.table.name, row.key.workload, row.key.block, row.key.concurrency, own
+    )
+    beside = {source.name: source.value(key) for source in sets}
+    warnings = [
+        message("published", source=source.name, remark=text)
+        for source in sets
+        for text in source.remarks.get(key, ())
+    ]
+    here = comparability.settings(row.own, row.key.workload) if row.own else {}
+    for source in sets:
+        defined = comparability.defined(source.definitions.get(key, {}))
+        warnings += [
+            message("defined", source=source.name, name=name, there=there, here=here[name])
+            for name, there in defined.items()
+            if here.get(name, there) != there
+        ]
+    values = {name: value for name, value in beside.items() if value is not None}
+    return replace(row, published=values, warnings=(*row.warnings, *warnings))
+
+
+def centre_of(results: Results) -> str:
+    """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
+    return "mean" if results.report_config.get("summary") == "mean" else "median"
+
+
+def _table_rows(
+    results: Results, table: Table, layout: Layout | None, centre: str, key_of: KeyOf
+) -> list[Row]:
+    if layout is not None:
+        table = layout.called(table)
+    drafts: dict[Key, _Draft] = defaultdict(_Draft)
+    echoes: dict[tuple[str, int], list[Repetition]] = defaultdict(list)
+    headings = {series.instrument for series in table.series}
+    for record in results.records:
+        cell = record.cell
+        if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
+            continue
+        for entry in record.data["measurements"]:
+            if entry["metric"] != table.metric or not table.takes(
+                entry["workload"], entry["block"]
+            ):
+                continue
+            point = Repetition(
+                float(entry["value"]), entry["details"], record.data["context"], cell.options,
+                repetition=cell.repetition, record=record,
+            )  # fmt: skip
+            if (
+                entry["workload"] == "LAT-ICMP"
+            ):  # neither TCP nor UDP: stands beside both, see _with_echoes
+                echoes[cell.node, entry["concurrency"]].append(point)
+                continue
+            key = key_of(
+                cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"]
+            )
+            drafts[key].points[cell.instrument].append(point)
+    for cell in results.cells:
+        belongs = cell.subsystem == table.subsystem and cell.instrument in headings
+        if (
+            not belongs
+            or not table.takes(cell.workload, cell.block)
+            or cell.workload in ("ALL", "LAT-ICMP")
+        ):
+            continue
+        block = None if cell.automatic else cell.block
+        key = key_of(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
+        if cell.instrument == table.own.instrument or key in drafts:
+            drafts[key].planned.append(cell)
+    _with_echoes(drafts, echoes)
+    ordered = sorted(
+        drafts,
+        key=lambda key: (
+            natural(key.node),
+            layout.place(table, key.workload, key.variant) if layout else (),
+            *table.order(key.workload, key.variant, key.concurrency, key.block),
+        ),
+    )
+    table_rows = [_row(results, table, key, drafts[key], centre) for key in ordered]
+    if layout is None:
+        printed = fitted(
+            table, (series.centre for row in table_rows for series in row.series.values())
+        )
+        return [replace(row, table=printed) for row in table_rows]
+    return [
+        replace(row, layout_table=layout.layout_table_of(table, row.key.workload, row.key.variant))
+        for row in table_rows
+    ]
+
+
+def _key_of(results: Results) -> KeyOf:
+    """What a point's key is, with what words and ``auto`` came to where it was measured."""
+    meant, areas = _meant(results), _areas(results)
+
+    def key_of(cell: Cell, workload: str, variant: str, block: int | None, concurrency: int) -> Key:
+        count = meant.get((cell.node, cell.word), concurrency)
+        area = areas.get((cell.node, cell.asked), block) if cell.automatic else block
+        return Key(cell.node, workload, variant, area, count, cell.word)
+
+    return key_of
+
+
+def _meant(results: Results) -> dict[tuple[str, str], int]:
+    """(node, word) -> the number of threads that the word meant there, by the records; the largest
+    where hosts differ.
+    """
+    threads: dict[tuple[str, str], int] = {}
+    for record in results.records:
+        place, placed = (record.cell.node, record.cell.word), record.data["context"].get("placed")
+        if record.cell.word and placed:
+            threads[place] = max(threads.get(place, 0), int(placed["threads"]))
+    return threads
+
+
+def _areas(results: Results) -> dict[tuple[str, int | str], int]:
+    """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where
+    hosts differ.
+    """
+    areas: dict[tuple[str, int | str], int] = {}
+    for record in results.records:
+        place = (record.cell.node, record.cell.asked)
+        for entry in record.data["measurements"] if record.cell.automatic else ():
+            areas[place] = max(areas.get(place, 0), int(entry["block"]))
+    return areas
+
+
+def _with_echoes(
+    drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Repetition]]
+) -> None:
+    """Put ping's echoes beside every protocol: those of the same concurrency, else those of the
+    lowest there is.
+    """
+    for key, draft in drafts.items():
+        available = sorted(concurrency for node, concurrency in echoes if node == key.node)
+        if available:
+            chosen = key.concurrency if key.concurrency in available else available[0]
+            draft.points["ping"].extend(echoes[key.node, chosen])
+
+
+def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
+    own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
+    hosts = _hosts(own_points)
+    known = [host for host in hosts if host in results.facts] or hosts
+    facts = results.facts_for(key.node, known[0] if known else None)
+    facts = _as_measured(facts, own_points)
+    unequal_nodes = _unequal_nodes(results, draft.points, own_points)
+    limit = _limit(results, table, key, own_points, facts)
+    reason = several = _no_one_limit(results, table, key, own_points)
+    if table.own.instrument in unequal_nodes:
+        reason = f"measured on nodes that are not equal ({unequal_nodes[table.own.instrument]})"
+    if reason:
+        limit = replace(limit, value=None, kind="unknown", reason=reason, remarks=(), finding=None)
+    series = {
+        name: _series(
+            results, tuple(sorted(points, key=lambda point: point.repetition)), limit, centre
+        )
+        for name, points in sorted(draft.points.items())
+    }
+    planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
+    done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
+    own = series.get(table.own.instrument)
+    shares = (
+        _shares(results, table, key, own_points, facts, own.centre)
+        if own and limit.value is not None
+        else {}
+    )
+    row = Row(
+        table,
+        key,
+        series,
+        limit,
+        missing=max(0, len(planned) - done),
+        shares=shares,
+        unequal_nodes=unequal_nodes,
+    )
+    checked = row_warnings.checked(row, facts, _nominal(results, facts))
+    warnings = [
+        *row_warnings.holes(results, row, planned),
+        *row_warnings.hosts(row, several),
+        *checked,
+        *row_warnings.disagreements(row),
+        *row_warnings.unsure(results, row),
+        *row_warnings.filled(row),
+        *row_warnings.setting_deviations(row),
+        *row_warnings.other_streams(row),
+        *row_warnings.of_programs_and_limit(row),
+    ]
+    row = replace(row, warnings=tuple(warnings))
+    return replace(row, warnings=(*warnings, *row_warnings.hosts_without_facts(results, row)))
+
+
+def _series(results: Results, points: tuple[Repetition, ...], limit: Limit, centre: str) -> Series:
+    criterion = results.criteria.get(points[0].record.cell.row)
+    summary = sequential_testing.summarise([point.value for point in points], criterion)
+    value = float(getattr(summary, centre))
+    return Series(points, summary, value, limits.efficiency(value, limit))
+
+
+def _as_measured(facts: Mapping[str, Any], points: Sequence[Repetition]) -> Mapping[str, Any]:
+    """The facts with the interface that was measured, which need not be the one of the host's
+    default route.
+    """
+    networks = (point.context.get("network") or {} for point in points)
+    link = next((network["link"] for network in networks if network.get("link")), None)
+    return {**facts, "network": link} if link else facts
+
+
+def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
+    """The hosts that measured, or those of the servers (``server_host``), in the order of their
+    names.
+    """
+    return sorted(
+        {str(point.context[end]) for point in points if point.context.get(end)}, key=natural
+    )
+
+
+def _unequal_nodes(
+    results: Results, points: Mapping[str, Sequence[Repetition]], own: Sequence[Repetition]
+) -> dict[str, str]:
+    """Instrument -> in what the nodes of its repetitions and of the own kernel's are not equal, by
+    the nodes' facts.
+
+    A client and its server may be unequal, as long as they are alike in all repetitions.
+    """
+    unequal_nodes = {}
+    for name, theirs in points.items():
+        differ: list[str] = []
+        for end in ("host", "server_host"):
+            hosts = _hosts([*own, *theirs], end)
+            differ += differences(
+                {host: node_class(results.facts.get(host) or {}) for host in hosts}
+            )
+        if differ:
+            unequal_nodes[name] = "; ".join(dict.fromkeys(differ))
+    return unequal_nodes
+
+
+def _no_one_limit(
+    results: Results, table: Table, key: Key, points: Sequence[Repetition]
+) -> str | None:
+    """Why repetitions on several hosts have no limit in common, None where each host's own is the
+    same at one clock.
+    """
+    hosts = [host for host in _hosts(points) if host in results.facts]
+    if len(hosts) < 2:
+        return None
+    values = set()
+    for host in hosts:
+        there = [point for point in points if point.context["host"] == host]
+        facts = _as_measured(results.facts_for(key.node, host), there)
+        values.add(_limit(results, table, key, there, facts, 1e9).value)
+    return f"measured on nodes with different limits ({listed(hosts)})" if len(values) > 1 else None
+
+
+def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
+    return limits.clocks(facts, results.config.get("site_facts") or {})["nominal"]
+
+
+def _shares(
+    results: Results,
+    table: Table,
+    key: Key,
+    points: Sequence[Repetition],
+    facts: Mapping[str, Any],
+    value: float,
+) -> dict[str, float]:
+    """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the
+    limit.
+    """
+    shares = {}
+    clocks = limits.clocks(facts, results.config.get("site_facts") or {})
+    for name in ("nominal", "maximum"):
+        limit = _limit(results, table, key, points, facts, clocks[name]) if clocks[name] else None
+        share = limits.efficiency(value, limit) if limit and limit.clock else None
+        if share is not None:
+            shares[name] = share
+    return shares
+
+
+def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What the row's threads could reach; where repetitions differ, the most: their limit is none
+    too low.
+    """
+    known = [context["placed"] for context in contexts if context.get("placed")]
+    return max(
+        known,
+        key=lambda placed: (placed["cores"], placed["sockets"], len(placed["numa_nodes"])),
+        default=None,
+    )
+
+
+def _limit(
+    results: Results,
+    table: Table,
+    key: Key,
+    points: Sequence[Repetition],
+    facts: Mapping[str, Any],
+    clock_hz: float | None = None,
+) -> Limit:
+    """The row's limit at the clock that was seen while its points were measured, if it was; or at
+    ``clock_hz``.
+    """
+    if key.word and not key.concurrency:
+        reason = f"how many threads {key.word} means is known when the node has measured"
+        return Limit(None, table.unit, "", "", "unknown", reason)
+    contexts = [point.context for point in points]
+    loaded = clock_hz is None and any(point.known("clock_hz_loaded") for point in points)
+    if clock_hz is None:
+        clock_hz = core_checks.seen_clock(points)
+    return limits.for_row(
+        subsystem=table.subsystem,
+        workload=key.workload,
+        variant=key.variant,
+        block=key.block,
+        concurrency=key.concurrency,
+        metric=table.metric,
+        facts=facts,
+        site=results.config.get("site_facts") or {},
+        clock_hz=clock_hz,
+        loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
+        clock_loaded=loaded,
+        placed=_placed(contexts),
+        store=next(
+            (str(point.details["store"]) for point in points if point.details.get("store")), None
+        ),
+    )
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that is known of a campaign. ``rows``: those of every table by the table's name, see
-    ``rows.build``.
-    """
+    """All that is known of a campaign."""
 
     results: Results
 
     @classmethod
     def of(cls, campaign: Path | Analysis) -> Analysis:
-        """What is judged already as it is; of a folder, what is in it. Errors: RecordError when it
-        holds no campaign.
+        """The campaign in a folder; an analysis is returned as it is.
+
+        Raises:
+            RecordError: the folder holds no campaign.
         """
         return campaign if isinstance(campaign, Analysis) else cls(Results.read(campaign))
 
     @cached_property
     def rows(self) -> Mapping[str, Sequence[Row]]:
-        return rows.build(self.results)
+        """The rows of each table by its name, see ``rows.build``."""
+        return build_rows(self.results)
+
+    @property
+    def mark(self) -> str:
+        """The decimal mark of the report."""
+        return self.results.mark
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """The layout that ``report.tables`` names, None without one. Errors: ConfigError."""
+        return layout_of(self.results)
+
+    @cached_property
+    def has_several_nodes(self) -> bool:
+        """Whether more than one node was measured by itself."""
+        return len(fleet.node_names(self.rows)) > 1
+
+    @cached_property
+    def is_fleet(self) -> bool:
+        """Whether there are too many nodes for a line of each."""
+        return fleet.is_many(self.rows)

@@ -1,17 +1,353 @@
-"""What physics forbids and what noise makes doubtful, as notes on a row.
+"""What physics forbids and what noise makes doubtful, as messages on a row.
 
-Pure functions. A note marks a row; it never changes or removes a value.
+Pure functions. A message marks a row; it never changes or removes a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from peakmark.analysis import on_cores, on_disk, on_memory, on_network, on_runs
-from peakmark.analysis.measured import DEFAULT, Measured
-from peakmark.catalogue.workloads import POOLS
+from peakmark import statistics
+from peakmark.analysis import core_checks, significance
+from peakmark.analysis.row import DEFAULT, Measured
+from peakmark.catalogue.workloads import KERNELS, POOLS
 from peakmark.limits import efficiency
 from peakmark.messages import ORDER, Message, Severity, message
+from peakmark.statistics import ENOUGH
+from peakmark.units import format_size
+
+
+def scatter(row: Measured) -> Iterator[Message]:
+    in_time = [run.value for run in row.in_time]
+    first, trend = first_differs(in_time), drifts(in_time)
+    if first is not None:
+        yield message("first-differs", Severity.UNSURE, more=first)
+    elif trend is not None:
+        yield message(
+            "drift",
+            Severity.UNSURE,
+            more=trend.relative,
+            p=trend.p,
+            heat=core_checks.heat(row.noises),
+        )
+    if row.summary.cv is not None and is_wide(in_time):
+        yield message("spread", Severity.UNSURE, spread=row.summary.cv)
+    odd = outliers([run.value for run in row.runs])
+    if odd.places:
+        yield message("outlier", places=tuple(index + 1 for index in odd.places), total=odd.total)
+
+
+def hosts(row: Measured) -> Iterator[Message]:
+    by_host: dict[str, list[float]] = {}
+    for run in row.runs:
+        by_host.setdefault(run.where, []).append(run.value)
+    apart = hosts_differ(by_host)
+    if apart is not None:
+        yield message(
+            "hosts-differ", highest=apart.highest, lowest=apart.lowest, share=apart.share, p=apart.p
+        )
+
+
+def disturbed(row: Measured) -> Iterator[Message]:
+    spare = 0.0 if core_checks.lost_time(row) else row.spare_cpus
+    yield from core_checks.noise_warnings(row.noises, spare=spare)
+    for host, noises in row.server_noises.items():
+        yield from core_checks.noise_warnings(noises, host)
+
+
+def few(row: Measured) -> Iterator[Message]:
+    n = row.summary.n
+    if n == 1:
+        yield message("few", case="once", enough=ENOUGH)
+    elif not row.summary.enough:
+        yield message("few", n=n, level=row.summary.level, enough=ENOUGH)
+
+
+def short(row: Measured) -> Iterator[Message]:
+    seconds = row.details("seconds")
+    if row.instrument in KERNELS.values() and seconds and max(seconds) < DEFAULT.shortest:
+        yield message("short-runs", seconds=max(seconds))
+
+
+def lost_round_trips(row: Measured) -> Iterator[Message]:
+    if row.workload != "LAT-UDP":
+        return
+    counts = [(run.known("lost") or 0, run.known("round_trips") or 0) for run in row.runs]
+    losses = [lost / (lost + whole) for lost, whole in counts if lost]
+    if losses and max(losses) > DEFAULT.loss:
+        yield message("lost-round-trips", Severity.UNSURE, share=max(losses))
+
+
+def udp_loss(row: Measured) -> Iterator[Message]:
+    if row.workload != "UDP":
+        return
+    losses = []
+    for run in row.runs:
+        lost = run.details.get("lost")
+        total = next(
+            (run.details[name] for name in ("sent", "packets") if run.details.get(name)), None
+        )
+        if run.details.get("loss") is not None:
+            losses.append(float(run.details["loss"]))
+        elif lost is not None and total:
+            losses.append(float(lost) / float(total))
+    if losses and max(losses) > DEFAULT.loss:
+        level, says = Severity.NOTE, "received"
+        if max(losses) > DEFAULT.most:
+            level, says = Severity.WRONG, "overrun"
+        elif max(losses) > DEFAULT.heavy:
+            level, says = Severity.UNSURE, "pushed"
+        fewer = message("fewer-streams") if row.concurrency > 1 else ""
+        yield message("udp-loss", level, share=max(losses), says=message(says), fewer=fewer)
+
+
+def loopback(row: Measured) -> Iterator[Message]:
+    if row.subsystem != "network":
+        return
+    networks = [run.context.get("network") or {} for run in row.runs]
+    if any(network.get("loopback") for network in networks):
+        yield message("loopback")
+
+
+def shaped(row: Measured) -> Iterator[Message]:
+    shapes = {str((run.context.get("network") or {}).get("shaping") or "") for run in row.runs} - {
+        ""
+    }
+    if shapes:
+        yield message("shaped", Severity.WRONG, shapes="; ".join(sorted(shapes)))
+
+
+RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+NEAR_LIMIT = 0.7  # share of a cgroup's limit from which on it is the limit that is measured
+
+
+def never_reached_device(row: Measured) -> Iterator[Message]:
+    if row.subsystem != "disk":
+        return
+    names = {run.details.get("filesystem") for run in row.runs} | {
+        row.fact("storage", "filesystem")
+    }
+    ram = sorted(name for name in names if name in RAM_FILE_SYSTEMS)
+    if ram:
+        yield message("ram-file-system", Severity.WRONG, file_system=ram[0])
+        return
+    shares = [
+        run.details["device_bytes"] / run.details["work"]
+        for run in row.runs
+        if isinstance(run.details.get("device_bytes"), int | float) and run.details.get("work")
+    ]
+    if shares and min(shares) < DEFAULT.device:
+        yield message("cached", Severity.WRONG, share=min(shares))
+    elif any(run.details.get("direct") is False for run in row.runs):
+        yield message("buffered", Severity.WRONG)
+
+
+def unflushed(row: Measured) -> Iterator[Message]:
+    """A flush that takes no time means that nothing waited in the disk: it protects its cache, or a
+    host keeps the data.
+    """
+    if (
+        row.subsystem != "disk"
+        or row.instrument != KERNELS["disk"]
+        or not row.workload.startswith("W")
+    ):
+        return
+    pairs = [(run.details.get("flush_seconds"), run.details.get("work")) for run in row.runs]
+    known = [(float(flush), float(work)) for flush, work in pairs if flush is not None and work]
+    if not known or row.metric != "throughput":
+        return
+    flush, work = max(known, key=lambda pair: pair[0])
+    if flush < DEFAULT.flush and work > DEFAULT.flushed:
+        held = bool(row.fact("cpu", "virtualised"))
+        level = Severity.UNSURE if held else Severity.NOTE
+        where = message("hosts-memory" if held else "safe-cache")
+        yield message("flush", level, flush=flush, megabytes=work / 1e6, where=where)
+
+
+def limited_disk(row: Measured) -> Iterator[Message]:
+    """A limit of the cgroup that the measurement came near to; one far above it changes nothing."""
+    limits: Mapping[str, int] = next(
+        (run.context["io_limits"] for run in row.runs if run.context.get("io_limits")), {}
+    )
+    way = {"R": "read", "W": "write"}.get(row.workload[:1], "")
+    block = row.block or 1
+    rate = {
+        "throughput": row.centre / block,
+        "iops": row.centre,
+        "latency": row.concurrency / row.centre,
+    }
+    operations = rate.get(row.metric, 0.0)
+    # Bytes per second as the tables of disks have them, whatever their size.
+    for name, value, unit, factor in (
+        ("bps", operations * block, "MB/s", 1e-6),
+        ("iops", operations, "IOPS", 1.0),
+    ):
+        limit = limits.get(f"{way}_{name}")
+        if limit and value > NEAR_LIMIT * limit:
+            yield message(
+                "io-limit", Severity.WRONG, way=way, rate=message(unit, rate=limit * factor)
+            )
+
+
+STORES = ("temporal", "streaming", "libc")
+
+
+def pool_in_cache(row: Measured) -> Iterator[Message]:
+    if row.subsystem != "memory" or row.variant not in POOLS:
+        return
+    caches = [cache for cache in row.fact("cpu", "caches") or () if cache["type"] != "instruction"]
+    pools = row.details("working_set_bytes") or row.details("working_set")
+    if not caches or not pools:
+        return
+    last = max(caches, key=lambda cache: int(cache["level"]))
+    # Where the placement is not known, each thread reaches one cache.
+    reached = [
+        run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")
+    ]
+    held = max(reached, default=0) or int(last["size"]) * min(int(last["count"]), row.concurrency)
+    if min(pools) < DEFAULT.pool * held:
+        sizes = zip(
+            ("pool", "held", "needed"), (min(pools), held, DEFAULT.pool * held), strict=True
+        )
+        named = {name: format_size(int(size)) for name, size in sizes}
+        yield message(
+            "pool-in-cache", Severity.WRONG, times=DEFAULT.pool, level=str(last["level"]), **named
+        )
+
+
+def stores(row: Measured) -> Iterator[Message]:
+    """Of which kind a memory row's stores are, where it could be another."""
+    known = {str(run.details["store"]) for run in row.runs if run.details.get("store")}
+    if row.subsystem == "memory" and row.variant in POOLS:
+        if len(known) > 1:
+            yield message("stores-differ", Severity.UNSURE, stores=tuple(sorted(known)))
+        for store in known if len(known) == 1 else ():
+            yield message("stores", case=store if store in STORES else "", store=store)
+
+
+QUIET = 0.05
+"""The coefficient of variation up to which a machine counts as quiet."""
+DRIFT_P = 0.015
+HOSTS_P = 0.05
+_Z_SPREAD = 2.0537  # 98 % of the standard normal distribution lies below
+
+# n -> what the largest modified z score of a clean row stays below in 95 %; that of its first value
+# in 98.5 %.
+_OUTLIER = ((6, 5.9), (8, 5.2), (10, 4.6), (12, 4.4), (15, 4.3), (20, 4.0), (30, 3.85), (60, 3.75))
+_FIRST = (
+    (4, 73.5),
+    (5, 12.7),
+    (6, 11.8),
+    (7, 6.9),
+    (9, 5.3),
+    (11, 5.05),
+    (12, 4.4),
+    (15, 3.7),
+    (20, 3.4),
+    (30, 3.0),
+)
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Repetitions that lie far from the others, by their place; ``total`` of all."""
+
+    places: tuple[int, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class HostDifference:
+    """The hosts with the highest and the lowest median, by what share the first is above the
+    second, and the test's p.
+    """
+
+    highest: str
+    lowest: str
+    share: float
+    p: float
+
+
+def widest(n: int) -> float:
+    """The sample coefficient of variation that a quiet machine passes in 2 % of rows of ``n`` >= 2
+    values [chi].
+    """
+    freedom = n - 1
+    ninth = 2 / (9 * freedom)
+    quantile = freedom * (1 - ninth + _Z_SPREAD * math.sqrt(ninth)) ** 3
+    return QUIET * math.sqrt(quantile / freedom)
+
+
+def is_wide(values: Sequence[float]) -> bool:
+    """Whether the values spread more than those of a quiet machine would."""
+    summary = statistics.summarise(values)
+    return summary.cv is not None and summary.cv > widest(summary.n)
+
+
+def first_differs(values: Sequence[float]) -> float | None:
+    """By what share the first value differs from the median of the others, None unless it stands
+    out.
+    """
+    difference = statistics.first_difference(values)
+    if (
+        difference is None
+        or abs(difference.relative) <= QUIET
+        or abs(difference.z) <= _threshold(_FIRST, len(values))
+    ):
+        return None
+    return difference.relative
+
+
+def drifts(values: Sequence[float]) -> statistics.Drift | None:
+    """The trend over the values in the order of time, None unless it is larger than the spread
+    explains.
+    """
+    trend = statistics.drift(values)
+    if trend is None or trend.p > DRIFT_P or abs(trend.relative) <= QUIET:
+        return None
+    return trend
+
+
+def is_doubtful(values: Sequence[float]) -> bool:
+    """Whether what the values tell about themselves, in the order of time, is a doubt."""
+    return bool(is_wide(values) or first_differs(values) or drifts(values))
+
+
+def hosts_differ(by_host: Mapping[str, Sequence[float]]) -> HostDifference | None:
+    """By how much the positive values of hosts differ; None unless it is beyond chance.
+
+    Of two hosts the rank sum test counts exactly: three repetitions on each can show nothing, four
+    can.
+    """
+    groups = list(by_host.values())
+    if len(groups) < 2:
+        return None
+    p = statistics.rank_test(*groups) if len(groups) == 2 else significance.kruskal_wallis(groups)
+    medians = {host: statistics.median(values) for host, values in by_host.items()}
+    highest, lowest = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
+    if p > HOSTS_P or medians[highest] == medians[lowest]:
+        return None
+    return HostDifference(highest, lowest, medians[highest] / medians[lowest] - 1, p)
+
+
+def outliers(values: Sequence[float]) -> Outliers:
+    """Values far from the others; none of fewer than six, which cannot tell."""
+    if len(values) < statistics.ENOUGH:
+        return Outliers((), len(values))
+    return Outliers(
+        tuple(statistics.outliers(values, _threshold(_OUTLIER, len(values)))), len(values)
+    )
+
+
+def _threshold(table: Sequence[tuple[int, float]], n: int) -> float:
+    """The entry of the largest n in the table that is not above ``n``: it errs on the side of no
+    mark.
+    """
+    return table[max(0, bisect_right(table, (n, math.inf)) - 1)][1]
+
 
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
 
@@ -44,28 +380,28 @@ def _residual(row: Measured) -> Iterator[Message]:
 
 CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     _above_limit,
-    on_disk.never_reached_device,
-    on_disk.unflushed,
-    on_cores.slow_core,
-    on_cores.crowded,
-    on_cores.waited,
-    on_memory.pool_in_cache,
-    on_memory.stores,
-    on_cores.clock,
-    on_cores.clock_lowered,
-    on_cores.below_nominal,
-    on_cores.narrower,
-    on_cores.placement,
-    on_network.udp_loss,
-    on_network.lost_round_trips,
-    on_disk.limited_disk,
-    on_network.shaped,
+    never_reached_device,
+    unflushed,
+    core_checks.slow_core,
+    core_checks.crowded,
+    core_checks.waited,
+    pool_in_cache,
+    stores,
+    core_checks.clock,
+    core_checks.clock_lowered,
+    core_checks.below_nominal,
+    core_checks.narrower,
+    core_checks.placement,
+    udp_loss,
+    lost_round_trips,
+    limited_disk,
+    shaped,
     _residual,
-    on_cores.concurrency,
-    on_runs.scatter,
-    on_runs.hosts,
-    on_runs.disturbed,
-    on_runs.few,
-    on_runs.short,
-    on_network.loopback,
+    core_checks.concurrency,
+    scatter,
+    hosts,
+    disturbed,
+    few,
+    short,
+    loopback,
 )

@@ -1,21 +1,102 @@
-"""One side of a comparison: a campaign or published results, its values by the rows they stand for."""
+"""One side of a comparison: a campaign or published results, its values by the rows they stand for.
+
+Two campaigns that were measured in turn are compared by pairs of repetitions. What the machine does
+meanwhile is in both halves of a pair and goes out of their ratio. Which half comes first alternates
+from round to round.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from peakmark import statistics
-from peakmark.analysis import comparability, paired, rows
-from peakmark.analysis.row import Key, Series
+from peakmark.analysis import analysis, comparability, significance
+from peakmark.analysis.row import Key, Repetition, Series
 from peakmark.catalogue.workloads import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size
 from peakmark.messages import worst
 from peakmark.storage.results import Results
+
+GAP_S = 60.0
+"""So long after its other half has ended a repetition may begin: halves of two runs of the command
+are no pair.
+"""
+
+
+class Turn(NamedTuple):
+    """One repetition of a row: its value in SI units, when it was begun and ended, in seconds of
+    the clock, and where.
+    """
+
+    value: float
+    begun: float
+    ended: float
+    host: str = ""
+
+
+Turns = Mapping[int, Turn]
+
+
+def turns(points: Iterable[Repetition]) -> dict[int, Turn]:
+    """The repetitions of a series by their number."""
+    by_repetition = {}
+    for point in points:
+        context = point.context
+        begun = datetime.fromisoformat(str(context["started"])).timestamp()
+        by_repetition[point.repetition] = Turn(
+            point.value, begun, begun + float(context["seconds"] or 0), str(context["host"])
+        )
+    return by_repetition
+
+
+def pairs(before: Turns, after: Turns) -> list[tuple[float, float]]:
+    """The values of the repetitions that both sides have, one right after the other on one host."""
+    both = [(before[number], after[number]) for number in sorted(before.keys() & after.keys())]
+    return [
+        (turn.value, other.value)
+        for turn, other in both
+        if turn.host == other.host and _gap(turn, other) <= GAP_S
+    ]
+
+
+def _gap(turn: Turn, other: Turn) -> float:
+    first, second = sorted((turn, other), key=lambda each: each.begun)
+    return second.begun - first.ended
+
+
+def pair_ratio(
+    pairs: Sequence[tuple[float, float]], confidence: float = 0.95
+) -> tuple[float, float, float, bool]:
+    """(ratio, low, high, enough) of positive values: the median of the pairs' own ratios, and its
+    interval by order statistics, for which no distribution is assumed; ``enough`` whether there
+    are enough pairs for that confidence.
+    """
+    logs = [math.log(after / before) for before, after in pairs]
+    interval = statistics.median_interval(logs, confidence)
+    centre, low, high = (
+        math.exp(value) for value in (statistics.median(logs), interval.low, interval.high)
+    )
+    return centre, low, high, interval.enough
+
+
+def pair_p_value(pairs: Sequence[tuple[float, float]]) -> float:
+    """Two-sided p of Student's test on the logarithms of the ratios, at least two pairs: its place
+    among many rows.
+    """
+    logs = [math.log(after / before) for before, after in pairs]
+    error = statistics.stdev(logs) / math.sqrt(len(logs))
+    distance = abs(statistics.mean(logs))
+    if error == 0:
+        return 1.0 if distance == 0 else 0.0
+    return significance.student(distance / error, len(logs) - 1)
+
 
 LEAST_ROWS = 3
 """Of fewer rows no drift of their table is computed."""
@@ -67,7 +148,7 @@ class DatasetRow:
     remarks: Sequence[str] = ()
     threads: int | None = None
     unequal_nodes: str = ""
-    turns: paired.Turns = field(default_factory=dict)
+    turns: Turns = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,7 +213,7 @@ def _campaign(path: Path) -> Dataset:
     changes: dict[str, list[float]] = {}
     results = Results.read(path)
     beside = str(results.plan.get("beside") or "")
-    for name, table_rows in rows.build(results).items():
+    for name, table_rows in analysis.build_rows(results).items():
         for row in table_rows:
             for instrument, series in row.series.items():
                 in_time = sorted(series.points, key=lambda point: str(point.context["started"]))
@@ -143,7 +224,7 @@ def _campaign(path: Path) -> Dataset:
                     _settings(row.key, series),
                     threads=row.key.concurrency if row.key.word else None,
                     unequal_nodes=row.unequal_nodes.get(instrument, ""),
-                    turns=paired.turns(series.points) if beside else {},
+                    turns=turns(series.points) if beside else {},
                 )
     return Dataset(
         path.name, entries, False, comparability.machine(results), drift_of(changes), beside

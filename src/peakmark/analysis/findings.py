@@ -13,14 +13,172 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from peakmark import statistics
-from peakmark.analysis import paired_comparison, ratios, trends
+from peakmark.analysis import paired_comparison, ratios, significance
 from peakmark.analysis.label_formatter import LabelFormatter, Topic, noun, repeated
-from peakmark.analysis.measured import DEFAULT
-from peakmark.analysis.ranking import apart, better, differ, groups, ratio
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import DEFAULT, Row, Series
 from peakmark.config.layouts import LayoutTable
-from peakmark.formatting import percent, plural
+from peakmark.formatting import listed, percent, plural
 from peakmark.messages import Severity
+
+
+def apart(series: Series, other: Series) -> bool:
+    """Whether two series are shown to differ: enough repetitions, and 95 % intervals of the median
+    that do not touch.
+    """
+    first, second = series.summary, other.summary
+    return first.enough and second.enough and (first.high < second.low or second.high < first.low)
+
+
+def better(row: Row, other: Row) -> bool:
+    """Whether the own value of the first row is shown to be better than that of the second."""
+    first, second = row.measured.summary.median, other.measured.summary.median
+    ahead = first < second if row.table.lower_is_better else first > second
+    return ahead and apart(row.measured, other.measured)
+
+
+def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
+    """Whether rows are shown to differ at all, by the test of Kruskal and Wallis.
+
+    Among many equal rows the best and the worst one lie apart more often than two rows do: only
+    where this test has seen a difference is one of them called best. False in at most ``level`` of
+    groups of equal rows.
+    """
+    groups = [row.measured.values for row in rows]
+    return len(groups) > 1 and significance.kruskal_wallis(groups) <= level
+
+
+def ratio(best: Row, worst: Row) -> float:
+    """By what factor the median of the first row is better, 1 or more: as the tests are of medians,
+    so are factors.
+    """
+    quotient = best.measured.summary.median / worst.measured.summary.median
+    return 1 / quotient if best.table.lower_is_better else quotient
+
+
+def groups(rows: Sequence[Row], labels: LabelFormatter) -> Iterator[tuple[str, list[Row]]]:
+    """Rows that may be compared: of one node, variant and workload; each group with the name that
+    it needs.
+    """
+    several = len({row.key.variant for row in rows}) > 1
+    nodes = len({row.key.node for row in rows}) > 1
+    grouped: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        # A layout may call one workload by two names, such as loads in a small and in a large area:
+        # two groups then.
+        grouped.setdefault((row.key.node, row.key.variant, labels.workload(row)), []).append(row)
+    for (node, variant, workload), group in grouped.items():
+        name = workload + (f" {variant}" if several and variant else "")
+        yield name + (f" on {node}" if nodes else ""), group
+
+
+NONE = "any"  # no block beats another
+
+
+def scaling(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
+    """Up to how many threads each workload gains; of a latency, from how many it grows."""
+    for name, group in groups(rows, labels):
+        outcomes: dict[str, tuple[list[str], list[float]]] = {}
+        for block in sorted({row.key.block or 0 for row in group}):
+            line = sorted(
+                (row for row in group if (row.key.block or 0) == block),
+                key=lambda row: row.key.concurrency,
+            )
+            if len(line) < 2 or not all(row.measured.summary.enough for row in line):
+                continue
+            outcome, factor = (
+                (_grows(labels, line), None)
+                if labels.table.lower_is_better
+                else _gains(labels, line)
+            )
+            sizes, factors = outcomes.setdefault(outcome, ([], []))
+            sizes.append(labels.block(line[0]))
+            factors += [] if factor is None else [factor]
+        parts = []
+        for outcome, (sizes, factors) in outcomes.items():
+            least = min(row.key.concurrency for row in group)
+            how = (
+                f": {_range(labels, factors)} times the rate of {labels.many(least)}"
+                if factors
+                else ""
+            )
+            parts.append(
+                outcome + how + (f" ({', '.join(sizes)})" if len(outcomes) > 1 and sizes[0] else "")
+            )
+        if parts:
+            yield f"{name}: {'; '.join(parts)}."
+
+
+def _range(labels: LabelFormatter, values: Sequence[float]) -> str:
+    low, high = labels.times(min(values)), labels.times(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _gains(labels: LabelFormatter, line: Sequence[Row]) -> tuple[str, float | None]:
+    """Where scaling stops, by steps that are shown to be gains, whether it falls afterwards, and
+    the factor gained.
+    """
+    first, stop = line[0], line[0]
+    for row in line[1:]:
+        if better(row, stop):
+            stop = row
+    falls = next(
+        (row for row in line if row.key.concurrency > stop.key.concurrency and better(stop, row)),
+        None,
+    )
+    if stop is first:
+        if falls is None:
+            return f"no gain from more than {labels.many(first.key.concurrency)} is shown", None
+        return f"falls from {labels.many(falls.key.concurrency)} on", None
+    text = f"gains up to {labels.many(stop.key.concurrency)}"
+    if stop is line[-1]:
+        text += ", the most that was measured"
+    elif falls is not None:
+        text += f", falls from {falls.key.concurrency} on"
+    else:
+        text += ", no further gain is shown"
+    return text, stop.measured.summary.median / first.measured.summary.median
+
+
+def _grows(labels: LabelFormatter, line: Sequence[Row]) -> str:
+    first = line[0]
+    later = next((row for row in line[1:] if better(first, row)), None)
+    if later is not None:
+        return f"grows from {labels.many(later.key.concurrency)} on"
+    if better(line[-1], first):
+        return f"shorter with {labels.many(line[-1].key.concurrency)} than with {first.key.concurrency}"
+    return f"not shown to grow up to {labels.many(line[-1].key.concurrency)}"
+
+
+def blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
+    """The smallest block that no other is shown to beat, by concurrency."""
+    if labels.table.lower_is_better:
+        return
+    for name, group in groups(rows, labels):
+        pays: dict[str, list[int]] = {}
+        for concurrency in sorted({row.key.concurrency for row in group}):
+            line = sorted(
+                (row for row in group if row.key.concurrency == concurrency),
+                key=lambda row: row.key.block or 0,
+            )
+            if len(line) < 2 or not all(row.measured.summary.enough for row in line):
+                continue
+            unbeaten = [row for row in line if not any(better(other, row) for other in line)]
+            outcome = NONE if len(unbeaten) == len(line) else labels.block(unbeaten[0])
+            pays.setdefault(outcome, []).append(concurrency)
+        if list(pays) == [NONE]:
+            yield f"{name}: no block size is shown to be faster than another."
+        elif pays:
+            parts = [
+                outcome
+                + (
+                    f" with {listed([str(count) for count in counts])} {noun(labels.table)}{'s' if counts != [1] else ''}"
+                    if len(pays) > 1
+                    else ""
+                )
+                for outcome, counts in pays.items()
+            ]
+            yield f"{name}: the smallest block that no other is shown to beat is {', '.join(parts)}."
+
 
 MANY = 4  # more names than this are counted instead
 
@@ -34,7 +192,7 @@ class Conclusion:
     text: str
 
 
-def of(
+def conclusions(
     rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
 ) -> list[Conclusion]:
     """The findings of rows of one table, in a fixed order of topics; none where nothing was
@@ -50,8 +208,8 @@ def of(
     all_points, over_all = paired_comparison.sentences(labels, right)
     by_topic = (
         (Topic.EXTREMES, _extremes(labels, right)),
-        (Topic.THREADS, trends.scaling(labels, right)),
-        (Topic.BLOCKS, trends.blocks(labels, right)),
+        (Topic.THREADS, scaling(labels, right)),
+        (Topic.BLOCKS, blocks(labels, right)),
         *((topic, [text]) for topic, text in all_points),
         (Topic.REFERENCE, _references(labels, right, over_all)),
         (Topic.DISAGREEMENT, _disagreements(labels, measured)),
@@ -82,7 +240,7 @@ def _few(measured: Sequence[Row]) -> Iterator[str]:
         yield f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
 
 
-def together(
+def joint_conclusions(
     rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
 ) -> list[str]:
     """What rows say that are printed in several tables: each workload's own says nothing of another

@@ -6,13 +6,17 @@ A node lies apart where the whole interval of its median is beyond the median of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from peakmark import statistics
+from peakmark.analysis import findings
+from peakmark.analysis.findings import Conclusion
+from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Row
-from peakmark.formatting import natural
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.formatting import listed, natural, percent, plural
 from peakmark.messages import Severity
 from peakmark.tools.tables import Table
 
@@ -136,17 +140,17 @@ class Slow:
         return self.apart or self.rows >= max(1, MOSTLY * self.of)
 
 
-def nodes(rows: Rows) -> list[str]:
+def node_names(rows: Rows) -> list[str]:
     """The nodes of a campaign, as far as rows name them, node2 before node10."""
     return sorted({row.key.node for table in rows.values() for row in table}, key=natural)
 
 
 def is_many(rows: Rows) -> bool:
     """Whether there are too many nodes for tables with a row for each."""
-    return len(nodes(rows)) > MANY
+    return len(node_names(rows)) > MANY
 
 
-def groups(rows: Iterable[Row]) -> list[NodeGroup]:
+def group_rows(rows: Iterable[Row]) -> list[NodeGroup]:
     """The points of one table, in the order in which its rows have them; points that nobody
     measured are left out.
     """
@@ -170,12 +174,12 @@ def _usable(row: Row) -> bool:
     return row.own is not None and row.level is not Severity.WRONG and row.measured.summary.low > 0
 
 
-def typical(rows: Sequence[Row]) -> list[Row]:
+def typical_rows(rows: Sequence[Row]) -> list[Row]:
     """The rows of one table on the node that comes nearest to the medians of all: it stands for
     them where one is to.
     """
     off: dict[str, list[float]] = {}
-    for group in groups(rows):
+    for group in group_rows(rows):
         for row in group.rows:
             off.setdefault(row.key.node, []).append(abs(group.behind(row)))
     if not off:
@@ -194,7 +198,7 @@ def slow_nodes(rows: Rows) -> list[Slow]:
     """
     shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for table in rows.values():
-        for group in groups(table):
+        for group in group_rows(table):
             for row in group.rows if len(group.rows) > 1 else ():
                 by_node = shown.setdefault(group.table.subsystem, {})
                 by_node.setdefault(row.key.node, []).append(
@@ -229,3 +233,107 @@ def _apart(behind: Mapping[str, float]) -> set[str]:
         for (node, share), z in zip(behind.items(), scores, strict=True)
         if share > BEYOND and float(z) > limits[-1]
     }
+
+
+NAMED = 8
+"""So many nodes are named; the others are counted."""
+BEYOND_TEXT = f"{100 * BEYOND:g}\u00a0%"
+
+
+def slow_node_sentences(rows: Rows, mark: str = ".") -> list[str]:
+    """Sentences on the nodes that are slow in a resource, and on single rows of others; what the
+    words mean stands last.
+    """
+    every = node_names(rows)
+    if len(every) < 2:
+        return []
+    nodes = slow_nodes(rows)
+    mostly = [entry for entry in nodes if entry.mostly]
+    sentences = [_sentence(entry, mark) for entry in mostly[:NAMED]]
+    if len(mostly) > NAMED:
+        rest = listed(
+            [
+                f"{entry.node} ({SUBSYSTEMS[entry.subsystem].title})"
+                for entry in mostly[NAMED : 3 * NAMED]
+            ]
+        )
+        more = f" and {len(mostly) - 3 * NAMED} more" if len(mostly) > 3 * NAMED else ""
+        sentences.append(f"Slow in most rows of a resource too: {rest}{more}.")
+    single = [entry for entry in nodes if not entry.mostly]
+    if single:
+        which = len({entry.node for entry in single})
+        sentences.append(
+            f"{plural(sum(entry.rows for entry in single), 'single row')} of {plural(which, 'other node')} lie beyond the median, too, "
+            "as chance can bring it with few repetitions: the tables name them."
+        )
+    if not mostly:
+        sentences.insert(0, f"No node of {len(every)} is slow in most rows of a resource.")
+    sentences.append(
+        f"Slow: the whole interval of most rows is worse than the median of all nodes by more than {BEYOND_TEXT}, or all rows together "
+        "are, far beyond the other nodes. "
+        "tables/nodes.csv has every node."
+    )
+    return sentences
+
+
+def _sentence(entry: Slow, mark: str) -> str:
+    resource = SUBSYSTEMS[entry.subsystem].named
+    rows = (
+        f"in all {entry.of} rows"
+        if entry.rows == entry.of
+        else f"in {entry.rows} of {plural(entry.of, 'row')}"
+    )
+    if entry.rows < MOSTLY * entry.of:  # its single rows are too uncertain, all together are not
+        rows = f"in the median of {plural(entry.of, 'row')}, beyond all that the other nodes show"
+    return f"{entry.node} is slow: its {resource} is {percent(entry.behind, mark)}\u00a0% behind the median of all nodes ({rows})."
+
+
+def fleet_conclusions(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
+    """The findings of one table of many nodes: on the nodes, then what the rows of the typical node
+    say.
+    """
+    typical = [replace(row, key=row.key._replace(node="any")) for row in typical_rows(rows)]
+    sentences = [
+        replace(finding, heading=f"{finding.heading}, typical node")
+        if finding.topic in (Topic.LIMIT, Topic.DOUBT)
+        else finding
+        for finding in findings.conclusions(typical, mark)
+    ]
+    return [*node_conclusions(rows, mark), *sentences]
+
+
+def node_conclusions(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
+    """How far nodes spread in the points of one table, and which lie apart."""
+    groups = [group for group in group_rows(rows) if len(group.rows) > 1]
+    if not groups:
+        return []
+    labels = LabelFormatter(groups[0].table, mark)
+    ordered = sorted(groups, key=lambda group: group.range)
+    least, most = ordered[0], ordered[-1]
+    text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({labels.row(least.middle, on_all=True)})"
+    if most is not least:
+        text += f" to {percent(most.range, mark)}\u00a0% ({labels.row(most.middle, on_all=True)})"
+    sentences = [
+        (Topic.NODES, f"{text}."),
+        *((Topic.APART, text) for text in _apart_sentences(groups, mark)),
+    ]
+    return [
+        Conclusion(topic, topic.heading(labels.table), sentence) for topic, sentence in sentences
+    ]
+
+
+def _apart_sentences(groups: Sequence[NodeGroup], mark: str) -> Iterator[str]:
+    for word, sign in (("slower", 1), ("faster", -1)):
+        by_node: dict[str, list[float]] = {}
+        for group in groups:
+            for row in group.slow if sign > 0 else group.fast:
+                by_node.setdefault(row.key.node, []).append(sign * group.behind(row))
+        if not by_node:
+            continue
+        ordered = sorted(by_node.items(), key=lambda pair: (-len(pair[1]), -max(pair[1])))
+        named = [
+            f"{node} ({plural(len(shares), 'row')}, up to {percent(max(shares), mark)}\u00a0%)"
+            for node, shares in ordered[:NAMED]
+        ]
+        more = f", and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
+        yield f"Of {len(groups)} rows {word} than the median of all nodes by more than {BEYOND_TEXT}: {listed(named)}{more}."

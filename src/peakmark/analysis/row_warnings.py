@@ -1,6 +1,4 @@
-"""The remarks on a row, each with its weight: what checks find, why something is missing, what
-programs said.
-"""
+"""The messages of a row: of its checks, of what is missing, of programs; and those that most rows share."""
 
 from __future__ import annotations
 
@@ -10,14 +8,62 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peakmark.analysis import checks, comparability, ratios, shared_warnings
-from peakmark.analysis.measured import DEFAULT, Measured
-from peakmark.analysis.row import Row
+from peakmark.analysis import checks, comparability, ratios
+from peakmark.analysis.row import DEFAULT, Measured, Row
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
 from peakmark.messages import Message, Scope, Severity, message
 from peakmark.storage.results import Results
+
+MOSTLY = 0.5
+"""What this share of the rows show that can show it is a property of the machine or the time: said
+once.
+"""
+AT_LEAST = 4
+"""So many rows at least; of fewer, each is marked by itself."""
+SHARED = (
+    "steal",
+    "other-load",
+    "waited",
+    "crowded-core",
+    "clock-moved",
+    "clock-differs",
+    "few",
+    "short-runs",
+)
+"""Codes of what can hold for a whole campaign."""
+_FAMILY = {"clock-differs": "clock-moved"}
+"""Codes that are counted with another one: a clock moves during a run, or between two."""
+
+
+def widespread(rows: Sequence[tuple[Sequence[Message], frozenset[str]]]) -> frozenset[str]:
+    """The codes that most rows of a campaign have in common. ``rows``: of each measured row its
+    notes, and the codes that its records can show at all: half of the rows with a clock are
+    many, however many rows have none.
+    """
+    seen = Counter(
+        code
+        for notes, _ in rows
+        for code in {kind(note.code) for note in notes if note.code in SHARED}
+    )
+    able = Counter(code for _, codes in rows for code in codes)
+    return frozenset(
+        code for code in SHARED if seen[kind(code)] >= max(AT_LEAST, MOSTLY * able[code])
+    )
+
+
+def kind(code: str) -> str:
+    """What a code is counted as, where it may be the whole campaign's."""
+    return _FAMILY.get(code, code)
+
+
+def shared(notes: Sequence[Message], codes: frozenset[str]) -> tuple[Message, ...]:
+    """The notes of a row, of which those with one of the codes are the whole campaign's."""
+    return tuple(
+        replace(note, scope=Scope.CAMPAIGN) if note.code in codes else note for note in notes
+    )
+
 
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
@@ -87,7 +133,7 @@ def disagreements(row: Row) -> Iterator[Message]:
 
 def shown_by(row: Row) -> frozenset[str]:
     """The codes of ``notes.SHARED`` that the records of the row's own kernel can show."""
-    codes = set(shared_warnings.SHARED)
+    codes = set(SHARED)
     runs = row.measured.points
     if not any((run.known("noise") or {}).get("during") for run in runs):
         codes -= {"steal", "other-load"}

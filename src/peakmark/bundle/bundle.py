@@ -17,13 +17,11 @@ from datetime import datetime
 from pathlib import Path
 
 from peakmark import documents, resources
-from peakmark.analysis.analysis import Analysis
 from peakmark.bundle import crate, staging
 from peakmark.bundle.staging import Replace
 from peakmark.errors import ConfigError
-from peakmark.figures import figures
-from peakmark.report import document, report, webpage
-from peakmark.tables import tables
+from peakmark.report import document, html_report, pdf_report
+from peakmark.storage.results import Results
 
 SUMS = "SHA256SUMS"
 OLDEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no time before
@@ -31,7 +29,7 @@ _LICENCE = re.compile(r"^(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)$")
 
 
 def write(
-    campaign: Path | Analysis,
+    campaign: Path,
     target: Path | None = None,
     *,
     partial: bool = False,
@@ -50,8 +48,8 @@ def write(
         raise ConfigError(
             f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address"
         )
-    results = Analysis.of(campaign).results
-    report.must_be_complete(results, partial, "bundle")
+    results = Results.read(campaign)
+    document.must_be_complete(document.incomplete(results), partial, "bundle", campaign)
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
     if not documents.is_stream(target):
@@ -59,24 +57,23 @@ def write(
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = staging.copy(results, folder, replace)
-        copied = Analysis.of(folder)
-        paths += _derived(copied, partial)
+        paths += _derived(folder, partial)
         files = {path: (folder / path).read_bytes() for path in sorted(paths)}
         files["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
         files = dict(sorted(files.items()))
+        copied = Results.read(folder)
         files[SUMS] = checksums(files).encode()
         described = (
-            json.dumps(crate.describe(copied.results, files, licence), indent=1, ensure_ascii=False)
-            + "\n"
+            json.dumps(crate.describe(copied, files, licence), indent=1, ensure_ascii=False) + "\n"
         )
-        packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied.results))
+        packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied))
     documents.write(target, packed, results.directory)
     return target
 
 
-def _derived(judged: Analysis, partial: bool) -> list[str]:
+def _derived(folder: Path, partial: bool) -> list[str]:
     """Build tables and report beside the records; the paths of those that go into the bundle."""
-    folder = build_all(judged, partial).parent
+    build_all(folder, partial)
     return [
         "report.pdf",
         "report.html",
@@ -84,15 +81,10 @@ def _derived(judged: Analysis, partial: bool) -> list[str]:
     ]
 
 
-def build_all(campaign: Path | Analysis, partial: bool) -> Path:
-    """Tables, figures, report and page of a campaign, from one reading of its records. Returns the
-    path of the PDF.
-    """
-    judged = Analysis.of(campaign)
-    tables.build(judged)
-    figures.build(judged)
-    webpage.build(judged, partial)
-    return report.build(judged, partial)
+def build_all(campaign: Path, partial: bool) -> Path:
+    """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
+    html_report.build(campaign, partial)
+    return pdf_report.build(campaign, partial)
 
 
 def checksums(files: Mapping[str, bytes]) -> str:

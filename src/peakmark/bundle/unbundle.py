@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from peakmark import documents, files
-from peakmark.analysis.analysis import Analysis
 from peakmark.bundle.bundle import SUMS, build_all
 from peakmark.bundle.crate import HOME, NAME
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
-from peakmark.report.report import must_be_complete
+from peakmark.report import document
+from peakmark.report.stored import SOURCES
 from peakmark.resources import version
+from peakmark.storage.results import Results
 from peakmark.units import gigabytes
 
 MAX_FILES = 500_000
 MAX_BYTES = 8 << 30
 CHUNK = 1 << 20
-# What a report is made of; all else in an unpacked bundle is made from it, and may be made anew.
-SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,10 @@ def report(bundle: Path, target: Path | None = None, partial: bool = False) -> R
     """
     with nullcontext(bundle) if bundle.is_dir() else unpacked(bundle) as folder:
         verify(folder, None if folder is bundle else bundle)
-        judged = Analysis.of(folder)
-        must_be_complete(judged.results, partial, shown=bundle)
+        results = Results.read(folder)
+        document.must_be_complete(document.incomplete(results), partial, "report", bundle)
         before = _content(folder / "report.pdf")
-        built = build_all(judged, partial)
+        built = build_all(folder, partial)
         content = built.read_bytes()
         path = target or (built if folder is bundle else bundle.with_suffix(".pdf"))
         if path is not built:

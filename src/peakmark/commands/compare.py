@@ -53,7 +53,7 @@ def add(commands: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from peakmark.analysis import compare_text, datasets
+    from peakmark.analysis import compare, datasets
 
     first, second = options.a, options.b
     if options.interleave:
@@ -64,7 +64,7 @@ def _compare(options: argparse.Namespace) -> int:
                 "--repeat measures the drift between two times, which --interleave has not: leave one out"
             )
         first, second = map(str, interleave.run(Path(first), Path(second), options.kernels))
-    text, counts = compare_text.report(
+    text, counts = compare.report(
         datasets.read(first),
         datasets.read(second),
         options.confidence,

@@ -1,4 +1,4 @@
-"""``peakmark tables``, ``figures``, ``report``, ``html``, ``bundle`` and ``summary``: what is made
+"""``peakmark tables``, ``report``, ``html``, ``bundle`` and ``summary``: what is made
 of a campaign.
 """
 
@@ -18,10 +18,9 @@ ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 def add(commands: Any) -> None:
     """Declare the commands."""
     for name, run, text in (
-        ("tables", _tables, "records -> measurements.csv and the tables"),
-        ("figures", _figures, "records -> figures"),
-        ("report", _report, "tables and records -> figures and report.pdf"),
-        ("html", _html, "records and figures -> report.html, one page that needs nothing else"),
+        ("tables", _tables, "records -> tables and figures"),
+        ("report", _report, "tables and figures -> report.pdf"),
+        ("html", _html, "tables and figures -> report.html, one page that needs nothing else"),
         ("summary", _summary, "where the results are, and the five most telling numbers"),
     ):
         command = commands.add_parser(name, help=text)
@@ -72,16 +71,9 @@ def add(commands: Any) -> None:
 
 
 def _tables(options: argparse.Namespace) -> int:
-    from peakmark.tables import tables
+    from peakmark.report import stored
 
-    tables.build(options.campaign)
-    return 0
-
-
-def _figures(options: argparse.Namespace) -> int:
-    from peakmark.figures import figures
-
-    figures.build(options.campaign)
+    stored.build(options.campaign)
     return 0
 
 
@@ -100,26 +92,16 @@ def _html(options: argparse.Namespace) -> int:
 
 
 def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
-    from peakmark.analysis.analysis import Analysis
-    from peakmark.figures import figures
-    from peakmark.report import report, webpage
-    from peakmark.tables import tables
+    from peakmark.report import html_report, pdf_report
 
     if options.anonymise:
         return _anonymous_report(options, "report" if pdf else "html")
     with _workplace(options) as folder:
-        judged = Analysis.of(folder)
-        if pdf and options.partial:
-            tables.build(judged)
-        figures.build(judged)
         if pdf:
-            _print_path(report.build(judged, options.partial, options.output, options.campaign))
+            _print_path(pdf_report.build(folder, options.partial, options.output, options.campaign))
         if page:
-            _print_path(
-                webpage.build(
-                    judged, options.partial, None if pdf else options.output, options.campaign
-                )
-            )
+            target = None if pdf else options.output
+            _print_path(html_report.build(folder, options.partial, target, options.campaign))
     return 0
 
 
@@ -131,16 +113,15 @@ def _summary(options: argparse.Namespace) -> int:
 
 
 def _bundle(options: argparse.Namespace) -> int:
-    from peakmark.analysis.analysis import Analysis
     from peakmark.bundle import anonymise, bundle
+    from peakmark.storage.results import Results
 
-    judged = Analysis.of(options.campaign)
     path = bundle.write(
-        judged,
+        options.campaign,
         options.output,
         partial=options.partial,
         licence=options.license,
-        replace=anonymise.replacer(judged.results) if options.anonymise else None,
+        replace=anonymise.replacer(Results.read(options.campaign)) if options.anonymise else None,
     )
     _print_path(path)
     return 0
@@ -171,11 +152,11 @@ def _workplace(options: argparse.Namespace) -> AbstractContextManager[Path]:
     goes elsewhere.
     """
     from peakmark import documents
-    from peakmark.bundle import unbundle
+    from peakmark.report import stored
 
     if options.output is None:
         return nullcontext(options.campaign)
-    return documents.workplace(options.campaign, unbundle.SOURCES)
+    return documents.workplace(options.campaign, stored.SOURCES)
 
 
 def _print_path(path: Path, more: str = "") -> None:

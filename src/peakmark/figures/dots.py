@@ -48,7 +48,7 @@ def plot(
     table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozenset()
 ) -> Figure | None:
     """Every node in every point of a table; None where nothing was measured. ``slow``: see there."""
-    lines = [(_name(table, group), group) for group in fleet.groups(rows)]
+    lines = [(_name(table, group), group) for group in fleet.group_rows(rows)]
     return _figure(lines, 0.54 * WIDE, False, mark, slow)
 
 

@@ -1,6 +1,4 @@
-"""Figures of a campaign as SVG and PNG: an overview against the limits, then those of tables with
-measurements.
-"""
+"""Which figures a campaign has, drawn as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -14,14 +12,13 @@ from matplotlib.figure import Figure
 
 from peakmark import documents
 from peakmark.analysis import fleet, ratios
-from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.drawn import Drawn, figures_of
+from peakmark.analysis.analysis import Analysis, layout_of
 from peakmark.analysis.label_formatter import quantity
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import layout_of
 from peakmark.analysis.verdict import describe, with_limit
 from peakmark.config import layouts
-from peakmark.figures import bars, combined, dots, panels, style
+from peakmark.figures import dots, layout_figures, panels, style
+from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.tables import captions
 from peakmark.tools.tables import TABLES
@@ -43,7 +40,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     folder = documents.own_folder(results.directory, "figures")
     style.begin()
     written = []
-    several, many = len(fleet.nodes(rows)) > 1, fleet.is_many(rows)
+    several, many = len(fleet.node_names(rows)) > 1, fleet.is_many(rows)
     slow = dots.slow(rows) if many else None
     layout = None if many else layout_of(results)
     first = (FLEET, dots.overview(rows, mark)) if several else (OVERVIEW, overview(rows, mark))
@@ -70,9 +67,11 @@ def _draw(drawn: Drawn, slow: dots.Slow | None, mark: str) -> Figure | None:
         return dots.plot(drawn.rows[0].table, drawn.rows, mark, slow)
     if drawn.drawing is None or drawn.drawing.kind == "panels":
         return panels.plot(drawn.rows[0].table, drawn.rows, mark)
-    return (combined.plot if drawn.drawing.kind == "together" else bars.plot)(
-        drawn.drawing, drawn.rows, mark
-    )
+    return (
+        layout_figures.plot_combined
+        if drawn.drawing.kind == "together"
+        else layout_figures.plot_bars
+    )(drawn.drawing, drawn.rows, mark)
 
 
 def _known() -> set[str]:

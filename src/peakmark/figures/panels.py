@@ -12,11 +12,11 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
+from peakmark.analysis.analysis import published_names
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Series
-from peakmark.analysis.rows import published_names
-from peakmark.figures import across, labels, single, style
-from peakmark.figures.across import Across
+from peakmark.figures import elements, style
+from peakmark.figures.elements import Across
 from peakmark.formatting import significant
 from peakmark.tools.tables import Table
 
@@ -63,7 +63,7 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     height = PANEL_HEIGHT if lines < 2 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
     entries = len({name for row in measured for name in (*row.series, *row.published)})
     above = height * lines + 0.5 if lines else 0.17 * entries  # with the legend
-    below = single.inches(len(dots)) if dots else 0.0
+    below = elements.inches(len(dots)) if dots else 0.0
     width = WIDTH * min(1.0, 0.23 * columns + (0.09 if columns > 1 else 0.2))
     figure = style.figure(width, above + below, w_pad=0.06, h_pad=0.06)
     halves: list[FigureBase] = [figure, figure]
@@ -71,12 +71,12 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
         halves = list(figure.subfigures(2, 1, squeeze=False, height_ratios=[above, below])[:, 0])
     if dots:
         axis = halves[1].subplots()
-        single.draw(axis, dots)
-        axis.set_xlabel(across.vertical_label(table))
+        elements.draw(axis, dots)
+        axis.set_xlabel(elements.vertical_label(table))
     ends = (
         _draw(halves[0], table, panels, horizontal, columns, mark, named=not dots) if panels else {}
     )
-    labels.legend(figure, table, measured, programs=not ends)
+    elements.legend(figure, table, measured, programs=not ends)
     return figure
 
 
@@ -118,13 +118,13 @@ def _draw(
         scale = _scale(table, panels[line : line + columns] if shared else [panel])
         _panel(axis, table, panel, horizontal, scale, mark)
         if place == line:
-            axis.set_ylabel(across.vertical_label(table))
+            axis.set_ylabel(elements.vertical_label(table))
         if place + columns >= len(panels):
             axis.set_xlabel(horizontal.label(table))
             axis.tick_params(labelbottom=True)
     ends = _ends(panels, horizontal, table) if named else {}
     if ends:
-        labels.beside(axes[-1], table, ends, _extent(axes[-1]))
+        elements.beside(axes[-1], table, ends, _extent(axes[-1]))
     return ends
 
 
@@ -165,10 +165,12 @@ def _columns(panels: Sequence[Panel], horizontal: Across) -> int:
 
 def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
     """Whether the vertical axis of these panels is logarithmic, and its ends in the table's unit."""
-    values, limits = across.heights([row for panel in panels for row in panel.rows])
+    values, limits = elements.heights([row for panel in panels for row in panel.rows])
     lowest, highest = min(values), max(values)
     # Far below its limit, all that was measured would lie on the lower edge.
-    logarithmic = highest > across.SPAN * lowest or max(limits, default=0.0) > across.SPAN * highest
+    logarithmic = (
+        highest > elements.SPAN * lowest or max(limits, default=0.0) > elements.SPAN * highest
+    )
     highest = max([highest, *limits])
     if table.lower_is_better and logarithmic:
         lowest = min(
@@ -211,9 +213,9 @@ def _panel(
     logarithmic, lowest, highest = scale
     axis.set_title(panel.title)
     axis.set_xscale("log", base=2)
-    across.scale_values(axis, logarithmic, mark)
+    elements.scale_values(axis, logarithmic, mark)
     axis.set_ylim(lowest, highest)
-    wide = across.octaves(horizontal.places(panel.rows))
+    wide = elements.octaves(horizontal.places(panel.rows))
     step = (
         wide / 40
     )  # octaves between instruments; a tenth of it between repetitions would hide them
@@ -244,7 +246,7 @@ def _panel(
     axis.set_ylabel("")
     sns.despine(ax=axis)
     right = horizontal.places(panel.rows)[-1] * 2 ** (step * (len(table.series) - 1) / 2)
-    labels.at_lines(axis, named, right, _extent(axis))
+    elements.at_lines(axis, named, right, _extent(axis))
 
 
 def _line(

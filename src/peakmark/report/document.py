@@ -6,76 +6,99 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from peakmark.analysis import caveats, fleet, fleet_text, verdict
+from peakmark.analysis import fleet, verdict
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import layout_of
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.config import inputs
+from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, listed, plural, typeset
-from peakmark.report import (
-    artifact,
-    chapters,
-    machine_text,
-    many,
-    method_text,
-    pictures,
-    provenance,
-    runs_text,
-)
+from peakmark.report import appendix, chapters, machine_text, method_text, pictures
 from peakmark.report.sections import Sections
 from peakmark.storage.results import Results
 
 Rows = Mapping[str, Sequence[Row]]
 
 
-def build(
-    results: Results,
-    rows: Rows,
-    widths: pictures.Widths,
-    logo: str | None,
-    partial: bool,
-    page: bool = False,
-) -> dict[str, Any]:
-    """The whole report. ``widths``: see ``pictures``; ``logo`` is a file name. page: for the page,
-    which is no longer for it: of many nodes each row has a line, beside the lines of points, and
-    each note says what to do about it, even where one above said so.
+def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
+    """The whole report but for the chapters of the author.
+
+    Args:
+        analysis: the campaign.
+        widths: name of each figure that was drawn -> its width in percent of the page.
     """
-    mark = results.mark
+    results, rows, mark = analysis.results, analysis.rows, analysis.mark
     judged = verdict.verdicts(rows, mark)
-    several = len(fleet.nodes(rows)) > 1
-    lines = [_verdict(entry, several, mark) for entry in judged]
+    lines = [_verdict(entry, analysis.has_several_nodes, mark) for entry in judged]
     return {
-        "meta": _meta(results, rows, logo, partial),
-        "chapters": chapters.build(results),
+        "meta": _meta(results, rows),
+        "incomplete": incomplete(results),
+        "figures": dict(widths),
+        "kernels": sorted(chapters.measured(results)),
         "verdicts": [list(line.values()) for line in lines],
-        "slow": fleet_text.slow(rows, mark),
+        "slow": fleet.slow_node_sentences(rows, mark),
         "caveats": [
-            *(typeset(sentence, mark) for sentence in caveats.build(rows, judged, results.config)),
-            *_other_layout(results, rows),
+            *(
+                typeset(sentence, mark)
+                for sentence in verdict.build_caveats(rows, judged, results.config)
+            ),
+            *_other_layout(analysis),
         ],
         "verdict_head": list(lines[0]),
-        "overview": pictures.of_page_one(widths, several, judged),
-        "machine": many.alike(machine_text.nodes(results, mark)),
-        "method": method_text.build(results, rows, mark),
-        "sections": Sections(results, rows, widths, page).build(),
-        "runs": runs_text.elsewhere() if fleet.is_many(rows) else runs_text.runs(rows, mark),
-        "problems": runs_text.problems(results),
-        "artifact": artifact.build(results, mark, page),
-        "provenance": provenance.build(results),
+        "overview": pictures.of_page_one(widths, analysis.has_several_nodes, judged),
+        "machine": machine_text.alike(machine_text.nodes(results, mark)),
+        "method": method_text.build(analysis),
+        "sections": Sections(analysis, widths).build(),
+        "runs": appendix.elsewhere() if analysis.is_fleet else appendix.runs(rows, mark),
+        "problems": appendix.problems(results),
+        "artifact": appendix.artifact(results, mark),
+        "provenance": appendix.provenance(results),
     }
 
 
-def _other_layout(results: Results, rows: Rows) -> list[str]:
+def _other_layout(analysis: Analysis) -> list[str]:
     """That many nodes have tables of their own, where a layout is configured."""
-    layout = layout_of(results)
-    if layout is None or not fleet.is_many(rows):
+    if analysis.layout is None or not analysis.is_fleet:
         return []
+    name = analysis.layout.name
     return [
-        f"Of so many nodes the tables here have a line for each point; those of the layout {layout.name}, with a line for "
-        f"each node, are in tables/{layout.name}."
+        f"Of so many nodes the tables here have a line for each point; those of the layout {name}, with a line for "
+        f"each node, are in tables/{name}."
     ]
+
+
+def incomplete(results: Results) -> dict[str, Any]:
+    """How many planned cells have no record that counts, and why records do not count."""
+    reasons = [results.findings[cell.id].reason for cell in results.missing]
+    return {
+        "missing": len(results.missing),
+        "cells": len(results.cells),
+        "damaged": [reason for reason in reasons if reason],
+    }
+
+
+def must_be_complete(
+    incomplete: Mapping[str, Any], partial: bool, command: str, shown: Path
+) -> None:
+    """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``:
+    the campaign as the user named it.
+    """
+    if partial or not incomplete["missing"]:
+        return
+    damaged = incomplete["damaged"]
+    which = (
+        f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}"
+        if damaged
+        else ""
+    )
+    raise PeakmarkError(
+        f"{incomplete['missing']} of {incomplete['cells']} planned cells of {shown} have no record that counts{which}: "
+        f"run the campaign again to measure them, or {command} what there is with `peakmark {command} --partial "
+        f"{shown}`"
+    )
 
 
 def newest(results: Results) -> datetime:
@@ -90,7 +113,7 @@ def newest(results: Results) -> datetime:
     return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
 
 
-def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict[str, Any]:
+def _meta(results: Results, rows: Rows) -> dict[str, Any]:
     config = results.report_config
     resources = [SUBSYSTEMS[subsystem].resource for subsystem in verdict.planned(rows)]
     named = listed(resources)
@@ -102,7 +125,6 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "author": inputs.author_line(config),
         "authors": [author.name for author in inputs.authors(config)],
         "course": str(config.get("course") or ""),
-        "logo": logo,
         "date": date(
             newest(results), str(config.get("date_language") or config.get("language") or "en")
         )
@@ -112,7 +134,8 @@ def _meta(results: Results, rows: Rows, logo: str | None, partial: bool) -> dict
         "lead": f"This report tells how close {machine_text.short(results)} {'come' if many else 'comes'} to the limits of {'their' if many else 'its'} {named}. "
         f"{'Each resource' if len(resources) > 1 else f'The {named}'} is measured by an own kernel and, beside it, by the "
         "tools that the field uses.",
-        "partial": partial and missing > 0,
+        "partial": missing > 0,
+        "newest": newest(results).isoformat(),
         "partial_text": f"{missing} of {plural(len(results.cells), 'planned cell')} {'has' if missing == 1 else 'have'} no record yet; "
         f"{'its row says' if missing == 1 else 'their rows say'} “not measured”.",
     }

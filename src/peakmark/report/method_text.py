@@ -1,23 +1,94 @@
-"""How it was measured, in words: what is counted, how repetitions are summarised, which programs
-ran.
-"""
+"""How it was measured, and where the theoretical values come from."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.analysis.row import Row
-from peakmark.analysis.rows import centre_of, layout_of
+from peakmark.analysis.analysis import Analysis, centre_of
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
 from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.formatting import plural, size, typeset
+from peakmark.config.layouts import Layout, LayoutTable
+from peakmark.formatting import percent, plural, size, typeset
 from peakmark.resources import ROOT
 from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results
+from peakmark.tables import presentation
 from peakmark.tables.presentation import empty_reason
 from peakmark.tools.tables import SMALL_RECORD, TABLES
+
+
+def build_formulas(
+    rows: Sequence[Row], printed: Mapping[Key, LayoutTable], mark: str = "."
+) -> dict[str, Any]:
+    """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources
+    are told once.
+    """
+    sources: dict[str, int] = {}
+    groups: dict[tuple[str, str, str, tuple[str, ...]], list[Row]] = {}
+    said_below_table = len(presentation.unknown_reasons(rows)) == 1
+    for row in rows:
+        known = row.limit.value is not None
+        if not known and said_below_table:
+            continue
+        formula = row.limit.formula if known else str(row.limit.reason)
+        sources_of = row.limit.sources if known else ()
+        groups.setdefault((formula, row.limit.detail, row.limit.kind, sources_of), []).append(row)
+    lines = []
+    often = Counter(detail for _, detail, _, _ in groups)
+    for (formula, detail, kind, sources_of), members in groups.items():
+        apart = often[detail] > 1
+        shown = formula if apart or not detail else f"{formula} ({detail})"
+        cited = [*([detail] if detail and apart else []), *filter(None, sources_of)]
+        numbers = ", ".join(str(sources.setdefault(entry, len(sources) + 1)) for entry in cited)
+        which = "all rows" if len(members) == len(rows) else _which(members, printed)
+        lines.append(
+            {
+                "rows": which,
+                "formula": typeset(shown + _at_clocks(members), mark),
+                "kind": kind,
+                "source": numbers,
+            }
+        )
+    return {
+        "lines": lines,
+        "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()],
+    }
+
+
+def _at_clocks(rows: Sequence[Row]) -> str:
+    """What the rows reach of this limit at the nominal and at the maximum clock; nothing where no
+    clock is in it.
+    """
+    parts = []
+    for name in ("nominal", "maximum"):
+        shares = sorted(row.shares[name] for row in rows if name in row.shares)
+        if shares:
+            low, high = percent(shares[0]), percent(shares[-1])
+            parts.append(f"{low if low == high else f'{low} to {high}'} % at the {name} clock")
+    return f"; {', '.join(parts)}" if parts else ""
+
+
+def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
+    """The rows of a formula by what they have in common: workloads, blocks where they are few,
+    concurrency.
+    """
+    called = [(row, LabelFormatter(row.table, layout_table=printed.get(row.key))) for row in rows]
+    workloads = dict.fromkeys(
+        labels.workload(row)
+        + (f" {row.key.variant}" if row.table.variant and row.key.variant else "")
+        for row, labels in called
+    )
+    blocks = dict.fromkeys(labels.block(row) for row, labels in called if row.key.block is not None)
+    threads = dict.fromkeys(
+        f"×{row.key.concurrency}" if row.key.concurrency else row.key.word for row in rows
+    )
+    return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)
+
 
 MISSING = "–"
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
@@ -25,11 +96,12 @@ COUNTED: list[list[str]] = TEXT["counted"]
 """Resource, workloads, and what one operation of theirs is."""
 
 
-def build(results: Results, rows: Mapping[str, Sequence[Row]], mark: str = ".") -> dict[str, Any]:
+def build(analysis: Analysis) -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
+    results, rows = analysis.results, analysis.rows
     subsystems = planned(rows)
-    ran = programs(results, subsystems)
-    arises = [typeset(paragraph, mark) for paragraph in _arises(results)]
+    ran = programs(analysis, subsystems)
+    arises = [typeset(paragraph, analysis.mark) for paragraph in _arises(results)]
     return {
         "parts": [
             {"title": "How a number arises", "paragraphs": arises},
@@ -87,10 +159,11 @@ def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     ]
 
 
-def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
+def programs(analysis: Analysis, subsystems: Collection[str]) -> list[list[str]]:
     """Name with what the tables call it, version and path of each program that ran, then those of
     the subsystems that are missing, with the reason.
     """
+    results, layout = analysis.results, analysis.layout
     versions: dict[tuple[str, str, str], None] = {}
     for record in results.records:
         tool = record.data["context"]["tool"]
@@ -102,7 +175,7 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
             version = str(tool["version"]) + (f" ({extra})" if extra else "")
             versions[(record.cell.instrument, version, str(tool["path"]))] = None
     # A layout has its own choice of programs: others are not missing.
-    chosen = None if layout_of(results) is None else {cell.instrument for cell in results.cells}
+    chosen = None if layout is None else {cell.instrument for cell in results.cells}
     order = [
         series.instrument
         for table in TABLES
@@ -118,15 +191,14 @@ def programs(results: Results, subsystems: Collection[str]) -> list[list[str]]:
         for name in absent
         if chosen is None or name in chosen
     ]
-    called = _called(results)
+    called = _called(layout)
     return [[called.get(name, name), version, path] for name, version, path in lines]
 
 
-def _called(results: Results) -> dict[str, str]:
+def _called(layout: Layout | None) -> dict[str, str]:
     """``diskbench (MyDiskBench)``: programs whose name in the tables, or in those of the layout, is
     another one.
     """
-    layout = layout_of(results)
     printed = (
         {layout_table.table.name for layout_table in layout.layout_tables} if layout else set()
     )

@@ -9,34 +9,37 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark.analysis import fleet, fleet_text, verdict
-from peakmark.analysis.drawn import Drawn, figures_of
+from peakmark.analysis import fleet, verdict
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.config.layouts import Layout
-from peakmark.errors import PeakmarkError
-from peakmark.figures import bars
+from peakmark.figures import layout_figures
+from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.tables import captions
 from peakmark.tools.tables import TABLES
 
 FLEET, OVERVIEW = "fleet", "overview"
+WIDTH_POINTS = 6.85 * 72  # of the text, and of a figure that fills it
+HEIGHT_POINTS = 7.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
 Picture = dict[str, Any]
 Widths = Mapping[str, int]
 """Name of each figure that was drawn -> its width in percent of the page."""
 
 
-def names(rows: Mapping[str, Sequence[Row]], layout: Layout | None = None) -> list[str]:
+def names(analysis: Analysis) -> list[str]:
     """The figures that the report shows, that of page one first."""
-    many = fleet.is_many(rows)
+    rows, many = analysis.rows, analysis.is_fleet
     entries = [
         entry
         for table in TABLES
-        for entry in figures_of(table, rows[table.name], None if many else layout)
+        for entry in figures_of(table, rows[table.name], None if many else analysis.layout)
     ]
     # Of many nodes, points without a number to go by are not drawn.
-    drawn = [entry.name for entry in entries if (fleet.groups(entry.rows) if many else entry.rows)]
-    if len(fleet.nodes(rows)) > 1:
+    drawn = [
+        entry.name for entry in entries if (fleet.group_rows(entry.rows) if many else entry.rows)
+    ]
+    if analysis.has_several_nodes:
         return (
             [FLEET, *drawn]
             if any(verdict.headline(rows, entry) for entry in verdict.planned(rows))
@@ -44,6 +47,17 @@ def names(rows: Mapping[str, Sequence[Row]], layout: Layout | None = None) -> li
         )
     # A bar alone would be the table's line again.
     return [OVERVIEW, *drawn] if len(verdict.with_limit(rows)) > 1 else drawn
+
+
+def widths(analysis: Analysis) -> dict[str, int]:
+    """The width of each figure that the report shows, in percent of the page."""
+    folder = analysis.results.directory / "figures"
+    shares = {}
+    for name in names(analysis):
+        width, height = extent(folder / f"{name}.svg")
+        share = width / WIDTH_POINTS
+        shares[name] = int(100 * min(1, share, share * HEIGHT_POINTS / height))
+    return shares
 
 
 def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]) -> Picture | None:
@@ -72,7 +86,7 @@ def of_nodes(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
     if drawn.name not in widths:
         return None
     caption = captions.text(captions.NODES)
-    values = (finding.text for finding in fleet_text.of_nodes(drawn.rows, mark)[:2])
+    values = (finding.text for finding in fleet.node_conclusions(drawn.rows, mark)[:2])
     return _picture(drawn.name, widths, caption, " ".join([caption, *values]))
 
 
@@ -88,7 +102,7 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
         "limit": value == "efficiency" or (limit and not (drawing and drawing.kind == "bars")),
         "repetitions": value == "measured",
         "references": value != "deviation" and len(shown) > 1,
-        "beyond": drawing is not None and bars.goes_beyond(drawing, rows),
+        "beyond": drawing is not None and layout_figures.goes_beyond(drawing, rows),
         **{series.instrument: series.instrument in shown for series in rows[0].table.references},
     }
     absent = {about for about, is_there in there.items() if not is_there}
@@ -103,11 +117,7 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
 
 
 def extent(svg: Path) -> tuple[float, float]:
-    """Width and height of a figure in points. Errors: PeakmarkError when it is missing."""
-    if not svg.is_file():
-        raise PeakmarkError(
-            f"the figure {svg} is missing: make it with `peakmark report` after the tables were built"
-        )
+    """Width and height of a figure in points."""
     root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
     width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
     return width, height

@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from peakmark.analysis import findings, fleet, fleet_text
-from peakmark.analysis.drawn import figures_of, without_rows
+from peakmark.analysis import findings, fleet
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import Topic
 from peakmark.analysis.row import Key, Row
-from peakmark.analysis.rows import layout_of
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
-from peakmark.report import formulas, pictures
-from peakmark.storage.results import Results
-from peakmark.tables import captions, footnotes, layout_tables, nodes, page_tables, presentation
+from peakmark.figures.selection import figures_of, without_rows
+from peakmark.report import method_text, pictures
+from peakmark.tables import captions, footnotes, layout_tables, nodes, presentation
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Table, subsystem_tables
 
@@ -39,21 +38,17 @@ class _Printed(NamedTuple):
 
 @dataclass(frozen=True)
 class Sections:
-    """What the chapters are made of. ``widths``: see ``pictures``; ``page``: for the page, where
-    each row of many nodes has a line too.
-    """
+    """What the chapters are made of. ``widths``: see ``pictures``."""
 
-    results: Results
-    rows: Rows
+    analysis: Analysis
     widths: pictures.Widths
-    page: bool
 
     def build(self) -> list[dict[str, Any]]:
         """Title and parts of each chapter, in the order of the configured layout where there is
         one.
         """
-        many = fleet.is_many(self.rows)
-        layout = None if many else layout_of(self.results)
+        many = self.analysis.is_fleet
+        layout = None if many else self.analysis.layout
         first = (
             [layout_table.table.subsystem for layout_table in layout.layout_tables]
             if layout
@@ -73,37 +68,42 @@ class Sections:
         return [chapter for chapter in chapters if chapter["parts"]]
 
     def _of_nodes(self, table: Table) -> list[Part]:
-        """The table of many nodes: a line for each point, then on the page one for each row."""
-        rows, mark = self.rows[table.name], self.results.mark
-        if not fleet.groups(rows):
+        """The table of many nodes: a line for each point, then one for each row, for which paper has
+        no room.
+        """
+        rows, mark = self.analysis.rows[table.name], self.analysis.mark
+        if not fleet.group_rows(rows):
             return []
-        parts = [self._part(*nodes.grid(self.results, rows[0].table, rows, mark))]
-        typical = fleet.typical(rows)
-        built = formulas.build(typical, {}, mark)
+        parts = [self._part(*nodes.grid(self.analysis.results, rows[0].table, rows, mark))]
+        typical = fleet.typical_rows(rows)
+        built = method_text.build_formulas(typical, {}, mark)
         if built["lines"]:
             built["sources"].insert(
                 0, f"Of {typical[0].key.node}, the node nearest to the median of all."
             )
-        said = [_as_data(finding.heading, finding.text) for finding in fleet_text.of(rows, mark)]
+        said = [
+            _as_data(finding.heading, finding.text)
+            for finding in fleet.fleet_conclusions(rows, mark)
+        ]
         parts[0] |= {"findings": said, "formulas": built}
         for drawn in figures_of(table, rows):
             parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths, mark)])
-        if self.page:
-            each = presentation.grid(self.results, rows[0].table, rows, mark)
-            parts.append(self._part(replace(each, title=f"{each.title}: every node"), rows))
-        return parts
+        each = presentation.grid(self.analysis.results, rows[0].table, rows, mark)
+        every_node = self._part(replace(each, title=f"{each.title}: every node"), rows)
+        return [*parts, every_node | {"on_paper": False}]
 
     def _of_table(self, table: Table, layout: Layout | None) -> list[Part]:
         """A part for each sheet of the layout, one for the rows that no sheet shows, else one for
         the table. Figures and formulas stand with the last of them, as they are those of all.
         """
-        rows, mark = self.rows[table.name], self.results.mark
-        if layout and _is_told_elsewhere(table, self.rows, layout):
+        rows, mark = self.analysis.rows[table.name], self.analysis.mark
+        if layout and _is_told_elsewhere(table, self.analysis.rows, layout):
             return []
         every = self._printed(table, layout)
         if not every:
             empty = {
                 "title": table.title,
+                "on_paper": True,
                 "table": None,
                 "empty": "The plan holds no cell for this table.",
             }
@@ -115,7 +115,7 @@ class Sections:
                         **empty,
                         "findings": [],
                         "figures": [],
-                        "formulas": formulas.build([], {}, mark),
+                        "formulas": method_text.build_formulas([], {}, mark),
                     }
                 ]
             )
@@ -125,11 +125,11 @@ class Sections:
             if printed.keys not in [later.keys for later in every[number + 1 :]]:
                 members = [row for row in rows if row.key in printed.keys]
                 part["findings"] = self._findings(
-                    printed.grid, findings.of(members, mark, printed.layout_table), members
+                    printed.grid, findings.conclusions(members, mark, printed.layout_table), members
                 )
         distinct = len({printed.keys for printed in every})
         if distinct > 1:
-            for text in findings.together(rows, mark, every[-1].layout_table):
+            for text in findings.joint_conclusions(rows, mark, every[-1].layout_table):
                 parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
         for drawn in figures_of(table, rows, layout):
             picture, keys = (
@@ -149,12 +149,12 @@ class Sections:
             if printed.layout_table
             for key in printed.keys
         }
-        parts[-1]["formulas"] = formulas.build(rows, called, mark)
+        parts[-1]["formulas"] = method_text.build_formulas(rows, called, mark)
         return parts
 
     def _printed(self, table: Table, layout: Layout | None) -> list[_Printed]:
         """The tables in which the rows of ``table`` are printed."""
-        rows, mark = self.rows[table.name], self.results.mark
+        rows, mark = self.analysis.rows[table.name], self.analysis.mark
         shown = (
             [layout_table for layout_table in layout.layout_tables if layout_table.table is table]
             if layout
@@ -165,11 +165,11 @@ class Sections:
             lines = layout_tables.lines(layout_table, rows)
             if lines:
                 keys = frozenset(row.key for line in lines for row in line.rows)
-                grid = layout_tables.grid(self.results, layout_table, rows, mark)
+                grid = layout_tables.grid(self.analysis.results, layout_table, rows, mark)
                 every.append(_Printed(grid, [line.rows[0] for line in lines], keys, layout_table))
         rest = layout_tables.left_over(layout, table.name, rows) if layout and shown else rows
         if rest:
-            grid = presentation.grid(self.results, rest[0].table, rest, mark)
+            grid = presentation.grid(self.analysis.results, rest[0].table, rest, mark)
             every.append(_Printed(grid, rest, frozenset(row.key for row in rest), None))
         for number, printed in enumerate(
             every
@@ -185,11 +185,12 @@ class Sections:
         """A table with nothing said of it yet."""
         return {
             "title": grid.title,
+            "on_paper": True,
             "name": captions.of_table(grid.title, members[0].table.subsystem),
-            "table": page_tables.table(grid, members, self.results.mark),
+            "table": presentation.as_data(grid, members, self.analysis.mark),
             "findings": [],
             "figures": [],
-            "formulas": formulas.build([], {}, self.results.mark),
+            "formulas": method_text.build_formulas([], {}, self.analysis.mark),
         }
 
     def _findings(

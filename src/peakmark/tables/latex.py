@@ -1,10 +1,178 @@
-"""A table as LaTeX: booktabs rules, numbers aligned by siunitx, notes below, ready to be read with
-``\\input``.
-"""
+"""Tables as LaTeX (booktabs, siunitx), brief enough for one column of a paper."""
 
 from __future__ import annotations
 
-from peakmark.tables.presentation import NOT_MEASURED, PrintedColumn, PrintedTable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from peakmark.analysis import fleet
+from peakmark.analysis.fleet import NodeGroup
+from peakmark.analysis.label_formatter import noun, repeated
+from peakmark.analysis.row import Row
+from peakmark.analysis.row import Series as Measured
+from peakmark.formatting import percent, significant, size
+from peakmark.messages import Severity
+from peakmark.resources import ROOT
+from peakmark.tables import presentation
+from peakmark.tables.presentation import (
+    NOT_MEASURED,
+    Field,
+    PrintedColumn,
+    PrintedTable,
+    of_series,
+    through,
+    where_fields,
+)
+from peakmark.tools.tables import Program, Table
+
+MOST = 7
+MARKS = {Severity.UNSURE: "*", Severity.WRONG: "**"}
+LEGEND = {
+    Severity.UNSURE: "* unsure: another run may well differ",
+    Severity.WRONG: "** wrong: the figure is not what the row says",
+}
+
+
+def brief(rows: Sequence[Row]) -> PrintedTable:
+    """Workload, size, concurrency, own kernel, references, limit, share of the limit: of these what
+    the rows have, a reference less where that is more than ``MOST``. ``rows``: of one table, at
+    least one.
+    """
+    table = rows[0].table
+    (first, name), *sizes = _keys(rows)
+    place = where_fields(rows)
+    with_limit = any(row.limit.value is not None for row in rows)
+    room = MOST - 3 - len(sizes) - 2 * with_limit - len(place)
+
+    def shown(value: float | None) -> str:
+        return "" if value is None else significant(value * table.factor)
+
+    def measured(series: Program) -> Callable[[Row], str]:
+        return of_series(
+            series, lambda it: shown(it.centre), NOT_MEASURED if series is table.own else ""
+        )
+
+    def share(it: Measured) -> str:
+        return "" if it.efficiency is None else percent(it.efficiency)
+
+    limit: list[Field] = [
+        (PrintedColumn("Limit", kind="number"), lambda row: shown(row.limit.value)),
+        (PrintedColumn("%", kind="number"), of_series(table.own, share, "")),
+    ]
+    beside = _references(rows)[: max(0, room)]
+    fields: list[Field] = [
+        *place,
+        (first, lambda row: name(row) + (MARKS[row.level] if row.level else "")),
+        *sizes,
+        (PrintedColumn("N", kind="number"), lambda row: str(row.key.concurrency or row.key.word)),
+        *(
+            (PrintedColumn(series.instrument, kind="number"), measured(series))
+            for series in (table.own, *beside)
+        ),
+        *(limit if with_limit else []),
+    ]
+    counted = [row.own.summary.n for row in rows if row.own]
+    legend = [
+        repeated(counted) if counted else "",
+        "% share of the limit" if with_limit else "",
+        *(text for level, text in LEGEND.items() if any(row.level is level for row in rows)),
+    ]
+    return _brief_table(table, "", fields, rows, legend)
+
+
+def brief_of_nodes(rows: Sequence[Row]) -> PrintedTable:
+    """The same of many nodes: median, lowest and highest node, and which is the slowest."""
+    table, groups = rows[0].table, fleet.group_rows(rows)
+    if not groups:  # no row of any node has a number to go by: each says why
+        return brief(rows)
+
+    def shown(value: Callable[[NodeGroup], float]) -> Callable[[NodeGroup], str]:
+        return lambda group: significant(value(group) * table.factor)
+
+    fields: list[Field] = [
+        *through(_keys([group.middle for group in groups]), lambda group: group.middle),
+        (
+            PrintedColumn("N", kind="number"),
+            lambda group: group.middle.key.word or str(group.middle.key.concurrency),
+        ),
+        (PrintedColumn("median", kind="number"), shown(lambda group: group.median)),
+        (PrintedColumn("low", kind="number"), shown(lambda group: group.low)),
+        (PrintedColumn("high", kind="number"), shown(lambda group: group.high)),
+        (PrintedColumn("Slowest"), lambda group: group.worst.key.node),
+    ]
+    what = f" of {len({row.key.node for row in rows})} nodes: median, lowest and highest"
+    return _brief_table(table, what, fields, groups, [])
+
+
+def _keys(rows: Sequence[Row]) -> list[Field]:
+    """Workload, with its variant where there are several, and size where there is one."""
+    table, variants = rows[0].table, {row.key.variant for row in rows}
+
+    def name(row: Row) -> str:
+        return table.workload_label(row.key.workload) + (
+            f" {row.key.variant}" if len(variants) > 1 else ""
+        )
+
+    sizes = (
+        [(PrintedColumn("Size"), lambda row: size(row.key.block))]
+        if any(row.key.block for row in rows)
+        else []
+    )
+    return [(PrintedColumn(table.first), name), *sizes]
+
+
+def _brief_table(
+    table: Table, what: str, fields: Sequence[Field], lines: Sequence[Any], legend: Sequence[str]
+) -> PrintedTable:
+    """A grid with all that is said of it in one sentence below."""
+    unit = f" in {table.shown}" if table.shown else ""
+    parts = (f"{table.title}{unit}{what}", f"N {noun(table)}s", *legend)
+    return PrintedTable(
+        name=table.name,
+        title=table.title,
+        columns=tuple(column for column, _ in fields),
+        body=tuple(tuple(text(line) for _, text in fields) for line in lines),
+        remarks=(f"{'; '.join(filter(None, parts))}.",),
+    )
+
+
+def starred(grid: PrintedTable) -> PrintedTable:
+    """A grid for one column: stars at the first cell instead of the columns of doubt and notes, and
+    no notes below.
+    """
+    specific_warnings = grid.texts("doubt") or [""] * len(grid.body)
+    stars = {str(level): mark for level, mark in MARKS.items()}
+    plain = presentation.without(presentation.without(grid, "doubt"), "notes")
+    return replace(
+        plain,
+        columns=(replace(plain.columns[0], kind="text"), *plain.columns[1:]),
+        body=tuple(
+            (line[0] + stars.get(doubt, ""), *line[1:])
+            for line, doubt in zip(plain.body, specific_warnings, strict=True)
+        ),
+        notes=(),
+        numbered=False,
+        remarks=(
+            *plain.remarks,
+            *(f"{text}." for level, text in LEGEND.items() if str(level) in specific_warnings),
+        ),
+    )
+
+
+def _references(rows: Sequence[Row]) -> list[Program]:
+    """Those that measured, the one with most rows first."""
+    counted = {
+        series: sum(series.instrument in row.series for row in rows)
+        for series in rows[0].table.references
+    }
+    return sorted(
+        (series for series, count in counted.items() if count), key=lambda series: -counted[series]
+    )
+
 
 LONG = 55  # rows that a page holds
 WORD = 10  # characters of a heading's line, up to which words stand beside each other
@@ -33,7 +201,7 @@ def escape(text: str) -> str:
     )
 
 
-def table(grid: PrintedTable, across: bool = False) -> str:
+def render(grid: PrintedTable, across: bool = False) -> str:
     """The grid as a ``tabular`` to be read with ``\\input``, and what is said of it below; its
     first line names the packages that it needs and where it fits: into a column, or ``across``
     both.
@@ -42,42 +210,45 @@ def table(grid: PrintedTable, across: bool = False) -> str:
     decides in the document.
     """
     long = len(grid.body) > LONG
-    specification = "".join(
-        _specification(grid, number, column) for number, column in enumerate(grid.columns)
-    )
-    body = [
-        " & ".join(_cell(column, text) for column, text in zip(grid.columns, line, strict=True))
-        for line in grid.body
-    ]
-    packages = "booktabs,longtable,siunitx" if long else "booktabs,siunitx"
-    place = (
-        "a page of one column, outside of any float"
-        if long
-        else ("table*" if across else "table, a column of 8.4 cm")
-    )
-    ended = ["\\endhead", "\\bottomrule", "\\endlastfoot"] if long else []
-    kind = "longtable" if long else "tabular"
-    size = "\\scriptsize" if across else "\\footnotesize"
-    lines = [
-        f"% {grid.name}: needs \\usepackage{{{packages}}}; fits into {place}",
-        f"{{{size}\\setlength{{\\tabcolsep}}{{{2 if across else 2.5}pt}}%",
-        f"\\begin{{{kind}}}{{@{{}}{specification}@{{}}}}",
-        "\\toprule",
-        " & ".join(f"{{{_stacked(column)}}}" for column in grid.columns) + " \\\\",
-        "\\midrule",
-        *ended,
-        *(f"{line} \\\\" for line in body),
-        *([] if long else ["\\bottomrule"]),
-        f"\\end{{{kind}}}\\par",
-        "\\smallskip\\sloppy\\emergencystretch=3em",
-        *(
-            f"\\noindent\\textsuperscript{{{note.letter}}}\\,{escape(note.text)}\\par"
-            for note in grid.notes
+    place = "table*" if across else "table, a column of 8.4 cm"
+    return _template().render(
+        name=grid.name,
+        long=long,
+        packages="booktabs,longtable,siunitx" if long else "booktabs,siunitx",
+        place="a page of one column, outside of any float" if long else place,
+        kind="longtable" if long else "tabular",
+        size="\\scriptsize" if across else "\\footnotesize",
+        gap=2 if across else 2.5,
+        specification="".join(
+            _specification(grid, number, column) for number, column in enumerate(grid.columns)
         ),
-        *(f"\\noindent {escape(remark)}\\par" for remark in (grid.reading, *grid.below) if remark),
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+        headings=[f"{{{_stacked(column)}}}" for column in grid.columns],
+        body=[
+            [_cell(column, text) for column, text in zip(grid.columns, line, strict=True)]
+            for line in grid.body
+        ],
+        notes=grid.notes,
+        remarks=[remark for remark in (grid.reading, *grid.below) if remark],
+    )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(ROOT / "reports" / "latex"),
+        autoescape=False,  # noqa: S701 - HTML's escapes; texts pass through the filter ``escape``
+        undefined=StrictUndefined,
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="((",
+        variable_end_string="))",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["escape"] = escape
+    return environment.get_template("table.tex.j2")
 
 
 def _stacked(column: PrintedColumn) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import published_names
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent, significant

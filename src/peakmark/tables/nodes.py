@@ -31,7 +31,7 @@ def grid(
     """The points of one table as text, and for each the row of the node that is nearest to the
     median.
     """
-    groups = fleet.groups(rows)
+    groups = fleet.group_rows(rows)
     every = len({row.key.node for row in rows})
     notes = Notes.of(rows)
 
@@ -138,7 +138,7 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
             "apart": group.apart(row),
         }
         for name, table in rows.items()
-        for group in fleet.groups(table)
+        for group in fleet.group_rows(table)
         for row in group.rows
     ]
     return (

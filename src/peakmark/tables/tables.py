@@ -11,15 +11,14 @@ from typing import Any
 import pandas as pd
 
 from peakmark import documents
-from peakmark.analysis import findings, fleet, fleet_text
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import findings, fleet
+from peakmark.analysis.analysis import Analysis, layout_of, published_names
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import layout_of, published_names
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.messages import worst
 from peakmark.statistics import Summary
 from peakmark.storage import measurements
-from peakmark.tables import brief, latex, layout_tables, nodes, presentation
+from peakmark.tables import latex, layout_tables, nodes, presentation
 from peakmark.tables.presentation import of_series
 from peakmark.tools.tables import TABLES, Table, count
 from peakmark.units import format_size
@@ -47,11 +46,11 @@ def build(campaign: Path | Analysis) -> None:
     judged = Analysis.of(campaign)
     results, rows = judged.results, judged.rows
     folder = documents.own_folder(results.directory, "tables")
-    in_brief = brief.of_nodes if fleet.is_many(rows) else brief.grid
-    several = len(fleet.nodes(rows)) > 1
+    in_brief = latex.brief_of_nodes if fleet.is_many(rows) else latex.brief
+    several = len(fleet.node_names(rows)) > 1
     frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
     texts = {
-        table.name: latex.table(in_brief(rows[table.name])) for table in TABLES if rows[table.name]
+        table.name: latex.render(in_brief(rows[table.name])) for table in TABLES if rows[table.name]
     }
     # Of rows that are gone, or of an earlier choice of nodes.
     for stale in (
@@ -75,8 +74,8 @@ def build(campaign: Path | Analysis) -> None:
             grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
             # A page of a paper has no room for a word of doubt in each row: its notes say it, in a
             # column stars.
-            printed = brief.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
-            texts[f"{layout.name}/{layout_table.name}"] = latex.table(
+            printed = latex.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
+            texts[f"{layout.name}/{layout_table.name}"] = latex.render(
                 printed, across=not layout.narrow
             )
     for name, content in frames.items():
@@ -213,7 +212,7 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
 
 def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """What the rows of each table say: table, topic, sentence."""
-    find = fleet_text.of if fleet.is_many(rows) else findings.of
+    find = fleet.fleet_conclusions if fleet.is_many(rows) else findings.conclusions
     lines = [
         (name, finding.heading, finding.text)
         for name, table_rows in rows.items()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from peakmark.analysis import rows, verdict
+from peakmark.analysis import analysis, verdict
 from peakmark.resources import program
 from peakmark.storage.results import Results
 from peakmark.workflow import status
@@ -26,7 +26,7 @@ def describe(directory: Path) -> str:
         *(f"{name:<7} {directory / file}" for name, file in _FILES if (directory / file).exists()),
         "",
     ]
-    for number in verdict.telling_numbers(rows.build(results)):
+    for number in verdict.telling_numbers(analysis.build_rows(results)):
         lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
         more = (
             f" (and {len(number.specific_warnings) - 1} more, see the report)"

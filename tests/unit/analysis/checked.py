@@ -7,7 +7,7 @@ from tests.unit import campaign_data
 
 from peakmark import statistics
 from peakmark.analysis.checks import check_row
-from peakmark.analysis.measured import Measured, RunValue
+from peakmark.analysis.row import Measured, RunValue
 from peakmark.limits import Limit
 
 VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from peakmark import limits, machine
-from peakmark.analysis.measured import DEFAULT
+from peakmark.analysis.row import DEFAULT
 from peakmark.resources import ROOT
 
 CPUBENCH = ROOT / "build/kernels/cpubench"

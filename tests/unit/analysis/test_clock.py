@@ -9,8 +9,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import limits, statistics
 from peakmark.analysis.checks import check_row
-from peakmark.analysis.measured import Measured, RunValue
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Measured, Row, RunValue
 from peakmark.messages import Message, Severity
 
 FACTS = {

@@ -11,7 +11,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import statistics
-from peakmark.analysis import compare, compare_text, datasets
+from peakmark.analysis import compare, datasets
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.cell import Cell
 
@@ -37,7 +37,7 @@ def changed(
 def test_what_was_not_asked_alike_is_not_judged(tmp_path: Path) -> None:
     before = datasets.read(str(changed(tmp_path / "a")))
     after = datasets.read(str(changed(tmp_path / "b", "scalar", False, factor=0.5)))
-    text, counts = compare_text.report(before, after)
+    text, counts = compare.report(before, after)
     assert counts == {"not alike": 2}
     first = text.splitlines()[0]
     assert "B has scalar" in first
@@ -65,7 +65,7 @@ def test_each_choice_that_changes_what_is_measured_is_said(
         every = [1e9 * factor * value for value in STEADY]
         records = make.runs(KERNELS[subsystem], workload, *every, **{option: asked})
         both.append(datasets.read(str(make.write(tmp_path / name, records))))
-    text, counts = compare_text.report(*both)
+    text, counts = compare.report(*both)
     assert counts == {"not alike": 1}
     assert said in text.splitlines()[0]
 
@@ -73,10 +73,10 @@ def test_each_choice_that_changes_what_is_measured_is_said(
 def test_another_cpu_is_said_first_and_judged(tmp_path: Path) -> None:
     before = datasets.read(str(changed(tmp_path / "a")))
     after = datasets.read(str(changed(tmp_path / "b", model="CPU two", factor=0.5)))
-    text, counts = compare_text.report(before, after)
+    text, counts = compare.report(before, after)
     assert counts["worse"] == 2
     assert "CPU one, B has CPU two" in text.splitlines()[0]
-    assert "A has" not in compare_text.report(before, before)[0]
+    assert "A has" not in compare.report(before, before)[0]
 
 
 def of_words(
@@ -152,7 +152,7 @@ def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(
     after = datasets.read(str(of_words(tmp_path / "b", {2: 2e9}, hosts="ab", kernels=kernels)))
     ((found,), _, _) = compare.compare(before, after)
     assert found.verdict == verdict
-    assert ("6.1.0-2 on b" in compare_text.report(before, after)[0]) == (verdict == "not alike")
+    assert ("6.1.0-2 on b" in compare.report(before, after)[0]) == (verdict == "not alike")
 
 
 def said(comparison: compare.Comparison) -> str:

@@ -10,7 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import cli, statistics
-from peakmark.analysis import compare, compare_text, datasets
+from peakmark.analysis import compare, datasets
 from peakmark.config import published
 from peakmark.errors import ConfigError
 
@@ -135,7 +135,7 @@ def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
     assert {one.verdict for one in found} == {"worse"}
     assert found[1].judged.ratio == pytest.approx(2.0)
     assert (only_before, only_after) == (0, 0)
-    text, counts = compare_text.report(before, after)
+    text, counts = compare.report(before, after)
     assert counts["worse"] == 3
     assert "0 better; 3 worse" in text
     assert "chance alone" in text
@@ -146,9 +146,9 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
     after = datasets.read(str(campaign(tmp_path / "b", 0.5, limited=True)))
     found, _, _ = compare.compare(before, after)
     assert [one.warnings for one in found] == [("", "wrong"), ("", ""), ("", "")]
-    text, _ = compare_text.report(before, after)
+    text, _ = compare.report(before, after)
     assert "worse (wrong: B)" in text
-    assert "unsure" not in compare_text.report(before, before)[0]
+    assert "unsure" not in compare.report(before, before)[0]
 
 
 def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) 
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:
     side = datasets.read(str(make.write(tmp_path / "c", make.runs("cpubench", "DP", 1e9))))
     with pytest.raises(ConfigError, match="no row in common"):
-        compare_text.report(side, datasets.read("disk-patterns-2020"))
+        compare.report(side, datasets.read("disk-patterns-2020"))
 
 
 def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,7 +206,7 @@ def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Path) -> None:
     before = datasets.read(str(campaign(tmp_path / "a", node="n1")))
     after = datasets.read(str(campaign(tmp_path / "b", 0.5, node="other")))
-    text, counts = compare_text.report(before, after)
+    text, counts = compare.report(before, after)
     assert counts["worse"] == 3
     assert "A has n1, B has other" in text.splitlines()[0]
 
@@ -215,8 +215,8 @@ def test_a_repeat_shows_how_far_rows_drift(tmp_path: Path) -> None:
     before = datasets.read(str(campaign(tmp_path / "a")))
     after = datasets.read(str(campaign(tmp_path / "b", 0.9)))
     repeat = datasets.read(str(campaign(tmp_path / "a2", 0.85)))
-    assert compare_text.report(before, after)[1]["worse"] == 3
-    assert compare_text.report(before, after, repeat=repeat)[1]["worse"] == 0
+    assert compare.report(before, after)[1]["worse"] == 3
+    assert compare.report(before, after, repeat=repeat)[1]["worse"] == 0
 
 
 def test_a_machine_that_moves_while_it_is_measured_gets_a_wider_tolerance() -> None:
@@ -252,7 +252,7 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     mine = datasets.read(str(make.write(tmp_path / "c", records)))
     name = "four-subsystems-2018-prometheus"
     for both, side in (((datasets.read(name), mine), "A"), ((mine, datasets.read(name)), "B")):
-        text = compare_text.report(*both)[0]
+        text = compare.report(*both)[0]
         assert f"[1] {side} notes on 1 row:" in text and "loopback" in text
         assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")
     config = {"report": {"published": [name]}}

@@ -16,7 +16,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.tables.test_presets import planned
 
-from peakmark.analysis import rows
+from peakmark.analysis.analysis import Analysis
 from peakmark.config import published
 from peakmark.report import document
 from peakmark.storage.results import Results
@@ -139,7 +139,7 @@ def chapters(folder: Path, name: str, facts: bool) -> dict[str, str]:
     line each.
     """
     results = fed(folder, name, facts)
-    data = document.build(results, rows.build(results), {}, None, partial=False)
+    data = document.build(Analysis(results), {})
     page_one = [str(sentence) for sentence in data["caveats"]]
     return {
         section["title"].lower(): "\n".join(

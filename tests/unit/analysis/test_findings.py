@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import findings, ranking
+from peakmark.analysis import findings
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import build as build_rows
 from peakmark.config import layouts
 from peakmark.report import document
 from peakmark.storage.results import Results
@@ -52,7 +52,7 @@ def disk(
 
 
 def said(rows: Sequence[Row], topic: str) -> list[str]:
-    return [finding.text for finding in findings.of(rows) if finding.heading == topic]
+    return [finding.text for finding in findings.conclusions(rows) if finding.heading == topic]
 
 
 def holds(text: str, *facts: str) -> bool:
@@ -110,7 +110,7 @@ def test_of_a_latency_the_lowest_is_best(tmp_path: Path) -> None:
 def test_three_repetitions_claim_nothing_of_single_rows(tmp_path: Path) -> None:
     iozone = {key: 0.9 * value for key, value in GRID.items()}
     rows = disk(tmp_path / "c", GRID, iozone=iozone, repetitions=3)
-    assert {finding.heading for finding in findings.of(rows)} == {
+    assert {finding.heading for finding in findings.conclusions(rows)} == {
         "Block size", "Threads", "Reference", "Not claimed",
     }  # fmt: skip
     assert "n = 3" in said(rows, "Not claimed")[0]
@@ -207,11 +207,11 @@ def test_working_sets_and_nodes_are_never_compared_with_each_other(tmp_path: Pat
 
 
 def test_nothing_measured_says_nothing(tmp_path: Path) -> None:
-    assert findings.of([]) == []
+    assert findings.conclusions([]) == []
     hole = make.cell("cpubench", "DP", subsystem="cpu")
     rows = make.judge(tmp_path / "c", [], planned=[hole]).rows["cpu"]
     assert len(rows) == 1
-    assert findings.of(rows) == []
+    assert findings.conclusions(rows) == []
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -229,12 +229,12 @@ def test_a_difference_is_only_claimed_between_rows_that_are_apart(
         ("RS", MIB, 2**power): [1e8 * one for one in sample] for power, sample in enumerate(samples)
     }
     rows = disk(tmp_path_factory.mktemp("results") / "c", values)
-    texts = " ".join(finding.text for finding in findings.of(rows))
+    texts = " ".join(finding.text for finding in findings.conclusions(rows))
     pairs = [
         (one, other)
         for one in rows
         for other in rows
-        if ranking.apart(one.measured, other.measured)
+        if findings.apart(one.measured, other.measured)
     ]
     if not pairs:
         assert not re.search(r"best with|gains|falls|(better|worse) in", texts)
@@ -250,7 +250,7 @@ def test_a_difference_is_only_claimed_between_rows_that_are_apart(
 def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     rows = disk(tmp_path / "c", GRID, config={"report": {"tables": "disk-patterns-2020"}})
     results = Results.read(tmp_path / "c")
-    data = document.build(results, build_rows(results), {}, None, partial=True)
+    data = document.build(Analysis(results), {})
     parts = [part for section in data["sections"] for part in section["parts"]]
     assert [part["table"]["name"] for part in parts] == ["ws_runs", "ws_final"]
     assert parts[0]["findings"] == []
@@ -261,13 +261,13 @@ def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     )
     assert parts[1]["findings"] == [
         {"topic": finding.heading, "text": finding.text}
-        for finding in findings.of(rows, layout_table=layout_table)
+        for finding in findings.conclusions(rows, layout_table=layout_table)
     ]
     assert "best with 16MB, 8 threads" in parts[1]["findings"][0]["text"]
     tables.build(tmp_path / "c")
     frame = pd.read_csv(tmp_path / "c" / "tables" / "findings.csv")
     assert list(frame.columns) == ["table", "topic", "sentence"]
-    assert list(frame["sentence"]) == [finding.text for finding in findings.of(rows)]
+    assert list(frame["sentence"]) == [finding.text for finding in findings.conclusions(rows)]
 
 
 def test_programs_that_disagree_are_a_finding_and_a_mark_on_the_row(tmp_path: Path) -> None:
@@ -286,14 +286,14 @@ def test_programs_that_disagree_are_a_finding_and_a_mark_on_the_row(tmp_path: Pa
 def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
     lab = layouts.load("file-io-lab").layout_tables[0]
     rows = disk(tmp_path / "lab", GRID, iozone={key: 0.5 * value for key, value in GRID.items()})
-    best, *others = [finding.text for finding in findings.of(rows, ",", lab)]
+    best, *others = [finding.text for finding in findings.conclusions(rows, ",", lab)]
     assert holds(best, "16MB, 8 threads (400,4 MB/s", "64KB, 1 thread (10,01 MB/s")
     assert any(holds(text, "FileIO", "2,00 times", "IOZone") for text in others)
     six = next(
         one for one in layouts.load("six-core-evaluation").layout_tables if one.name == "disk"
     )
     rows = disk(tmp_path / "six", {("WS", KIB, 1): 10e6, ("WS", KIB, 2): 20e6})
-    best, *_ = [finding.text for finding in findings.of(rows, layout_table=six)]
+    best, *_ = [finding.text for finding in findings.conclusions(rows, layout_table=six)]
     assert holds(best, "Write: ", "2 threads (20.02 MB/s)")
 
 
@@ -322,6 +322,6 @@ def test_among_many_equal_rows_none_is_called_best(tmp_path: Path, seed: int) ->
         records += make.runs("cpubench", "DP", *values, concurrency=threads)
     rows = make.judge(tmp_path / "c", records).rows["cpu"]
     ordered = sorted(rows, key=lambda row: row.measured.centre)
-    assert ranking.better(ordered[-1], ordered[0])  # two rows alone would be told apart
+    assert findings.better(ordered[-1], ordered[0])  # two rows alone would be told apart
     (text,) = said(rows, "Best and worst")
     assert "no configuration" in text

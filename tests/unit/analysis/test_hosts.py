@@ -16,13 +16,12 @@ from tests.unit import campaign_data as make
 from tests.unit import pdf
 
 from peakmark.analysis import findings, ratios, verdict
+from peakmark.analysis.analysis import build_rows
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.analysis.rows import build as build_rows
 from peakmark.cell import Cell
-from peakmark.figures import figures
 from peakmark.messages import Severity
-from peakmark.report import report, webpage
+from peakmark.report import html_report, pdf_report
 from peakmark.resources import ROOT
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -68,7 +67,7 @@ def test_a_row_of_one_host_has_its_limit_and_is_claimed(tmp_path: Path) -> None:
     runs = [("a", threads, threads * share) for threads in (1, 2) for share in WOBBLE]
     rows = cpu_rows(campaign(tmp_path / "c", {"a": {}}, runs))
     assert [row.measured.efficiency for row in rows] == [pytest.approx(0.95), pytest.approx(0.95)]
-    assert "best with" in findings.of(rows)[0].text
+    assert "best with" in findings.conclusions(rows)[0].text
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +85,7 @@ def test_a_row_over_equal_nodes_is_an_ordinary_row(equal: Path) -> None:
     rows = cpu_rows(equal)
     assert all(row.measured.efficiency and row.level is None for row in rows)
     assert not {"hosts", "hosts-differ"} & {note.code for row in rows for note in row.warnings}
-    assert "best with" in findings.of(rows)[0].text
+    assert "best with" in findings.conclusions(rows)[0].text
     (head,) = verdict.verdicts({name: rows if name == "cpu" else [] for name in BY_NAME})
     assert (head.what, head.confidence, head.why) == ("DP, 2 threads", "no doubt seen", "")
     tables.build(equal)
@@ -112,7 +111,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str,
     )
     (head,) = verdict.verdicts({name: [row] if name == "cpu" else [] for name in BY_NAME})
     assert head.what == verdict.NO_ROW and "on b" in head.why
-    assert {found.heading for found in findings.of([row])} == {"Doubt"}
+    assert {found.heading for found in findings.conclusions([row])} == {"Doubt"}
 
 
 def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> None:
@@ -122,9 +121,8 @@ def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> 
     with (folder / "tables" / "cpu.csv").open() as file:
         (line,) = csv.DictReader(file)
     assert line["Doubt"] == "wrong" and "Another CPU" in line["Notes"]
-    figures.build(folder)
-    page = " ".join(webpage.build(folder).read_text().split())
-    paper = " ".join(pdf.text(report.build(folder)).split())
+    page = " ".join(html_report.build(folder).read_text().split())
+    paper = " ".join(pdf.text(pdf_report.build(folder)).split())
     for text in (page, paper):
         assert "1 is wrong" in text
         assert "Another CPU" in text
@@ -253,7 +251,9 @@ def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> Non
     assert [(note.about, note.severity) for note in row.warnings if note.code == "hosts"] == [
         ("likwid-bench", Severity.WRONG)
     ]
-    assert not {"Reference", "Disagreement"} & {found.heading for found in findings.of([row])}
+    assert not {"Reference", "Disagreement"} & {
+        found.heading for found in findings.conclusions([row])
+    }
     assert "disagreement" not in {note.code for note in row.warnings}
 
 

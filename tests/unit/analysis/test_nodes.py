@@ -13,10 +13,11 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
-from peakmark.analysis import fleet, fleet_text, rows, verdict
+from peakmark.analysis import analysis, fleet, verdict
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.figures import dots, figures
-from peakmark.report import document, many, pictures, report, runs_text, webpage
+from peakmark.figures import dots
+from peakmark.report import appendix, document, html_report, machine_text, pdf_report, pictures
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 from peakmark.tools.tables import BY_NAME
@@ -57,14 +58,14 @@ def twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_node2_comes_before_node10(twelve: Path) -> None:
-    found = rows.build(Results.read(twelve))
-    assert fleet.nodes(found) == [f"node{number}" for number in range(1, 13)]
+    found = analysis.build_rows(Results.read(twelve))
+    assert fleet.node_names(found) == [f"node{number}" for number in range(1, 13)]
     names = list(dict.fromkeys(row.key.node for row in found["cpu"]))
-    assert names == fleet.nodes(found)
+    assert names == fleet.node_names(found)
 
 
 def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> None:
-    found = rows.build(Results.read(twelve))
+    found = analysis.build_rows(Results.read(twelve))
     group = verdict.headline_group(found, "memory")
     assert group is not None
     assert len(group.rows) == 12
@@ -82,27 +83,31 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> Non
 
 
 def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
-    found = rows.build(Results.read(campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}})))
+    found = analysis.build_rows(
+        Results.read(campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}}))
+    )
     (cpu,) = (one for one in verdict.verdicts(found) if one.subsystem == "cpu")
-    (group,) = (one for one in fleet.groups(found["cpu"]) if one.rows[0].key.workload == "DP")
+    (group,) = (one for one in fleet.group_rows(found["cpu"]) if one.rows[0].key.workload == "DP")
     low, high = sorted(row.measured.centre for row in group.rows)
     assert group.median == pytest.approx((low + high) / 2)
     assert cpu.measured == f"{group.median / 1e9:.2f} GigaOPS"
 
 
 def test_slow_nodes_are_sentences_and_quiet_ones_are_not(twelve: Path, tmp_path: Path) -> None:
-    said = fleet_text.slow(rows.build(Results.read(twelve)))
+    said = fleet.slow_node_sentences(analysis.build_rows(Results.read(twelve)))
     memory, cpu, _ = said
     assert memory.startswith("node10 ") and "memory is 12." in memory and "all 2 rows" in memory
     assert cpu.startswith("node3 ") and "CPU is 10." in cpu
-    even = fleet_text.slow(rows.build(Results.read(campaign(tmp_path / "even", 6, {}))))
+    even = fleet.slow_node_sentences(
+        analysis.build_rows(Results.read(campaign(tmp_path / "even", 6, {})))
+    )
     assert even[0].startswith("No node of 6 ")
 
 
 def test_a_node_whose_interval_reaches_the_median_is_not_apart(tmp_path: Path) -> None:
     folder = campaign(tmp_path / "c", 6, {})
-    found = rows.build(Results.read(folder))["cpu"]
-    (group, *_) = fleet.groups(found)
+    found = analysis.build_rows(Results.read(folder))["cpu"]
+    (group, *_) = fleet.group_rows(found)
     assert not group.slow
     assert not group.fast
     assert group.behind(group.worst) < fleet.BEYOND
@@ -125,8 +130,8 @@ def wild(tmp_path: Path) -> Mapping[str, Sequence[Row]]:
 
 def test_rows_that_spread_name_a_slow_node_together(wild: Mapping[str, Sequence[Row]]) -> None:
     # No interval of three such values is beyond the others.
-    assert not any(group.slow for group in fleet.groups(wild["cpu"]))
-    said = fleet_text.slow(wild)
+    assert not any(group.slow for group in fleet.group_rows(wild["cpu"]))
+    said = fleet.slow_node_sentences(wild)
     slow, _ = said
     assert slow.startswith("node5 ") and "CPU" in slow and "4 rows" in slow
 
@@ -172,12 +177,11 @@ def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path
     pages = {}
     for nodes in (6, 24):
         folder = campaign(tmp_path / str(nodes), nodes, {"node3": {"memory": 0.8}}, repetitions=1)
-        figures.build(folder)
-        made = report.build(folder)
+        made = pdf_report.build(folder)
         text, pages[nodes] = pdf.text(made), pdf.text(made).count("\f")
         assert "node3 is slow" in text
         assert "node2 " not in text
-        page = webpage.build(folder).read_text()
+        page = html_report.build(folder).read_text()
         assert "node3 is slow" in page
         assert page.count(">node2</th>") == 6
     assert pages[6] == pages[24]
@@ -200,19 +204,17 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
     folder = make.write(tmp_path / "c", [*measured, *missing])
     tables.build(folder)
     assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
-    figures.build(folder)
-    assert report.build(folder).exists()
+    assert pdf_report.build(folder).exists()
 
 
 def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path: Path) -> None:
     folder = campaign(
         tmp_path / "c", 12, config={"report": {"tables": "four-subsystems-2018-hyperion"}}
     )
-    results = Results.read(folder)
-    found = rows.build(results)
-    names = pictures.names(found, rows.layout_of(results))
+    found = Analysis.of(folder)
+    names = pictures.names(found)
     assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
-    data = document.build(results, found, dict.fromkeys(names, 50), None, partial=False)
+    data = document.build(found, dict.fromkeys(names, 50))
     (said,) = [one for one in data["caveats"] if "layout" in one]
     assert "tables/four-subsystems-2018-hyperion" in said
     assert "Memory: slowest node10" in data["overview"]["alt"]
@@ -226,7 +228,7 @@ def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
     ]
     folder = make.write(tmp_path / "c", [make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]],
                         planned=cells[10:])  # fmt: skip
-    refused, missing = runs_text.problems(Results.read(folder))["lines"]
+    refused, missing = appendix.problems(Results.read(folder))["lines"]
     assert "10 nodes (10 cells)" in refused[0] and refused[1:] == ["not possible here", "no HPL"]
     assert "node11 and node12 (2 cells)" in missing[0] and missing[1] == "not measured"
 
@@ -239,9 +241,9 @@ def test_what_machines_have_alike_is_said_once() -> None:
         }
         for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
     ]
-    (one,) = many.alike(machines)
+    (one,) = machine_text.alike(machines)
     assert one["name"].startswith("5 nodes")
     alike, differ = (group["items"] for group in one["groups"])
     assert alike == [["Model", "one"]]
     assert differ == [["Turbo", "on (4 nodes); off (node3)"]]
-    assert many.alike(machines[:2]) == machines[:2]
+    assert machine_text.alike(machines[:2]) == machines[:2]

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.analysis.checked import PLACED, VIRTUAL, VM, codes, limit, row
 
 from peakmark.analysis.checks import check_row
-from peakmark.analysis.measured import Measured, RunValue
+from peakmark.analysis.row import Measured, RunValue
 from peakmark.messages import Message, Severity
 
 

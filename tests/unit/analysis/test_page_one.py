@@ -12,7 +12,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import judge, placed, runs
 
-from peakmark.analysis import caveats, verdict
+from peakmark.analysis import verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import figures
 from peakmark.messages import Severity
@@ -50,7 +50,7 @@ def head(of: Analysis, subsystem: str) -> verdict.Verdict:
 
 def said(of: Analysis, word: str = "") -> list[str]:
     """The caveats that hold a word."""
-    found = caveats.build(of.rows, verdict.verdicts(of.rows), of.results.config)
+    found = verdict.build_caveats(of.rows, verdict.verdicts(of.rows), of.results.config)
     return [text for text in found if word in text]
 
 

@@ -21,7 +21,7 @@ APART = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
 
 
 def told(found: Sequence[Row], topic: str) -> list[str]:
-    return [one.text for one in findings.of(found) if one.heading == topic]
+    return [one.text for one in findings.conclusions(found) if one.heading == topic]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

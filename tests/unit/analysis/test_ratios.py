@@ -49,7 +49,7 @@ def test_a_tiny_matrix_and_an_estimate_contradict_nobody(tmp_path: Path) -> None
             records.append(make.record(of, [make.measurement(of, metric, value, details=more)]))
         rows = Analysis(Results.read(make.write(tmp_path / name, records))).rows
         (row,) = (row for table in rows.values() for row in table)
-        found = {one.heading for one in findings.of([row])}
+        found = {one.heading for one in findings.conclusions([row])}
         assert ("Disagreement" in found) == any(
             note.code == "disagreement" for note in row.warnings
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.analysis.row import Row
 from peakmark.storage.results import Results
 
@@ -88,7 +88,9 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
             ],
         ),
     ]
-    (row,) = rows.build(Results.read(make.write(tmp_path / "c", records)))["disk_throughput"]
+    (row,) = analysis.build_rows(Results.read(make.write(tmp_path / "c", records)))[
+        "disk_throughput"
+    ]
     (ways,) = [dict(note.values)["ways"] for note in row.warnings if note.code == "otherwise"]
     assert ways == "fill overwrite, not new"
 

@@ -20,8 +20,7 @@ from peakmark import cli
 from peakmark.bundle import bundle, crate, unbundle
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
-from peakmark.figures import figures
-from peakmark.report import report
+from peakmark.report import pdf_report
 from peakmark.resources import ROOT
 from peakmark.storage import decisions
 from peakmark.tables import tables
@@ -84,8 +83,7 @@ def test_the_same_pdf_elsewhere_from_the_file_alone(
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
     shutil.copy(ROOT / "reports/published/file-io-lab.csv", published)
     tables.build(folder)
-    figures.build(folder)
-    original = report.build(folder).read_bytes()
+    original = pdf_report.build(folder).read_bytes()
     made = bundle.write(folder)
     assert made == here / "small.zip"
     elsewhere = tmp_path / "elsewhere"

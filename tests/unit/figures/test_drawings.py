@@ -13,14 +13,13 @@ from tests.unit import campaign_data as make
 from tests.unit.tables.test_layouts import TABLE
 from tests.unit.tables.test_presets import small_campaign
 
-from peakmark.analysis import drawn, rows
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.config import layouts
 from peakmark.config.layouts import Drawing
 from peakmark.errors import ConfigError
-from peakmark.figures import bars, combined, figures, style
+from peakmark.figures import figures, layout_figures, selection, style
 from peakmark.report import document, pictures
-from peakmark.storage.results import Results
 from peakmark.tables import captions
 from peakmark.tools.tables import BY_NAME
 
@@ -53,14 +52,14 @@ def _rows(folder: Path, limit: bool = True, blocks: tuple[int, ...] = (64 * KIB,
 def _drawn(found: list[Row], kind: str, value: str) -> tuple[Drawing, list[Row]]:
     drawing = Drawing(name="x", of=DISK.name, title="Four patterns", kind=kind, value=value)
     layout = layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
-    (one,) = drawn.figures_of(DISK, found, layout)
+    (one,) = selection.figures_of(DISK, found, layout)
     assert one.drawing is drawing
     return drawing, list(one.rows)
 
 
 def test_all_patterns_are_lines_of_one_panel_for_each_block(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path), "together", "measured")
-    figure = combined.plot(drawing, found)
+    figure = layout_figures.plot_combined(drawing, found)
     assert figure is not None
     axes = [axis for axis in figure.axes if axis.get_visible()]
     assert [axis.get_title(loc="left") for axis in axes] == ["64 KiB", "1 MiB"]
@@ -74,7 +73,7 @@ def test_all_patterns_are_lines_of_one_panel_for_each_block(tmp_path: Path) -> N
 
 def test_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path, blocks=(MIB,)), "together", "deviation")
-    figure = combined.plot(drawing, found)
+    figure = layout_figures.plot_combined(drawing, found)
     assert figure is not None
     (axis,) = [axis for axis in figure.axes if axis.get_visible()]
     heights = sorted(float(y) for line in axis.lines for y in line.get_ydata())
@@ -88,7 +87,7 @@ def test_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
 
 def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path), "bars", "efficiency")
-    figure = bars.plot(drawing, found)
+    figure = layout_figures.plot_bars(drawing, found)
     assert figure is not None
     axes = [axis for axis in figure.axes if axis.get_visible()]
     assert [axis.get_title(loc="left") for axis in axes] == ["RS", "RR", "WS", "WR"]
@@ -110,13 +109,13 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(tmp_path: Path) -
         replace(row, series={**row.series, "iozone": replace(row.series["iozone"], efficiency=6.4)})
         for row in found
     ]
-    figure = bars.plot(drawing, far)
+    figure = layout_figures.plot_bars(drawing, far)
     assert figure is not None
     for axis in figure.axes:
-        assert axis.get_ylim()[1] <= bars.FARTHEST
+        assert axis.get_ylim()[1] <= layout_figures.FARTHEST
         assert len(axis.collections) == 6
         assert all(points.get_offsets()[0][1] <= axis.get_ylim()[1] for points in axis.collections)
-    assert bars.goes_beyond(drawing, far)
+    assert layout_figures.goes_beyond(drawing, far)
     whole = captions.of_drawing(drawing, ())
     assert "upper edge" in whole
     short = captions.of_drawing(drawing, ("limit", "references", "beyond"))
@@ -126,9 +125,9 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(tmp_path: Path) -
 def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     drawing, found = _drawn(_rows(tmp_path, limit=False), "bars", "efficiency")
     assert found == []
-    assert bars.plot(drawing, found) is None
-    assert "“Four patterns”" in drawn.without_rows(drawing)
-    assert "limit" in drawn.without_rows(drawing)
+    assert layout_figures.plot_bars(drawing, found) is None
+    assert "“Four patterns”" in selection.without_rows(drawing)
+    assert "limit" in selection.without_rows(drawing)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +159,10 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(
         "disk_deviations",
         *(f"disk_throughput_{name}" for name in ("WS", "RS", "RR", "WR")),
     }
-    results = Results.read(folder)
-    found = rows.build(results)
-    layout = rows.layout_of(results)
-    shown = pictures.names(found, layout)
+    campaign = Analysis.of(folder)
+    shown = pictures.names(campaign)
     assert set(shown) <= names
-    data = document.build(results, found, dict.fromkeys(shown, 50), None, partial=True)
+    data = document.build(campaign, dict.fromkeys(shown, 50))
     parts = {part["name"]: part for section in data["sections"] for part in section["parts"]}
     drawn_at = {one["file"]: name for name, part in parts.items() for one in part["figures"]}
     # After the last of the four.
@@ -178,11 +175,10 @@ def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(
 
 
 def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(tmp_path: Path) -> None:
-    results = Results.read(small_campaign(tmp_path, "four-subsystems-2018-hyperion"))
-    found = rows.build(results)
-    names = pictures.names(found, rows.layout_of(results))
+    campaign = Analysis.of(small_campaign(tmp_path, "four-subsystems-2018-hyperion"))
+    names = pictures.names(campaign)
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
-    data = document.build(results, found, dict.fromkeys(names, 50), None, partial=True)
+    data = document.build(campaign, dict.fromkeys(names, 50))
     cpu = data["sections"][0]["parts"][-1]
     assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])
 

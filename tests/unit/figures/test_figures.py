@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import label_formatter, rows, verdict
-from peakmark.figures import across, figures, panels, style
+from peakmark.analysis import analysis, label_formatter, verdict
+from peakmark.figures import elements, figures, panels, style
 from peakmark.formatting import size
 from peakmark.limits import Limit
 from peakmark.storage.results import Results
@@ -52,7 +52,7 @@ def test_a_figure_that_lost_its_measurements_disappears(small: Path) -> None:
 
 def test_every_repetition_is_a_point(small: Path) -> None:
     style.begin()
-    built = rows.build(Results.read(small))["cpu"]
+    built = analysis.build_rows(Results.read(small))["cpu"]
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
     drawn = sum(
@@ -63,7 +63,9 @@ def test_every_repetition_is_a_point(small: Path) -> None:
 
 def test_the_limit_is_drawn_and_inside_the_panel(small: Path) -> None:
     style.begin()
-    built = [row for row in rows.build(Results.read(small))["cpu"] if row.key.workload == "DP"]
+    built = [
+        row for row in analysis.build_rows(Results.read(small))["cpu"] if row.key.workload == "DP"
+    ]
     assert all(row.limit.value is not None for row in built)
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
@@ -78,7 +80,9 @@ def test_programs_are_named_at_their_lines_in_their_colours_and_inside_the_figur
     small: Path,
 ) -> None:
     style.begin()
-    built = [row for row in rows.build(Results.read(small))["cpu"] if row.key.workload == "DP"]
+    built = [
+        row for row in analysis.build_rows(Results.read(small))["cpu"] if row.key.workload == "DP"
+    ]
     figure = panels.plot(BY_NAME["cpu"], built)
     assert figure is not None
     figure.draw_without_rendering()
@@ -139,7 +143,7 @@ def test_figures_carry_the_names_units_and_order_of_the_layout(tmp_path: Path) -
             records += make.runs("diskbench", workload, 1e8 * threads, **values)
     config = {"report": {"tables": "file-io-lab"}}
     folder = make.write(tmp_path / "lab", records, config=config)
-    built = rows.build(Results.read(folder))
+    built = analysis.build_rows(Results.read(folder))
     assert [row.key.workload for row in built["disk_throughput"]] == ["WS", "WS", "RS", "RS"]
     limited = {
         name: [replace(one, limit=Limit(1e9, "B/s", "", "", "site")) for one in found]
@@ -298,7 +302,7 @@ def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) 
 
 def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", make.sweep(), config={"report": {"decimal_mark": ","}})
-    found = rows.build(Results.read(folder))
+    found = analysis.build_rows(Results.read(folder))
     limited = {
         name: [replace(row, limit=Limit(5e10, row.table.unit, "", "", "site")) for row in entry]
         for name, entry in found.items()
@@ -323,17 +327,22 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None
 def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other() -> None:
     places = [1 << 10, 10**6, 1 << 20, 10**7, 10 << 20]
     names = {place: size(place) for place in places}
-    assert across.tick_labels(places, names) == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
-    assert across.tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == [
+    assert elements.tick_labels(places, names) == ["1\nKiB", "1\nMB", "", "10\nMB", ""]
+    assert elements.tick_labels([1 << 10, 1 << 20], {1 << 10: "1KB", 1 << 20: "1MB"}) == [
         "1\nKB",
         "1\nMB",
     ]
-    assert across.tick_labels([1, 2, 4, 8], dict.fromkeys([1, 2, 4, 8], "")) == ["1", "2", "4", "8"]
+    assert elements.tick_labels([1, 2, 4, 8], dict.fromkeys([1, 2, 4, 8], "")) == [
+        "1",
+        "2",
+        "4",
+        "8",
+    ]
 
 
 def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(small: Path) -> None:
     style.begin()
-    built = rows.build(Results.read(small))
+    built = analysis.build_rows(Results.read(small))
     figure = figures.overview(built)
     assert figure is not None
     (word,) = [text for text in figure.axes[0].texts if text.get_text() == "limit"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from peakmark import statistics
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.bundle import staging
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
@@ -212,7 +212,9 @@ def test_the_row_in_the_tables_shows_the_interval_of_its_last_look(tmp_path: Pat
         )
     found = {
         row.key.workload: row
-        for row in rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
+        for row in analysis.build_rows(Results.read(campaign(tmp_path, made, decided, **values)))[
+            "cpu"
+        ]
     }
     nine = found["DP"].measured.summary
     assert (nine.n, nine.low, nine.high, nine.enough) == (9, 100.0, 108.0, True)
@@ -275,7 +277,7 @@ def test_the_spared_are_neither_missing_nor_done(tmp_path: Path) -> None:
     assert text.endswith("complete")
     results = Results.read(folder)
     assert (len(results.cells), len(results.spared), results.missing) == (12, 16, ())
-    found = rows.build(results)["cpu"]
+    found = analysis.build_rows(results)["cpu"]
     assert [row.missing for row in found] == [0, 0]
     assert [row.measured.summary.n for row in found] == [6, 6]
 
@@ -306,7 +308,7 @@ def test_a_row_that_did_not_become_sure_has_a_warning(ended: str, tmp_path: Path
         decided = adaptive.decide(made.cells, made.criteria, decided, number, stored_so_far)
     wild = of_row(made, "DP")[0].row
     decided = {**decided, wild: replace(decided[wild], decision=ended)}
-    table = rows.build(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
+    table = analysis.build_rows(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
     found = {
         row.key.workload: [note for note in row.warnings if note.code == "shortfall"]
         for row in table

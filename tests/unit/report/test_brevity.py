@@ -8,12 +8,13 @@ from pathlib import Path
 
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
+from peakmark.analysis.analysis import Analysis
 from peakmark.messages import Sentence
-from peakmark.report import formulas, runs_text
+from peakmark.report import appendix, method_text
 from peakmark.report.sections import Sections
 from peakmark.storage.results import Results
-from peakmark.tables import footnotes, webtables
+from peakmark.tables import footnotes
 
 REMEDY = "repeat on an idle node, or set pool: auto"
 
@@ -43,7 +44,7 @@ def test_words_of_a_column_are_not_counted_below_it(tmp_path: Path) -> None:
                              repetition=run)]
     ]  # fmt: skip
     results = Results.read(make.write(tmp_path / "c", records))
-    sections = Sections(results, rows.build(results), {}, page=False).build()
+    sections = Sections(Analysis(results), {}).build()
     parts = [part for section in sections for part in section["parts"]]
     topics = {finding["topic"] for part in parts for finding in part["findings"]}
     assert topics and "Doubt" not in topics
@@ -64,8 +65,10 @@ def test_brackets_that_formulas_share_are_told_once(tmp_path: Path) -> None:
         make.cell("cpubench", "DP", subsystem="cpu", concurrency=threads) for threads in (1, 2)
     ]
     records = [make.record(of, [make.measurement(of, "rate", 4e10)]) for of in cells]
-    found = rows.build(Results.read(make.write(tmp_path / "c", records, facts=facts)))["cpu"]
-    made = formulas.build(found, {})
+    found = analysis.build_rows(Results.read(make.write(tmp_path / "c", records, facts=facts)))[
+        "cpu"
+    ]
+    made = method_text.build_formulas(found, {})
     assert all(row.limit.detail for row in found), "otherwise this tests nothing"
     assert len(made["lines"]) == 2
     assert all("(Zen 3" not in line["formula"] for line in made["lines"])
@@ -78,7 +81,7 @@ def test_a_failure_that_recurs_is_one_line(tmp_path: Path) -> None:
     of = make.cell("hpl", "DP", subsystem="cpu")
     failed = [make.record(of, status="failed", reason="no output") for _ in range(5)]
     folder = make.write(tmp_path / "c", [], planned=[of], attempts=failed)
-    assert runs_text.problems(Results.read(folder))["lines"] == [
+    assert appendix.problems(Results.read(folder))["lines"] == [
         ["hpl DP_none_x1 any 0", "failed (5 times)", "no output (node1)"]
     ]
 
@@ -92,13 +95,7 @@ def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
         make.write(tmp_path / name, [], planned=cells)
         for name, cells in (("few", planned[:3]), ("many", planned))
     )
-    assert len(runs_text.problems(Results.read(few))["lines"]) == 3
-    assert runs_text.problems(Results.read(many))["lines"] == [
+    assert len(appendix.problems(Results.read(few))["lines"]) == 3
+    assert appendix.problems(Results.read(many))["lines"] == [
         ["cpubench: 30 cells", "not measured", "no record yet"]
     ]
-
-
-def test_letters_lead_to_notes_and_own_numbers_stand_beside_them() -> None:
-    text = f"a{footnotes.BOUND}7{footnotes.BOUND}%{footnotes.BETWEEN}b"
-    cell = webtables._cell(3, text, "notes", "cpu", ".")
-    assert cell == '<td><a href="#cpu-a">a</a>\u00a07\u00a0%, <a href="#cpu-b">b</a></td>'

@@ -15,16 +15,17 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
-from peakmark.analysis import rows, verdict
+from peakmark.analysis import analysis, verdict
+from peakmark.analysis.analysis import Analysis
 from peakmark.formatting import duration
-from peakmark.report import artifact, document, pictures, provenance
+from peakmark.report import appendix, document, pictures
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
 
 def _data(folder: Path, partial: bool = True) -> dict[str, Any]:
     results = Results.read(folder)
-    return document.build(results, rows.build(results), {}, None, partial)
+    return document.build(Analysis(results), {})
 
 
 def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_one_node_comes_and_two_come_to_their_limits(tmp_path: Path) -> None:
     virtual = _data(make.write(tmp_path / "v", [], planned=[of], facts=guest))["meta"]
     assert "vm, CPU, 2 cores of a virtual" in virtual["lead"]
     results = Results.read(folder)
-    two = document.build(results, rows.build(results), {}, None, partial=True)["meta"]
+    two = document.build(Analysis(results), {})["meta"]
     assert "2 nodes come" in two["lead"] and "their processor" in two["lead"]
 
 
@@ -65,7 +66,7 @@ def test_the_first_page_judges_what_was_planned_and_says_what_to_know(tmp_path: 
 
 
 def test_a_share_of_the_limit_is_the_verdict_where_there_is_one(swept: Path) -> None:
-    rows_ = rows.build(Results.read(swept))
+    rows_ = analysis.build_rows(Results.read(swept))
     found = {entry.subsystem: entry for entry in verdict.verdicts(rows_)}
     for entry in found.values():
         assert entry.row is not None
@@ -257,19 +258,16 @@ def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_pa
         records += make.runs("rambench", "RS", 1e9, pool=256 << 20, **place)
         records += make.runs("rambench", "LAT", 1e-7, pool=1 << 30, **place)
     results = Results.read(make.write(tmp_path / "c", records))
-    assert dict(provenance.build(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
-    assert dict(artifact._time(results))["Memory while measuring"].startswith("256 MiB")
+    assert dict(appendix.provenance(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
+    assert dict(appendix._time(results))["Memory while measuring"].startswith("256 MiB")
 
 
 def test_figures_tell_those_who_listen_the_values_that_matter(swept: Path) -> None:
-    results = Results.read(swept)
-    found = rows.build(results)
-    data = document.build(
-        results, found, dict.fromkeys(pictures.names(found), 50), None, partial=True
-    )
+    found = Analysis.of(swept)
+    data = document.build(found, dict.fromkeys(pictures.names(found), 50))
     (part,) = next(section for section in data["sections"] if section["title"] == "CPU")["parts"]
     (figure,) = part["figures"]
-    own = sorted((row.measured.centre, row.key.workload) for row in found["cpu"] if row.own)
+    own = sorted((row.measured.centre, row.key.workload) for row in found.rows["cpu"] if row.own)
     assert figure["alt"].startswith(figure["caption"])
     for value, workload in (own[0], own[-1]):
         assert re.search(rf"{value * 1e-9:.4g}[0-9]* GigaOPS \({workload}, ", figure["alt"]), (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import rows
-from peakmark.report import formulas
+from peakmark.analysis import analysis
+from peakmark.report import method_text
 from peakmark.storage.results import Results
 
 
@@ -21,7 +21,7 @@ def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path: P
     results = Results.read(folder)
     (line,) = [
         line
-        for line in formulas.build(rows.build(results)["cpu"], {})["lines"]
+        for line in method_text.build_formulas(analysis.build_rows(results)["cpu"], {})["lines"]
         if "SP" in line["rows"]
     ]
     assert line["rows"] == "SP; cores"

@@ -24,30 +24,28 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "tables", "report"),
+    ("name", "counts"),
     [
-        ("src/peakmark/tables/tables.py", True, True),
-        ("src/peakmark/analysis/checks.py", True, True),
-        ("src/peakmark/data/memory.csv", True, True),
-        ("reports/layouts/file-io-lab.yaml", True, True),
-        ("reports/published/file-io-lab.csv", True, True),
-        ("src/peakmark/figures/style.py", False, True),
-        ("src/peakmark/report/webpage.py", False, True),
-        ("reports/template/main.typ", False, True),
-        ("reports/captions.yaml", False, True),
-        ("reports/html/report.css", False, True),
-        ("src/peakmark/run/measure.py", False, False),
-        (f"reports/layouts/{OTHER}.yaml", False, False),
-        (f"reports/published/{OTHER}.csv", False, False),
+        ("src/peakmark/tables/tables.py", True),
+        ("src/peakmark/analysis/checks.py", True),
+        ("src/peakmark/data/memory.csv", True),
+        ("reports/layouts/file-io-lab.yaml", True),
+        ("reports/published/file-io-lab.csv", True),
+        ("src/peakmark/figures/style.py", True),
+        ("src/peakmark/report/html_report.py", True),
+        ("reports/template/main.typ", True),
+        ("reports/captions.yaml", True),
+        ("reports/html/report.css", True),
+        ("src/peakmark/run/measure.py", False),
+        (f"reports/layouts/{OTHER}.yaml", False),
+        (f"reports/published/{OTHER}.csv", False),
     ],
 )
-def test_what_makes_them_is_in_the_digest(
-    checkout: Path, name: str, tables: bool, report: bool
-) -> None:
-    before = makers.of_tables(SECTION, checkout), makers.of_report(SECTION, checkout)
+def test_what_makes_them_is_in_the_digest(checkout: Path, name: str, counts: bool) -> None:
+    before = makers.digest(SECTION, checkout)
     (checkout / name).write_text((checkout / name).read_text() + "\n")
-    after = makers.of_tables(SECTION, checkout), makers.of_report(SECTION, checkout)
-    assert (before[0] != after[0], before[1] != after[1]) == (tables, report)
+    after = makers.digest(SECTION, checkout)
+    assert (before != after) == counts
 
 
 def test_files_of_the_users_own_count_too_and_a_moved_checkout_does_not(
@@ -58,8 +56,8 @@ def test_files_of_the_users_own_count_too_and_a_moved_checkout_does_not(
     found = set()
     for text in ("<svg/>", "<svg></svg>"):
         logo.write_text(text)
-        found.add(makers.of_report(section, checkout))
+        found.add(makers.digest(section, checkout))
     assert len(found) == 2
     moved = shutil.copytree(checkout / "src", tmp_path / "moved" / "src").parent
     shutil.copytree(checkout / "reports", moved / "reports")
-    assert makers.of_report(SECTION, moved) == makers.of_report(SECTION, checkout)
+    assert makers.digest(SECTION, moved) == makers.digest(SECTION, checkout)

@@ -11,8 +11,7 @@ import pytest
 from tests.unit import pdf
 from tests.unit.tables.test_presets import small_campaign
 
-from peakmark.figures import figures
-from peakmark.report import report
+from peakmark.report import pdf_report
 
 DPI = 20
 TOP_MM, END_MM = 16, 282  # as in reports/template
@@ -48,8 +47,7 @@ def _filled(drawn: Path, folder: Path) -> list[float]:
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the longest preset, whose tables take several pages."""
     folder = small_campaign(tmp_path_factory.mktemp("results"), "full")
-    figures.build(folder)
-    return report.build(folder)
+    return pdf_report.build(folder)
 
 
 def test_no_page_but_the_last_stays_half_empty(swept: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.unit import campaign_data as make
 
-from peakmark.report import provenance
+from peakmark.report import appendix
 from peakmark.storage.results import Results
 
 
@@ -16,5 +16,5 @@ def test_the_first_start_is_that_of_the_earliest_moment(tmp_path: Path) -> None:
     records = make.runs("cpubench", "DP", 4e10, 4e10)
     for record, start in zip(records, starts, strict=True):
         record["context"]["started"] = start
-    facts = dict(provenance.build(Results.read(make.write(tmp_path, records)))["facts"])
+    facts = dict(appendix.provenance(Results.read(make.write(tmp_path, records)))["facts"])
     assert " to ".join(starts) in facts.values()

@@ -16,8 +16,9 @@ from tests.unit.pdf import text as pdf_text
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import figures
 from peakmark.formatting import duration
-from peakmark.report import report
+from peakmark.report import pdf_report, stored
 from peakmark.resources import ROOT
+from peakmark.storage.results import Results
 
 GRID = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}]}
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
@@ -59,7 +60,7 @@ def test_the_results_come_first_and_each_table_before_its_figures(swept: Path) -
 
 def test_the_same_records_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
     before = (swept / "report.pdf").read_bytes()
-    assert report.build(swept, target=tmp_path / "again.pdf").read_bytes() == before
+    assert pdf_report.build(swept, target=tmp_path / "again.pdf").read_bytes() == before
 
 
 def test_the_pdf_claims_the_archival_and_the_accessible_standard(swept: Path) -> None:
@@ -79,15 +80,13 @@ def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     folder = make.write(
         tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE}
     )
-    figures.build(folder)
-    assert '#panic("x") $a$ *b*' in pdf_text(report.build(folder))
+    assert '#panic("x") $a$ *b*' in pdf_text(pdf_report.build(folder))
 
 
 def test_hebrew_and_faces_in_a_title_are_drawn(tmp_path: Path) -> None:
     config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
     folder = make.write(tmp_path / "c", [], config=config)
-    figures.build(folder)
-    text = pdf_text(report.build(folder))
+    text = pdf_text(pdf_report.build(folder))
     assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
     assert set("גבולות") <= set(text)
 
@@ -97,8 +96,7 @@ def test_what_no_font_has_is_told_and_the_report_is_made(
 ) -> None:
     config = {"report": {"title": "Title \U0010fffd", "author": "Жанна"}}
     folder = make.write(tmp_path / "c", [], config=config)
-    figures.build(folder)
-    text = pdf_text(report.build(folder))
+    text = pdf_text(pdf_report.build(folder))
     assert "Title" in text and "Жанна" in text
     assert "no font" in capsys.readouterr().err
 
@@ -108,16 +106,15 @@ def test_missing_cells_need_partial_and_are_then_shown(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), planned=[hole])
     figures.build(folder)
     with pytest.raises(PeakmarkError, match=r"1 of 2 planned cells .* have no record"):
-        report.build(folder)
-    text = pdf_text(report.build(folder, partial=True))
+        pdf_report.build(folder)
+    text = pdf_text(pdf_report.build(folder, partial=True))
     assert "Partial report" in text
     assert "not measured" in text
 
 
 def test_a_plan_without_records_still_gives_a_report(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [], planned=[make.cell("cpubench", "DP", subsystem="cpu")])
-    figures.build(folder)
-    text = pdf_text(report.build(folder, partial=True))
+    text = pdf_text(pdf_report.build(folder, partial=True))
     assert "not measured" in text
     assert "nothing measured yet" in text
     assert "1970" not in text
@@ -129,10 +126,10 @@ def test_a_logo_is_shown_and_a_missing_one_is_one_sentence(tmp_path: Path) -> No
         '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
     )
     folder = make.write(tmp_path / "c", [], config={"report": {"logo": str(logo)}})
-    assert report.build(folder).stat().st_size > 0
+    assert pdf_report.build(folder).stat().st_size > 0
     folder = make.write(tmp_path / "d", [], config={"report": {"logo": str(tmp_path / "none.svg")}})
     with pytest.raises(ConfigError, match=r"report\.logo: .*none\.svg' is not an image"):
-        report.build(folder)
+        pdf_report.build(folder)
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
@@ -141,7 +138,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(
             PeakmarkError, match=r"cannot write .*(there is no folder|it is a folder)"
         ):
-            report.build(folder, target=target)
+            pdf_report.build(folder, target=target)
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
@@ -165,9 +162,9 @@ def test_the_logo_stands_on_the_first_page(tmp_path: Path) -> None:
     logo = tmp_path / "logo.svg"
     red = '<rect width="40" height="40" fill="#ff0000"/>'
     logo.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">{red}</svg>')
-    without = report.build(make.write(tmp_path / "c", []))
+    without = pdf_report.build(make.write(tmp_path / "c", []))
     assert (255, 0, 0) not in _top_right(without, tmp_path)
-    shown = report.build(make.write(tmp_path / "d", [], config={"report": {"logo": str(logo)}}))
+    shown = pdf_report.build(make.write(tmp_path / "d", [], config={"report": {"logo": str(logo)}}))
     assert (255, 0, 0) in _top_right(shown, tmp_path)
 
 
@@ -197,10 +194,24 @@ def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
     assert verdicts == {"2a": "PASS", "ua1": "PASS"}, done.stdout + done.stderr
 
 
-def test_a_missing_figure_is_one_sentence(tmp_path: Path) -> None:
+def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10))
-    with pytest.raises(PeakmarkError, match=r"cpu\.svg is missing"):
-        report.build(folder)
+    first = stored.build(folder)
+    path = folder / "analysis.json"
+    before = path.stat().st_mtime_ns
+    pdf_report.build(folder)
+    assert path.stat().st_mtime_ns == before
+    for spoil in (
+        lambda: path.write_text(path.read_text().replace("DP", "QP")),
+        lambda: path.write_text("[]"),
+        (folder / "figures" / "cpu.svg").unlink,
+    ):
+        spoil()
+        pdf_report.build(folder)
+        assert stored.current(Results.read(folder), False, "report", folder) == first
+        assert (folder / "figures" / "cpu.svg").exists()
+    make.write(folder, make.runs("cpubench", "DP", 5e10))
+    assert stored.current(Results.read(folder), False, "report", folder) != first
 
 
 def test_a_warning_that_the_checks_repeat_is_said_once(tmp_path: Path) -> None:

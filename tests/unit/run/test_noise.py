@@ -17,8 +17,8 @@ import campaign_data as data
 import pytest
 
 from peakmark import statistics
-from peakmark.analysis import checks, disturbance
-from peakmark.analysis.measured import Measured, RunValue
+from peakmark.analysis import checks, core_checks
+from peakmark.analysis.row import Measured, RunValue
 from peakmark.limits import Limit
 from peakmark.machine.host import Host
 from peakmark.run import noise
@@ -227,7 +227,7 @@ def test_drift_tells_the_heat_where_it_is_known() -> None:
     drifting = row(noises, [100.0 - 2 * number for number in range(8)])
     texts = [note.text for note in checks.check_row(drifting)]
     assert any("50 °C" in text and "88 °C" in text for text in texts)
-    assert disturbance.heat([]) == ""
+    assert core_checks.heat([]) == ""
 
 
 def test_records_without_noise_and_with_it_are_valid(tmp_path: Path) -> None:

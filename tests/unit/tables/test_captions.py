@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peakmark.analysis import drawn
+from peakmark.figures import selection
 from peakmark.tables import captions
 from peakmark.tools.tables import BY_NAME
 
@@ -17,7 +17,7 @@ def test_every_figure_has_a_caption() -> None:
     assert set(captions.FIGURES) == {
         "overview",
         "fleet",
-        *(one.name for table in BY_NAME.values() for one in drawn.figures_of(table, [])),
+        *(one.name for table in BY_NAME.values() for one in selection.figures_of(table, [])),
     }
 
 

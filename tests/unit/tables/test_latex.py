@@ -11,10 +11,10 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.tables.test_presets import small_campaign
 
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.config import layouts
 from peakmark.storage.results import Results
-from peakmark.tables import brief, latex, presentation, tables
+from peakmark.tables import latex, presentation, tables
 from peakmark.tools.tables import BY_NAME
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{tabular} <tag>"
@@ -125,7 +125,7 @@ def test_what_a_column_has_no_room_for_is_left_out(tmp_path: Path) -> None:
             records += make.runs(tool, "RS", 1e9, concurrency=4, node=node, host=node)
     config = {"site_facts": {"disk": {"throughput": {"RS": 2e9}}}}
     found = make.judge(tmp_path / "c", records, config=config).rows["disk_throughput"]
-    labels = [column.label for column in brief.grid(found).columns]
+    labels = [column.label for column in latex.brief(found).columns]
     assert len(labels) == 7 and labels[0] == "Node" and labels[-2:] == ["Limit", "%"], labels
 
 
@@ -158,6 +158,8 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 1e9)], warnings=[HOSTILE])]
     )
     results = Results.read(folder)
-    text = latex.table(presentation.grid(results, BY_NAME["cpu"], rows.build(results)["cpu"]))
+    text = latex.render(
+        presentation.grid(results, BY_NAME["cpu"], analysis.build_rows(results)["cpu"])
+    )
     assert text.count("\\end{tabular}") == 1
     assert latex.escape(HOSTILE) in text

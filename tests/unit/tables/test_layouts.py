@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.rows import build as build_rows
+from peakmark.analysis.analysis import build_rows
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.plan import plan

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.rows import build as build_rows
+from peakmark.analysis.analysis import Analysis, build_rows
 from peakmark.cell import Cell
 from peakmark.config import layouts, overrides
 from peakmark.plan import plan
@@ -315,7 +315,7 @@ def test_the_report_shows_the_layouts_tables_in_its_order_and_no_others(
 ) -> None:
     name, folder = printed
     results = Results.read(folder.parents[1])
-    data = document.build(results, build_rows(results), {}, None, partial=True)
+    data = document.build(Analysis(results), {})
     shown = [part["table"]["name"] for section in data["sections"] for part in section["parts"]]
     assert sorted(shown) == sorted(
         layout_table.name for layout_table in layouts.load(name).layout_tables

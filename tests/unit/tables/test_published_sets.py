@@ -12,7 +12,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.config.published_sets import entries_of
 
-from peakmark.analysis.rows import build as build_rows
+from peakmark.analysis.analysis import build_rows
 from peakmark.config import layouts, published, site
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation, tables
 from peakmark.tools.tables import BY_NAME, TABLES
@@ -90,7 +90,7 @@ def test_all_eight_tables_have_their_own_column_filled(swept: Path) -> None:
 
 def test_values_are_the_median_in_the_tables_unit_with_full_precision(swept: Path) -> None:
     results = Results.read(swept)
-    built = rows.build(results)["network_throughput"]
+    built = analysis.build_rows(results)["network_throughput"]
     values = [
         entry["value"]
         for record in results.records
@@ -123,7 +123,7 @@ def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) ->
 
 def test_the_summary_has_the_level_of_each_interval_and_the_doubt(swept: Path) -> None:
     results = Results.read(swept)
-    found = rows.build(results)["memory_throughput"]
+    found = analysis.build_rows(results)["memory_throughput"]
     frame = tables.summary(found)
     own = frame[frame.instrument == "rambench"]
     assert set(own.level) == {0.75}, "of three repetitions"
@@ -224,7 +224,7 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
             "cpubench", "DP", *(1e11 * value for value in values), concurrency=threads
         )
     results = Results.read(make.write(tmp_path / "c", records))
-    grid = presentation.grid(results, BY_NAME["cpu"], rows.build(results)["cpu"], ",")
+    grid = presentation.grid(results, BY_NAME["cpu"], analysis.build_rows(results)["cpu"], ",")
     at = [column.label for column in grid.columns].index("Notes")
     ((letter, text),) = [(note.letter, note.text) for note in grid.notes if "spread" in note.text]
     assert "20 – 30\u00a0%" in text

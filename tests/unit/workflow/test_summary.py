@@ -15,7 +15,7 @@ import pytest
 from tests.unit.hostile import CELL
 
 from peakmark import resources
-from peakmark.analysis import rows
+from peakmark.analysis import analysis
 from peakmark.messages import Severity, message
 from peakmark.workflow import summary
 
@@ -35,10 +35,10 @@ def test_they_name_the_files_five_numbers_with_their_unit_and_the_reference(swep
 def test_a_row_in_doubt_is_not_told_without_it(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = rows.build(summary.Results.read(swept))
+    found = analysis.build_rows(summary.Results.read(swept))
     warning = message("clock-differs", Severity.UNSURE, more=0.2)
     found["cpu"] = [replace(row, warnings=(warning,)) for row in found["cpu"]]
-    monkeypatch.setattr(rows, "build", lambda _: found)
+    monkeypatch.setattr(analysis, "build", lambda _: found)
     lines = summary.describe(swept).splitlines()
     (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
     assert "unsure: the clock" in lines[place + 1] and "20%" in lines[place + 1]

@@ -13,83 +13,71 @@ from pathlib import Path
 from typing import Any, Literal
 
 from peakmark import documents, output
-from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.rows import layout_of
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
-from peakmark.report import chapters, document, pictures
+from peakmark.report import chapters, stored
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 
 TEMPLATE = ROOT / "reports" / "template"
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
-WIDTH_POINTS = 6.85 * 72  # of the text, and of a figure that fills it
-HEIGHT_POINTS = 7.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
 
 
 def build(
-    campaign: Path | Analysis,
-    partial: bool = False,
-    target: Path | None = None,
-    owner: Path | None = None,
+    campaign: Path, partial: bool = False, target: Path | None = None, owner: Path | None = None
 ) -> Path:
-    """Write the report from a campaign's records and figures, by default as its ``report.pdf``; the
-    path is returned. ``owner``: folder of the campaign whose it is, where the one given only
-    stands for it.
+    """Write the report as PDF.
 
-    The PDF follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same
-    records. ``partial`` allows planned cells without a record, which are shown as not measured.
-    Errors: PeakmarkError when cells are missing and ``partial`` is not set, or a figure is missing;
-    ConfigError for the logo.
+    It follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same
+    records.
+
+    Args:
+        campaign: its folder.
+        partial: allow planned cells without a record, which are shown as not measured.
+        target: where to write; by default the campaign's ``report.pdf``.
+        owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
+
+    Returns:
+        The path written.
+
+    Raises:
+        PeakmarkError: cells are missing and ``partial`` is not set.
+        ConfigError: the logo or a text of the author's cannot be used.
     """
-    judged = Analysis.of(campaign)
-    results = judged.results
-    must_be_complete(results, partial)
-    rows = judged.rows
-    target = target or results.directory / "report.pdf"
+    results = Results.read(campaign)
+    owner = owner or campaign
+    data = stored.current(results, partial, "report", owner)
+    section = results.report_config
+    sources = chapters.sources(section)
+    logo = check_logo(section.get("logo"))
+    target = target or campaign / "report.pdf"
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        figures = _figures(
-            results.directory / "figures",
-            folder / "figures",
-            pictures.names(rows, layout_of(results)),
-        )
-        data = document.build(results, rows, figures, _logo(results, folder), partial)
-        for place, source in chapters.sources(results).items():
+        (folder / "figures").mkdir()
+        for figure in data["figures"]:
+            shutil.copy(campaign / "figures" / f"{figure}.svg", folder / "figures")
+        for place, source in sources.items():
             (folder / place).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, folder / place)
-        compiled = _typeset(
-            folder,
-            data,
-            document.newest(results),
-            [*chapters.sources(results).values(), *_logo_of(results)],
-        )
-    documents.write(target, compiled, owner or results.directory)
+        if logo:
+            shutil.copyfile(logo, folder / f"logo{logo.suffix.lower()}")
+        shown = {
+            **data,
+            "meta": {**data["meta"], "logo": logo and f"logo{logo.suffix.lower()}"},
+            "chapters": chapters.build(section, data["kernels"]),
+            "sections": [_on_paper(chapter) for chapter in data["sections"]],
+        }
+        when = datetime.fromisoformat(data["meta"]["newest"])
+        compiled = _typeset(folder, shown, when, [*sources.values(), *([logo] if logo else [])])
+    documents.write(target, compiled, owner)
     return target
 
 
-def must_be_complete(
-    results: Results, partial: bool, command: str = "report", shown: Path | None = None
-) -> None:
-    """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``:
-    what the user gave.
-    """
-    place = shown or results.directory
-    if results.missing and not partial:
-        reasons = [results.findings[cell.id].reason for cell in results.missing]
-        damaged = [reason for reason in reasons if reason]
-        which = (
-            f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}"
-            if damaged
-            else ""
-        )
-        raise PeakmarkError(
-            f"{len(results.missing)} of {len(results.cells)} planned cells of {place} have no record that counts{which}: "
-            f"run the campaign again to measure them, or {command} what there is with `peakmark {command} --partial "
-            f"{place}`"
-        )
+def _on_paper(chapter: Mapping[str, Any]) -> dict[str, Any]:
+    """A chapter without the tables for which paper has no room."""
+    return {**chapter, "parts": [part for part in chapter["parts"] if part["on_paper"]]}
 
 
 def _typeset(
@@ -150,35 +138,6 @@ def _compile(
     if not isinstance(compiled, bytes):
         raise PeakmarkError("Typst returned no PDF")
     return compiled
-
-
-def _figures(source: Path, target: Path, names: list[str]) -> dict[str, int]:
-    """Copy the figures to where Typst may read them. Returns the width of each in percent of the
-    page it stands on.
-    """
-    target.mkdir()
-    widths = {}
-    for name in names:
-        svg = source / f"{name}.svg"
-        width, height = pictures.extent(svg)
-        shutil.copyfile(svg, target / svg.name)
-        share = width / WIDTH_POINTS
-        widths[name] = int(100 * min(1, share, share * HEIGHT_POINTS / height))
-    return widths
-
-
-def _logo(results: Results, folder: Path) -> str | None:
-    """Copy the configured logo into the Typst root; its new name, None without one."""
-    for path in _logo_of(results):
-        name = f"logo{path.suffix.lower()}"
-        shutil.copyfile(path, folder / name)
-        return name
-    return None
-
-
-def _logo_of(results: Results) -> list[Path]:
-    path = check_logo(results.report_config.get("logo"))
-    return [] if path is None else [path]
 
 
 def printable(value: Any, known: Container[int]) -> Any:

@@ -20,12 +20,11 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import cli
-from peakmark.analysis import rows
+from peakmark.analysis.analysis import Analysis
 from peakmark.errors import PeakmarkError
-from peakmark.figures import figures
-from peakmark.report import document, webpage
+from peakmark.report import document, html_report
+from peakmark.report.html_report import code, sort_value
 from peakmark.storage.results import Results
-from peakmark.tables import webtables
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
 VOID = {"meta", "link", "img", "br", "input"}
@@ -66,7 +65,7 @@ def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = json.loads((folder / "plan.json").read_text())
     plan["config"]["report"]["decimal_mark"] = ","
     (folder / "plan.json").write_text(json.dumps(plan))
-    webpage.build(folder)
+    html_report.build(folder)
     return folder
 
 
@@ -135,7 +134,7 @@ def test_it_needs_nothing_else_and_forbids_everything_else(text: str) -> None:
 
 def test_the_numbers_are_those_of_the_pdf(comma: Path, text: str) -> None:
     results = Results.read(comma)
-    data = document.build(results, rows.build(results), {}, None, False)
+    data = document.build(Analysis(results), {})
     shown = [cell.strip() for cell in Page(text).texts("td", "th")]
     whole = " ".join(Page(text).texts("body")[0].split())
     for line in data["verdicts"]:
@@ -189,15 +188,16 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     folder = make.write(
         tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE}
     )
-    figures.build(folder)
-    page = Page(webpage.build(folder).read_text(encoding="utf-8"))
+    page = Page(html_report.build(folder).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
 
 
 def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
-    assert webpage.build(comma, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
+    assert (
+        html_report.build(comma, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: 
     ],
 )
 def test_cells_are_sorted_by_their_value(cell: str, mark: str, value: float | None) -> None:
-    assert webtables.sort_value(cell, mark) == value
+    assert sort_value(cell, mark) == value
 
 
 def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,9 +231,7 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
         tmp_path / "c", [record], planned=[hole], config={"report": {"logo": str(logo)}}
     )
     with pytest.raises(PeakmarkError, match=r"peakmark html --partial"):
-        webpage.build(folder)
-    with pytest.raises(PeakmarkError, match=r"figures/\w+\.svg is missing"):
-        webpage.build(folder, partial=True)
+        html_report.build(folder)
     assert cli.main(["html", "--partial", str(folder), "-o", str(tmp_path / "p.html")]) == 0
     page = Page((tmp_path / "p.html").read_text(encoding="utf-8"))
     assert "not measured" in page.texts("td")
@@ -371,5 +369,5 @@ def test_figures_open_large_and_the_theme_changes(text: str, tmp_path: Path) -> 
 
 
 def test_code_between_backticks_is_marked_and_escaped() -> None:
-    assert webtables.rich("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
-    assert webtables.rich("one ` & more") == "one ` &amp; more"
+    assert code("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
+    assert code("one ` & more") == "one ` &amp; more"

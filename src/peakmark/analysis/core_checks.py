@@ -1,16 +1,133 @@
-"""Checks of cores: their clock, their number, which of them the threads had."""
+"""Checks of the cores that measured: their clock, their number, and what else ran on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from peakmark import statistics
-from peakmark.analysis import disturbance
-from peakmark.analysis.measured import DEFAULT, Measured, RunValue
+from peakmark.analysis.row import DEFAULT, Measured, RunValue
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS
 from peakmark.limits import efficiency
 from peakmark.messages import Message, Severity, Value, message
+
+MATTERS = 0.05
+"""Share of the CPUs' time that, taken from the measurement, changes a figure by more than a quiet
+machine's spread.
+"""
+
+
+def noise_warnings(
+    noises: Sequence[Mapping[str, Any]], server: str = "", spare: float = 0.0
+) -> Iterator[Message]:
+    """Remarks on the noise of a row's repetitions, as records hold it.
+
+    server  the host of the server, where it is that one's noise
+    spare   CPUs that the measurement leaves to others: what runs there takes nothing from pinned
+            threads
+
+    A median stands while fewer than half of the repetitions are disturbed by more than a twentieth
+    of a CPU or of all CPUs' time: then the remark casts no doubt.
+    """
+    during = [noise["during"] for noise in noises if noise.get("during")]
+    where = message("server", host=server) if server else ""
+    yield from _others(during, len(noises), where, spare)
+    yield from _steal(during, len(noises), where)
+    yield from _held_back(during, len(noises), where)
+    yield from _limit(noises, where)
+
+
+def weight(disturbed: int, n: int) -> Severity:
+    """Of what disturbed so many of ``n`` repetitions enough to change their figure."""
+    return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
+
+
+def in_how_many(count: int, n: int, where: Value = "") -> Value:
+    """In how many of ``n`` repetitions; nothing of a single one, of which there is nothing to
+    count.
+    """
+    return message("often", where=where, count=count, n=n) if n > 1 else ""
+
+
+def _meanwhile(count: int, n: int, where: Value) -> Value:
+    return in_how_many(count, n, where) or message("meanwhile", where=where)
+
+
+def _others(
+    during: Sequence[Mapping[str, Any]], n: int, where: Value, spare: float
+) -> Iterator[Message]:
+    disturbed = [noise for noise in during if noise["others"] > DEFAULT.others]
+    if not disturbed:
+        return
+    worst = max(disturbed, key=lambda noise: float(noise["others"]))
+    users = message("other-users", users=worst["users"]) if worst["users"] else ""
+    yield message(
+        "other-load",
+        weight(sum(float(noise["others"]) - spare > MATTERS for noise in disturbed), n),
+        cpus=worst["others"],
+        often=_meanwhile(len(disturbed), n, where),
+        busy=message("busy", busy=worst["busy"], users=users)
+        if worst["busy"]
+        else message("hidden"),
+    )
+
+
+def _steal(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Message]:
+    disturbed = [
+        noise["steal"]
+        for noise in during
+        if noise["steal"] is not None and noise["steal"] > DEFAULT.steal
+    ]
+    if disturbed:
+        level = weight(sum(share > MATTERS for share in disturbed), n)
+        yield message(
+            "steal", level, share=max(disturbed), often=_meanwhile(len(disturbed), n, where)
+        )
+
+
+def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Message]:
+    held = [noise["throttled_s"] / noise["seconds"] for noise in during if noise.get("throttled_s")]
+    if held and max(held) > 0.01:
+        yield message(
+            "throttled", Severity.UNSURE, share=max(held), often=_meanwhile(len(held), n, where)
+        )
+    hot = sum(bool(noise.get("hot")) for noise in during)
+    if hot:
+        yield message("hot", Severity.UNSURE, often=_meanwhile(hot, n, where))
+
+
+def _limit(noises: Sequence[Mapping[str, Any]], where: Value) -> Iterator[Message]:
+    """The clock that is allowed, not the one just now: CPUs that wait are slow, and that means
+    nothing.
+    """
+    limits = [
+        float(noise[when]["clock_limit_hz"])
+        for noise in noises
+        for when in ("before", "after")
+        if (noise.get(when) or {}).get("clock_limit_hz")
+    ]
+    if limits and max(limits) / min(limits) > 1.01:
+        yield message(
+            "clock-limit",
+            Severity.UNSURE,
+            where=where,
+            low=min(limits) / 1e9,
+            high=max(limits) / 1e9,
+        )
+
+
+def heat(noises: Sequence[Mapping[str, Any]]) -> Value:
+    """How warm it was before the first and after the last where sensors could be read, else
+    nothing.
+    """
+    if not noises:
+        return ""
+    first, last = noises[0].get("before") or {}, noises[-1].get("after") or {}
+    if first.get("celsius") is None or last.get("celsius") is None:
+        return ""
+    return message("heat", first=first["celsius"], last=last["celsius"])
+
 
 WIDE = {"avx2", "avx512"}
 """Instruction sets under whose multiplications a core may run below its nominal clock, as designed.
@@ -37,7 +154,7 @@ def slow_core(row: Measured) -> Iterator[Message]:
         or (cores and row.concurrency > cores)
     ):
         return
-    named = (*waited(row), *crowded(row), *disturbance.find(row.noises, spare=row.spare_cpus))
+    named = (*waited(row), *crowded(row), *noise_warnings(row.noises, spare=row.spare_cpus))
     if named:
         return  # what took the time is known, and said
     yield message("slow-core", Severity.UNSURE, share=share)
@@ -58,10 +175,8 @@ def crowded(row: Measured) -> Iterator[Message]:
     held = [run.details["held_up"] for run in runs if run.details.get("held_up")]
     if held:
         cores = message("up-to-cores" if min(held) < max(held) else "of-cores", cores=max(held))
-        often = disturbance.often(len(held), len(row.runs))
-        yield message(
-            "crowded-core", disturbance.weight(len(held), len(row.runs)), cores=cores, often=often
-        )
+        often = in_how_many(len(held), len(row.runs))
+        yield message("crowded-core", weight(len(held), len(row.runs)), cores=cores, often=often)
 
 
 def _share_cores(run: RunValue, row: Measured) -> bool:
@@ -78,7 +193,7 @@ def waited(row: Measured) -> Iterator[Message]:
     if held:
         level = Severity.UNSURE if lost_time(row) else Severity.NOTE
         yield message(
-            "waited", level, lost=1 - min(held), often=disturbance.often(len(held), len(shares))
+            "waited", level, lost=1 - min(held), often=in_how_many(len(held), len(shares))
         )
 
 
@@ -87,8 +202,8 @@ def lost_time(row: Measured) -> bool:
     changes the figure.
     """
     shares = row.details("cpu_share")
-    lost = sum(1 - share > disturbance.MATTERS for share in shares)
-    return lost > 0 and disturbance.weight(lost, len(shares)) is Severity.UNSURE
+    lost = sum(1 - share > MATTERS for share in shares)
+    return lost > 0 and weight(lost, len(shares)) is Severity.UNSURE
 
 
 def clock(row: Measured) -> Iterator[Message]:
@@ -103,10 +218,8 @@ def clock(row: Measured) -> Iterator[Message]:
         most = max(moved, key=abs)
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
         by = message("up-to" if len(known) > 1 else "exactly", share=abs(most))
-        often = disturbance.often(len(moved), len(known))
-        yield message(
-            "clock-moved", disturbance.weight(len(moved), len(known)), way=way, most=by, often=often
-        )
+        often = in_how_many(len(moved), len(known))
+        yield message("clock-moved", weight(len(moved), len(known)), way=way, most=by, often=often)
     means = [(before + after) / 2 for before, after in known]
     if not moved and means and max(means) / min(means) - 1 > DEFAULT.clock:
         yield message("clock-differs", more=max(means) / min(means) - 1)

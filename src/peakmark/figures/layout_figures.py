@@ -1,11 +1,9 @@
-"""A bar for each row, in the order of its table: the own kernel's; the references of the same row
-are open marks.
-"""
+"""Figures that a layout asks for: bars of single rows, and lines of several workloads in one panel."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -13,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from peakmark.analysis.drawn import value_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.config.layouts import Drawing
-from peakmark.figures import across, combined, panels, style
-from peakmark.figures.across import Across
+from peakmark.figures import elements, panels, style
+from peakmark.figures.elements import Across
+from peakmark.figures.selection import value_of
 from peakmark.formatting import significant
 
 HEIGHT = 1.45  # inches of a panel
@@ -33,7 +31,7 @@ _Group = tuple[str, Sequence[Row]]
 """What is written below rows that stand side by side, and these rows."""
 
 
-def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
+def plot_bars(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
     """The figure of ``drawing``, None without rows.
 
     Tables without block sizes have one panel with a group of bars for each workload; others a panel
@@ -53,7 +51,7 @@ def plot(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | Non
         _panel(axis, drawing, groups, top, mark)
         axis.set_title(title)
         if place % columns == 0:
-            axis.set_ylabel(across.vertical_label(table, drawing.value))
+            axis.set_ylabel(elements.vertical_label(table, drawing.value))
         if place + columns >= len(grouped):
             axis.set_xlabel(THREADS.label(table))
     handles: list[Patch | Line2D] = [Patch(facecolor=style.look(0).colour, label=table.own.heading)]
@@ -70,7 +68,7 @@ def _panels(rows: Sequence[Row]) -> list[tuple[str, list[_Group]]]:
     grouped: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         block = LabelFormatter.of(row).block(row)
-        name = combined.workload(row)
+        name = workload(row)
         title, group = (name, block) if sized else ("", name)
         grouped.setdefault(title, {}).setdefault(group, []).append(row)
     return [
@@ -150,3 +148,132 @@ def _mark_references(axis: Axes, drawing: Drawing, row: Row, at: float, top: flo
             axis.scatter([at], [0.985 * top if beyond else value], s=16, marker="^" if beyond else look.marker,
                          facecolor=look.colour if beyond else "white", edgecolor=look.colour, linewidth=1.0, zorder=5,
                          clip_on=False)  # fmt: skip
+
+
+COMBINED_HEIGHT = 1.7  # inches of a panel
+APART = 0.06  # of an octave: between the lines' points
+
+
+def plot_combined(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
+    """The figure of ``drawing``, None without rows. Each repetition is a point where values are
+    measured ones.
+    """
+    if not rows:
+        return None
+    horizontal = Across.of(rows)
+    grouped = _combined_panels(rows, horizontal)
+    columns = min(len(grouped), panels.MAX_COLUMNS)
+    width = panels.WIDTH * min(1.0, 0.31 * columns + 0.18)
+    height = COMBINED_HEIGHT * math.ceil(len(grouped) / columns) + 0.5
+    figure = style.figure(width, height, w_pad=0.06, h_pad=0.06)
+    axes = style.panels(figure, len(grouped), columns, sharey=True)
+    names = list(dict.fromkeys(workload(row) for row in rows))
+    logarithmic = _is_wide(drawing, rows)
+    for place, (axis, (title, members)) in enumerate(zip(axes, grouped.items(), strict=True)):
+        _combined_panel(axis, drawing, members, names, horizontal)
+        axis.set_title(title)
+        axis.set_xlabel(horizontal.label(rows[0].table))
+        if place % columns == 0:
+            axis.set_ylabel(elements.vertical_label(rows[0].table, drawing.value))
+        if not logarithmic:
+            axis.set_ylim(0, None)
+        elements.scale_values(axis, logarithmic, mark)
+    if len(names) > 1:
+        handles = [style.entry(style.line(place), name) for place, name in enumerate(names)]
+        style.legend(figure, handles, len(names), 2.2)
+    return figure
+
+
+def workload(row: Row) -> str:
+    """Its name, with the variant and the node where there are several of them."""
+    variant = row.key.variant if row.table.subsystem == "memory" else ""
+    node = row.key.node if row.key.node != "any" else ""
+    return ", ".join(
+        filter(
+            None, (LabelFormatter.of(row).workload(row), "" if variant == "pool" else variant, node)
+        )
+    )
+
+
+def _combined_panels(rows: Sequence[Row], horizontal: Across) -> Mapping[str, list[Row]]:
+    """Title -> the rows of a panel: one for each block size, or number of threads, that is not on
+    the horizontal axis.
+
+    A workload that has one block of its own, such as a latency under two names, needs no panel for
+    it.
+    """
+    distinct: dict[str, set[int]] = {}
+    for row in rows:
+        distinct.setdefault(workload(row), set()).add(horizontal.other.place(row))
+    if all(len(places) == 1 for places in distinct.values()):
+        return {"": list(rows)}
+    grouped: dict[str, list[Row]] = {}
+    for row in horizontal.other.ordered(rows):
+        grouped.setdefault(horizontal.other.name(row), []).append(row)
+    return grouped
+
+
+def _is_wide(drawing: Drawing, rows: Sequence[Row]) -> bool:
+    """Whether the axis is logarithmic; one of deviations never is, as some are none."""
+    if drawing.value == "deviation":
+        return False
+    values = [value for row in rows if (value := value_of(drawing, row, row.measured))]
+    if drawing.value == "measured":
+        values += [row.limit.value * row.table.factor for row in rows if row.limit.value]
+    return bool(values) and max(values) > elements.SPAN * min(values)
+
+
+def _combined_panel(
+    axis: Axes, drawing: Drawing, rows: Sequence[Row], names: Sequence[str], horizontal: Across
+) -> None:
+    for rank, name in enumerate(names):
+        mine = horizontal.ordered(row for row in rows if workload(row) == name)
+        if mine:
+            _line(axis, drawing, mine, rank, horizontal)
+    if drawing.value == "measured":
+        _limits(axis, rows, names, horizontal)
+    horizontal.scale(axis, rows)
+    sns.despine(ax=axis)
+
+
+def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizontal: Across) -> None:
+    """One workload: its values joined, every repetition beside them."""
+    look = style.line(rank)
+    places = [horizontal.place(row) * 2 ** (APART * (rank - 1)) for row in rows]
+    values = [value_of(drawing, row, row.measured) or 0.0 for row in rows]
+    axis.plot(
+        places,
+        values,
+        color=look.colour,
+        linewidth=1.1,
+        zorder=3,
+        marker=look.marker,
+        markersize=3.2,
+    )
+    if drawing.value != "measured":
+        return
+    points = [
+        (place, value * row.table.factor)
+        for place, row in zip(places, rows, strict=True)
+        for value in row.measured.values
+    ]
+    axis.scatter([x for x, _ in points], [y for _, y in points], s=7, zorder=4, alpha=0.7, linewidth=0.6,
+                 marker=look.marker, facecolor="white", edgecolor=look.colour)  # fmt: skip
+
+
+def _limits(axis: Axes, rows: Sequence[Row], names: Sequence[str], horizontal: Across) -> None:
+    """The limits dashed: one line where all rows have the same, else each in the colour of its
+    workload.
+    """
+    known = [
+        (row, row.limit.value * row.table.factor) for row in rows if row.limit.value is not None
+    ]
+    if len({round(value, 9) for _, value in known}) == 1:
+        style.limit_line(axis, known[0][1])
+        return
+    for rank, name in enumerate(names):
+        line = sorted(
+            (horizontal.place(row), value) for row, value in known if workload(row) == name
+        )
+        axis.plot([x for x, _ in line], [y for _, y in line], color=style.line(rank).colour, linewidth=0.8,
+                  dashes=(5, 2), marker="_", markersize=6, zorder=1)  # fmt: skip

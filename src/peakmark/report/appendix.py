@@ -1,0 +1,367 @@
+"""The appendix: every run, what went wrong, where the numbers come from, and what it takes to reproduce
+them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import yaml
+
+from peakmark.analysis import fleet
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
+from peakmark.catalogue.workloads import POOLS
+from peakmark.cell import Cell
+from peakmark.config.types import Campaign
+from peakmark.formatting import binary, duration, natural, plural, typeset
+from peakmark.report import machine_text
+from peakmark.report.method_text import TEXT
+from peakmark.storage.results import Results
+
+ECHO = "LAT-ICMP"
+ROWS = 20  # so many without a record are named
+
+Rows = Mapping[str, Sequence[Row]]
+
+
+def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
+    """Groups of one program and unit: a line per row with every repetition in its order, called as
+    in the tables.
+    """
+    groups: dict[tuple[str, str], list[list[str]]] = {}
+    listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
+    for row in (row for table in rows.values() for row in table):
+        labels = LabelFormatter.of(row, mark)
+        for entry in row.table.series:
+            series = row.series.get(entry.instrument)
+            if series is None:
+                continue
+            runs_of = (row.table.name, *(point.record.path for point in series.points))
+            echo = series.points[0].record.cell.workload == ECHO
+            if echo and runs_of in listed:
+                continue
+            listed.add(runs_of)
+            point = "ICMP" if echo else _point(labels, row)
+            group = groups.setdefault((labels.program(entry), labels.unit), [])
+            group.append(
+                [point, "  ".join(labels.number(value, series.step) for value in series.values)]
+            )
+    return {
+        "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
+        "start time, hosts and job.",
+        "columns": ["Program", "Row", "Runs", "Unit"],
+        "groups": [
+            {"program": program, "unit": unit, "lines": lines}
+            for (program, unit), lines in groups.items()
+        ],
+        "longest": max(
+            (len(point) + len(values) for lines in groups.values() for point, values in lines),
+            default=0,
+        ),
+    }
+
+
+def _point(labels: LabelFormatter, row: Row) -> str:
+    """``RWS pool, 1 MiB, ×2``."""
+    variant = row.key.variant if row.table.variant and row.key.variant != "psync" else ""
+    node = row.key.node if row.key.node != "any" else ""
+    parts = (
+        f"{labels.workload(row)} {variant}".strip(),
+        labels.block(row),
+        f"×{row.key.concurrency}",
+        node,
+    )
+    return ", ".join(filter(None, parts))
+
+
+def elsewhere() -> dict[str, Any]:
+    """The same where there are too many for a page."""
+    text = "tables/runs.csv holds every repetition of every node with full precision, start time, hosts and job."
+    return {"text": text, "columns": [], "groups": [], "longest": 0}
+
+
+def problems(results: Results) -> dict[str, Any]:
+    """Cells that could not be measured, attempts that failed, and cells without a record: cell,
+    what, reason.
+    """
+    events = [
+        (record.cell, "not possible here", str(record.data["reason"])) for record in results.refused
+    ]
+    answered = {record.cell.id for record in results.records}
+    for record in results.attempts:
+        later = "failed, repeated later" if record.cell.id in answered else "failed"
+        events.append(
+            (record.cell, later, f"{record.data['reason']} ({record.data['context']['host']})")
+        )
+    failed = {record.cell.id for record in results.attempts}
+    waiting = [
+        (cell, "not measured", "no record yet") for cell in results.missing if cell.id not in failed
+    ]
+    if len({cell.node for cell in results.cells}) > fleet.MANY:
+        lines = _of_nodes([*events, *waiting])
+    else:
+        often = Counter((_name(cell), what, reason) for cell, what, reason in events)
+        lines = [
+            [name, f"{what} ({n} times)" if n > 1 else what, reason]
+            for (name, what, reason), n in often.items()
+        ]
+        numbers: dict[str, list[int]] = defaultdict(list)
+        for cell, _, _ in waiting:
+            numbers[f"{cell.instrument} {cell.point} {cell.node}"].append(cell.repetition)
+        if len(numbers) > ROWS:  # an unfinished campaign: its tables say which
+            cells = Counter(cell.instrument for cell, _, _ in waiting)
+            numbers = {}
+            lines += [
+                [f"{name}: {plural(n, 'cell')}", "not measured", "no record yet"]
+                for name, n in cells.items()
+            ]
+        for name, repetitions in numbers.items():
+            lines.append(
+                [
+                    f"{name} {', '.join(map(str, sorted(repetitions)))}",
+                    "not measured",
+                    "no record yet",
+                ]
+            )
+    none = "Every planned cell was measured at its first attempt."
+    kept = "Failed attempts are kept with the last lines of the program below attempts/."
+    return {"text": kept if lines else none, "lines": lines}
+
+
+def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
+    """The same of many nodes: what befell a row on several of them is one line."""
+    together: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for cell, what, reason in events:
+        together[f"{cell.instrument} {cell.point}", what, reason].append(cell.node)
+    return [
+        [
+            f"{name} on {machine_text.who(list(dict.fromkeys(nodes)))} ({plural(len(nodes), 'cell')})",
+            what,
+            reason,
+        ]
+        for (name, what, reason), nodes in together.items()
+    ]
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.instrument} {cell.point} {cell.node} {cell.repetition}"
+
+
+MAX_CHECKSUMS = 300
+
+
+def provenance(results: Results) -> dict[str, Any]:
+    """Facts, commands, the configuration as YAML, and the checksums of the raw outputs."""
+    sums = results.checksums
+    digest = hashlib.sha256(results.checksum_list.encode()).hexdigest()
+    listed = (
+        f"SHA-256 of tables/checksums.txt, which lists {plural(len(sums), 'raw output')}: {digest}."
+    )
+    none = "There are no raw outputs: what the own kernels say stands whole in the records."
+    versions = dict.fromkeys(
+        str(record.data["context"].get("peakmark", "unknown")) for record in results.records
+    )
+    started = (str(record.data["context"]["started"]) for record in results.records)
+    times = sorted(
+        started, key=datetime.fromisoformat
+    )  # the clocks may have been changed in between
+    numbers = {record.data["context"].get("job_id") for record in results.records} - {None}
+    jobs = sorted(map(str, numbers), key=natural)
+    facts = [
+        ["Campaign", results.name],
+        ["peakmark", ", ".join(versions) or "no record yet"],
+        [
+            "Records",
+            f"{len(results.records)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}"
+            + (
+                f"; {plural(len(results.spared), 'planned repetition')} spared"
+                if results.spared
+                else ""
+            ),
+        ],
+        ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
+        [
+            "Slurm jobs",
+            f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm",
+        ],
+    ]
+    config = _filled(_without_formulas(results.config), msgspec.to_builtins(Campaign()))
+    text = yaml.dump(
+        config,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=46,
+    )
+    return {
+        "facts": facts,
+        "commands": commands(results),
+        "first_commands": commands(results, by_workload=False),
+        "config": text,
+        "checksums_text": listed if sums else none,
+        "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
+    }
+
+
+def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without the formulas of its site file, pages of them: those that were used
+    stand with the limits.
+    """
+    facts = {
+        key: value for key, value in (config.get("site_facts") or {}).items() if key != "formulas"
+    }
+    return {**config, "site_facts": facts} if config.get("site_facts") else {**config}
+
+
+def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without the keys that hold nothing, as they do by default."""
+    kept = {}
+    for key, value in config.items():
+        default = defaults.get(key, ...)
+        both = isinstance(value, dict) and isinstance(default, dict)
+        shown = _filled(value, default) if both else value
+        if shown or isinstance(shown, bool | int | float) or default:
+            kept[key] = shown
+    return kept
+
+
+class _Dumper(yaml.SafeDumper):
+    """Large floats as 1.0e+12 instead of thirteen digits; they are read back as the same numbers."""
+
+
+def _float(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
+    text = f"{value:.15e}"
+    digits, _, power = text.partition("e")
+    short = f"{digits.rstrip('0')}{'0' if digits.rstrip('0').endswith('.') else ''}e{power}"
+    if value >= 1e6 and float(short) == value and len(short) < len(repr(value)):
+        return dumper.represent_scalar("tag:yaml.org,2002:float", short)
+    return dumper.represent_float(value)
+
+
+_Dumper.add_representer(float, _float)
+
+
+def commands(results: Results, by_workload: bool = True) -> list[str]:
+    """What was executed for the first record of each program, and of each of its workloads, as a
+    shell would read it.
+    """
+    by_program: dict[tuple[str, str], str] = {}
+    for record in results.records:
+        key = (record.cell.instrument, record.cell.workload if by_workload else "")
+        if record.ok and key not in by_program and record.data["context"]["commands"]:
+            by_program[key] = _shell(record.data["context"]["commands"][0])
+    return list(by_program.values())
+
+
+def _shell(command: Mapping[str, Any]) -> str:
+    environment = [
+        f"{name}={shlex.quote(str(value))}"
+        for name, value in sorted(command.get("env", {}).items())
+    ]
+    return " ".join([*environment, shlex.join(command["argv"])])
+
+
+Lines = list[list[str]]
+PROGRAMS = ["Programs", "in the chapter Method; Python packages pinned in envs/requirements.txt"]
+
+
+def artifact(results: Results, mark: str = ".") -> dict[str, Any]:
+    """Lines of what and value for hardware, software and time; steps as sentence and command; the
+    expected results.
+    """
+    return {
+        "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)],
+        "software": _software(results),
+        "steps": [[text, command.format(name=results.name)] for text, command in TEXT["steps"]],
+        "expected": TEXT["expected"],
+        "time": [[what, typeset(text, mark)] for what, text in _time(results)],
+    }
+
+
+def _hardware(results: Results) -> Lines:
+    lines = [
+        (str(facts.get("host", name)), [_node(facts)]) for name, facts in results.facts.items()
+    ]
+    together = (
+        machine_text.joined(lines)
+        if len(lines) > fleet.MANY
+        else [[name, *texts] for name, texts in lines]
+    )
+    return together or [["Machine", "no facts were recorded"]]
+
+
+def _node(facts: Mapping[str, Any]) -> str:
+    """Processor, memory, disk and network of a node on one line."""
+    cpu, memory, disk, network = (
+        facts.get(part) or {} for part in ("cpu", "memory", "storage", "network")
+    )
+    counts = [
+        f"? {noun}s" if cpu.get(f"{noun}s") is None else plural(cpu[f"{noun}s"], noun)
+        for noun in ("socket", "core")
+    ]
+    parts = [
+        ", ".join([cpu.get("model_name") or "unknown processor", *counts]),
+        f"{binary(memory.get('total')) or 'unknown size of'} memory",
+        f"{disk.get('model') or disk.get('device') or 'unknown disk'} with {disk.get('filesystem') or 'unknown file system'}",
+        f"{network.get('kind') or 'unknown network'} {network.get('interface') or ''}".strip(),
+    ]
+    virtual = f", virtual machine ({cpu['virtualised']})" if cpu.get("virtualised") else ""
+    return "; ".join(parts) + virtual
+
+
+def _software(results: Results) -> Lines:
+    known = [facts.get("os") or {} for facts in results.facts.values()]
+    systems = dict.fromkeys(
+        f"{system.get('distribution') or 'unknown distribution'}, Linux {system.get('kernel') or 'unknown'}, "
+        f"glibc {system.get('glibc') or 'unknown'}"
+        for system in known
+    )
+    return [*(["Operating system", system] for system in systems), PROGRAMS]
+
+
+def _time(results: Results) -> Lines:
+    begun = [
+        datetime.fromisoformat(str(entry.data["context"]["started"])) for entry in results.records
+    ]
+    seconds = [float(entry.data["context"]["seconds"] or 0) for entry in results.records]
+    if not begun:
+        return [["Measuring", "no record yet"]]
+    ended = [
+        start + timedelta(seconds=length) for start, length in zip(begun, seconds, strict=True)
+    ]
+    sizes = [int(cell.options.get("size") or 0) for cell in results.cells]
+    pools = [_pool(record.data) for record in results.records]
+    lines = [
+        [
+            "Measuring",
+            f"{duration(sum(seconds))} for {plural(len(seconds), 'cell')}, one after the other",
+        ],
+        ["From first start to last end", duration((max(ended) - min(begun)).total_seconds())],
+        ["Longest cell", duration(max(seconds))],
+    ]
+    if max(sizes, default=0):
+        lines.append(["Disk space while measuring", binary(max(sizes)) or ""])
+    if max(pools, default=0):
+        lines.append(
+            ["Memory while measuring", f"{binary(max(pools))} for the pool of the memory cells"]
+        )
+    return lines
+
+
+def _pool(record: Mapping[str, Any]) -> int:
+    """Bytes of the pool that a record's program walked, 0 where it had none."""
+    pools = [
+        entry["details"].get("pool")
+        for entry in record["measurements"]
+        if entry["variant"] in POOLS
+    ]
+    asked = record["cell"]["options"].get("pool") if pools else None
+    return max([int(size) for size in (*pools, asked) if isinstance(size, int)], default=0)

@@ -1,0 +1,200 @@
+"""The report as one HTML file that needs nothing else: the data of the PDF in a Jinja template.
+
+The template escapes every text, and a content security policy forbids the page to load or to run
+anything that is not in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from peakmark import documents
+from peakmark.config.inputs import check_logo
+from peakmark.report import chapters, pictures, stored
+from peakmark.resources import ROOT
+from peakmark.storage.results import Results
+from peakmark.tables.footnotes import BETWEEN, BOUND
+from peakmark.tables.presentation import NOT_MEASURED
+
+TEMPLATES = ROOT / "reports" / "html"
+PROBLEMS = "Cells without a result, and repeated cells"
+LINKS = ("https://", "http://", "mailto:", "#")
+"""What an author's link may lead to; another one is shown as text."""
+_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+_SIZES = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+}
+
+
+def build(
+    campaign: Path, partial: bool = False, target: Path | None = None, owner: Path | None = None
+) -> Path:
+    """Write the HTML report.
+
+    Args:
+        campaign: its folder.
+        partial: allow planned cells without a record, which are shown as not measured.
+        target: where to write; by default the campaign's ``report.html``.
+        owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
+
+    Returns:
+        The path written.
+
+    Raises:
+        PeakmarkError: cells are missing and ``partial`` is not set.
+        ConfigError: the logo cannot be used.
+    """
+    results = Results.read(campaign)
+    owner = owner or campaign
+    data = stored.current(results, partial, "html", owner)
+    section = results.report_config
+    logo = check_logo(section.get("logo"))
+    data["meta"]["logo"] = logo and str(logo.absolute())
+    data["chapters"] = chapters.build(section, data["kernels"])
+    target = target or campaign / "report.html"
+    documents.write(target, render(data, campaign, results.mark).encode(), owner)
+    return target
+
+
+def render(data: Mapping[str, Any], folder: Path, mark: str = ".") -> str:
+    """The whole HTML text.
+
+    Args:
+        data: what ``document.build`` returns, with the author's chapters.
+        folder: holds the figures that ``data`` names.
+        mark: decimal mark of the numbers in ``data``.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["web_link"] = lambda address: address.startswith(LINKS)
+    environment.filters |= {
+        "anchor": _anchor,
+        "by_topic": _by_topic,
+        "code": code,
+        "digest": _digest,
+        "embedded": lambda file: _embedded(folder / file),
+        "formula_cells": itemgetter("rows", "formula", "kind", "source"),
+        "lines": lambda text: Markup("<br>").join(text.split("\n")),
+        "note_marks": _note_marks,
+        "pixels": lambda file: _pixels(folder / file),
+        "sort_value": lambda text: sort_value(text, mark),
+        "verdict_cells": _verdict_cells,
+    }
+    return environment.get_template("report.html.j2").render(
+        data,
+        titles=_titles(data),
+        problems_title=PROBLEMS,
+        hole=NOT_MEASURED,
+        style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
+    )
+
+
+def _titles(data: Mapping[str, Any]) -> list[str]:
+    """The titles of the chapters, in their order."""
+    chapters = data["chapters"]
+    return [
+        *(chapter["title"] for chapter in chapters["before"]),
+        *(section["title"] for section in data["sections"]),
+        *(chapter["title"] for chapter in chapters["behind"]),
+        "Machine",
+        "Method",
+        *(["How each kernel measures"] if chapters["kernels"] else []),
+        "Every run",
+        PROBLEMS,
+        "Artifact description",
+        "Provenance",
+    ]
+
+
+def _anchor(title: str) -> str:
+    return "".join(character if character.isalnum() else "-" for character in title.lower())
+
+
+def _by_topic(findings: Sequence[Mapping[str, str]]) -> list[tuple[str, list[str]]]:
+    """(topic, texts) in the order of the topics."""
+    by_topic: dict[str, list[str]] = {}
+    for finding in findings:
+        by_topic.setdefault(finding["topic"], []).append(finding["text"])
+    return list(by_topic.items())
+
+
+def code(text: str) -> Markup:
+    """A text in which code stands between backticks; a single backtick is none."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    marked = [Markup("<code>{}</code>").format(part) for part in parts[1::2]]
+    plain = [escape(part) for part in parts[::2]]
+    pairs = zip(plain, [*marked, Markup("")], strict=True)
+    return Markup("").join(each for pair in pairs for each in pair)
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _embedded(path: Path) -> str:
+    """A picture as the data of a link."""
+    check_logo(str(path))
+    kind = _KINDS[path.suffix.lower()]
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _pixels(path: Path) -> tuple[int, int]:
+    """Width and height of a figure in CSS pixels, of which 96 are an inch."""
+    width, height = pictures.extent(path)
+    return round(width * 4 / 3), round(height * 4 / 3)
+
+
+def _note_marks(text: str) -> list[tuple[str, str]]:
+    """(letter, number behind it) of each note of a cell."""
+    marks = [mark for mark in text.split(BETWEEN) if mark]
+    return [(letter, gap + number) for letter, gap, number in (m.partition(BOUND) for m in marks)]
+
+
+def sort_value(text: str, mark: str) -> float | None:
+    """The number by which a cell is sorted: a number, bytes of a size, or None for other texts.
+
+    Args:
+        text: of the cell; of several numbers the first counts.
+        mark: the decimal mark.
+    """
+    try:
+        return float(text.replace(mark, "."))
+    except ValueError:
+        pass
+    number, _, unit = text.partition(" ")
+    if number.isdigit() and unit in _SIZES:
+        return float(number) * _SIZES[unit]
+    first = text.lstrip("×").split("  ")[0]
+    return None if first == text else sort_value(first, mark)
+
+
+def _verdict_cells(line: Sequence[Sequence[str]]) -> list[str]:
+    """A line of page one: each cell with what stands small below it."""
+    last = len(line) - 1
+    return [
+        (": " if place in (0, last) else " ").join(filter(None, cell))
+        for place, cell in enumerate(line)
+    ]
