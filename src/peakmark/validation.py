@@ -10,6 +10,7 @@ import operator
 import re
 import reprlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -63,9 +64,14 @@ def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
 
 
 def _problem(value: Any, kind: Any) -> str:
+    return next(_problems(value, _described(kind), ""), "")
+
+
+@cache
+def _described(kind: Any) -> Any:
     from msgspec.inspect import type_info  # late: what fits needs no description
 
-    return next(_problems(value, type_info(kind), ""), "")
+    return type_info(kind)
 
 
 _KINDS: dict[str, tuple[set[type], str]] = {

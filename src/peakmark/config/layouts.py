@@ -17,7 +17,7 @@ from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.catalogue.workloads import KERNELS, WORKLOADS
-from peakmark.config.types import Positive, Size, Subsystem, Text
+from peakmark.config.types import Positive, Size, Subsystem, TableName, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
 from peakmark.resources import ROOT
@@ -38,10 +38,6 @@ _SHOWN = {
     ("s", 1e9): "ns",
 }
 
-TableName = Literal[
-    "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
-    "network_throughput", "network_latency",
-]  # fmt: skip
 Part = Literal["workload", "concurrency", "block"]
 ORDER: tuple[Part, ...] = ("workload", "concurrency", "block")
 Words = Annotated[tuple[str, ...], UNIQUE]

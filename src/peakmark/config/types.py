@@ -67,6 +67,10 @@ InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
 ReferenceTool = Literal["hpl", "pmbw", "likwid-bench", "iozone", "fio", "iperf3", "qperf", "ping"]
 Subsystem = Literal["cpu", "memory", "disk", "network"]
 Metric = Literal["rate", "throughput", "latency", "iops"]
+TableName = Literal[
+    "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
+    "network_throughput", "network_latency",
+]  # fmt: skip
 Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s"]
 
 
