@@ -48,6 +48,8 @@ THEORETICAL = "theoretical"
 LARGEST = 16 << 20
 """Bytes of a file: a hundred thousand values."""
 MOST_THREADS = 10**6
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-99, 1e30
+"""What is computed from values between them stays finite."""
 T = TypeVar("T")
 PublishedKey = tuple[str, str, int | None, int, str]
 """(table, workload, block in bytes, concurrency, instrument) of a published value."""
@@ -274,7 +276,7 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
     measured = entry.metric == table.metric
     workloads = WORKLOADS[table.subsystem]
     units = [name for name, (_, of) in UNITS.items() if of == table.unit]
-    too_far = entry.value and not files.SMALLEST_NUMBER <= abs(entry.value) <= files.LARGEST_NUMBER
+    too_far = entry.value and not SMALLEST_NUMBER <= abs(entry.value) <= LARGEST_NUMBER
     for column, is_allowed, words in (
         ("workload", entry.workload in workloads, f"for {table.name}: {', '.join(workloads)}"),
         ("value", not too_far and (not measured or entry.value > 0), "numbers above 0"),

@@ -7,11 +7,10 @@ cell is measured anew.
 from __future__ import annotations
 
 import hashlib
-import marshal
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -49,35 +48,8 @@ class Finding:
 
 
 def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:
-    """Cell id -> what is known of its record, for all cells of a plan.
-
-    What is equal in records is in memory once, so that 100,000 of them take 1 GiB: the data of
-    findings must not be changed.
-    """
-    known: dict[str | bytes, Any] = {}
-    findings = {}
-    for cell in planned:
-        finding = look(directory / "cells" / f"{cell.id}.json", cell)
-        if finding.data is not None:
-            finding = replace(finding, data=_shared(finding.data, known))
-        findings[cell.id] = finding
-    return findings
-
-
-def _shared(value: Any, known: dict[str | bytes, Any]) -> Any:
-    """The first text, list or object of JSON that equals this one."""
-    if isinstance(value, str):
-        return known.setdefault(value, value)
-    if not isinstance(value, list | dict):
-        return value
-    # Version 2 tells 1, 1.0 and true apart, and gives equal values equal bytes.
-    key = hashlib.blake2b(marshal.dumps(value, 2), digest_size=16).digest()
-    if key not in known:
-        if isinstance(value, dict):
-            known[key] = {known.setdefault(k, k): _shared(v, known) for k, v in value.items()}
-        else:
-            known[key] = [_shared(part, known) for part in value]
-    return known[key]
+    """Cell id -> what is known of its record, for all cells of a plan."""
+    return {cell.id: look(directory / "cells" / f"{cell.id}.json", cell) for cell in planned}
 
 
 def look(path: Path, cell: Cell | None) -> Finding:

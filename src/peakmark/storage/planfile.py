@@ -116,11 +116,9 @@ def _part(path: Path, key: str, name: str) -> Part:
     if first < 0 or last < 0:
         raise RecordError(f"{path} is no plan of this peakmark: give results/<campaign>/plan.json")
     try:
-        plan = files.parse_json(
-            (data[:first] + b'"adaptive": ' + data[last + len(_LAST) :]).decode()
-        )
+        plan = files.parse_json(data[:first] + b'"adaptive": ' + data[last + len(_LAST) :])
         lines = _lines(data, _NAMES.encode({key: name})[1:-1].encode(), first + len(_FIRST), last)
-        found = [files.parse_json(line.decode()) for line in lines]
+        found = [files.parse_json(line) for line in lines]
     except ValueError as error:
         raise RecordError(f"{path} is damaged ({error})", ANEW) from error
     if not found:

@@ -14,10 +14,13 @@ from peakmark.cell import CellKeys
 from peakmark.config.types import CampaignName, Criterion, Metric, Text, Unit
 from peakmark.validation import allowed
 
-Count = Annotated[int, Meta(ge=0)]
-Several = Annotated[int, Meta(ge=1)]
-Amount = Annotated[float, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0)]
+# What is computed from numbers between these bounds stays finite.
+Integer = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
+Count = Annotated[int, Meta(ge=0, le=1 << 62)]
+Several = Annotated[int, Meta(ge=1, le=1 << 62)]
+Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Amount = Annotated[float, Meta(ge=0, le=1e30)]
+Positive = Annotated[float, Meta(ge=1e-99, le=1e30)]
 Digest = Annotated[str, allowed("a SHA-256 checksum", pattern=r"^[0-9a-f]{64}\Z")]
 Time = Annotated[
     str,
@@ -28,8 +31,8 @@ Time = Annotated[
 ]
 OptionalText = str | None
 OptionalBool = bool | None
-OptionalInteger = int | None
-OptionalNumber = float | None
+OptionalInteger = Integer | None
+OptionalNumber = Number | None
 OptionalCount = Several | None
 OptionalAmount = Amount | None
 OptionalPositive = Positive | None
