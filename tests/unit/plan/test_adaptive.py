@@ -4,11 +4,11 @@ leaves alone.
 
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import campaign_data as data
+import msgspec
 import numpy as np
 import pytest
 
@@ -307,7 +307,7 @@ def test_a_row_that_did_not_become_sure_has_a_warning(ended: str, tmp_path: Path
         stored_so_far = records(made, **values)
         decided = adaptive.decide(made.cells, made.criteria, decided, number, stored_so_far)
     wild = of_row(made, "DP")[0].row
-    decided = {**decided, wild: replace(decided[wild], decision=ended)}
+    decided = {**decided, wild: msgspec.structs.replace(decided[wild], decision=ended)}
     table = analysis.build_rows(Results.read(campaign(tmp_path, made, decided, **values)))["cpu"]
     found = {
         row.key.workload: [note for note in row.warnings if note.code == "shortfall"]
@@ -326,8 +326,8 @@ def test_damaged_decisions_are_named(tmp_path: Path) -> None:
     results = Results.read(folder)
     assert not results.spared
     (error,) = decisions.damaged(folder)
-    assert "0.json are damaged" in str(error) and str(error) in results.left_out
-    with pytest.raises(RecordError, match=r"0\.json are damaged"):
+    assert "0.json is damaged" in str(error) and str(error) in results.left_out
+    with pytest.raises(RecordError, match=r"0\.json is damaged"):
         decisions.read(folder / decisions.FOLDER / "0.json")
 
 
