@@ -18,16 +18,15 @@ from peakmark.analysis.row import Row
 from peakmark.formatting import listed, percent, significant
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
+from peakmark.tables.columns import EFFICIENCY, Column, key_columns, numbers, through, words
 from peakmark.tables.footnotes import Notes
-from peakmark.tables.presentation import Field, PrintedColumn, PrintedTable
+from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Table
 
 NAMED = 3
 
 
-def grid(
-    results: Results, table: Table, rows: Sequence[Row], mark: str = "."
-) -> tuple[PrintedTable, list[Row]]:
+def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTable, list[Row]]:
     """The points of one table as text, and for each the row of the node that is nearest to the
     median.
     """
@@ -38,7 +37,7 @@ def grid(
     def shown(value: Callable[[NodeGroup], float | None]) -> Callable[[NodeGroup], str]:
         def text(group: NodeGroup) -> str:
             number = value(group)
-            return "" if number is None else significant(number * table.factor, mark=mark)
+            return "" if number is None else significant(number * table.factor)
 
         return text
 
@@ -46,7 +45,7 @@ def grid(
         shares = [
             row.measured.efficiency for row in group.rows if row.measured.efficiency is not None
         ]
-        return percent(statistics.median(shares), mark) if shares else ""
+        return percent(statistics.median(shares)) if shares else ""
 
     def limit(group: NodeGroup) -> float | None:
         limits = [row.limit.value for row in group.rows if row.limit.value is not None]
@@ -56,25 +55,22 @@ def grid(
         return lambda group: _median(group, instrument)
 
     own = f"{table.own.heading}: {table.measured_group}"
-    fields: list[Field] = [
-        *presentation.through(presentation.key_fields(table), lambda group: group.middle),
-        (PrintedColumn("median", own, "number"), shown(lambda group: group.median)),
-        (PrintedColumn("low", own, "number"), shown(lambda group: group.low)),
-        (PrintedColumn("high", own, "number"), shown(lambda group: group.high)),
-        (PrintedColumn("Spread (%)", kind="number"), lambda group: percent(group.range, mark)),
-        (PrintedColumn("Slowest node"), lambda group: group.worst.key.node),
+    columns = [
+        *through(key_columns(table), lambda group: group.middle),
+        numbers("median", shown(lambda group: group.median), own),
+        numbers("low", shown(lambda group: group.low), own),
+        numbers("high", shown(lambda group: group.high), own),
+        numbers("Spread (%)", lambda group: percent(group.range)),
+        words("Slowest node", lambda group: group.worst.key.node),
         *(
-            (
-                PrintedColumn(series.heading, "Medians of references", "number"),
-                shown(of(series.instrument)),
-            )
+            numbers(series.heading, shown(of(series.instrument)), "Medians of references")
             for series in table.references
         ),
-        (PrintedColumn(table.theoretical_heading, kind="number"), shown(limit)),
-        (PrintedColumn("Efficiency (%)", kind="number"), share),
-        (PrintedColumn("Nodes", kind="number"), lambda group: str(len(group.rows))),
-        (PrintedColumn("Apart"), _apart),
-        (presentation.NOTES, lambda group: notes.warnings(group.every, mark)),
+        numbers(table.theoretical_heading, shown(limit)),
+        numbers(EFFICIENCY, share),
+        numbers("Nodes", lambda group: str(len(group.rows))),
+        words("Apart", _apart),
+        Column(label="Notes", kind="notes", text=lambda group: notes.warnings(group.every)),
     ]
     remarks = presentation.remarks_on_gaps(
         results, table, rows, {series.instrument for series in table.series}
@@ -86,9 +82,9 @@ def grid(
         )
     reading = f"A line for each point: {every} nodes. {table.remark}"
     whole = PrintedTable.of(
-        f"{table.name}_nodes", table.title, fields, groups, notes, remarks, reading, mark
+        f"{table.name}_nodes", table.title, columns, groups, notes, remarks, reading
     )
-    placed = notes.footnotes(mark, lambda letter: _where(letter, notes, rows, every))
+    placed = notes.footnotes(lambda letter: _where(letter, notes, rows, every))
     return replace(whole, notes=placed), [group.middle for group in groups]
 
 

@@ -307,17 +307,19 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(tmp_path: Path) -> None
         name: [replace(row, limit=Limit(5e10, row.table.unit, "", "", "site")) for row in entry]
         for name, entry in found.items()
     }
-    figure = figures.overview(limited, ",")
+    figure = figures.overview(limited)
     assert figure is not None
+    style.use_decimal_mark(figure, ",")
     texts = [text.get_text() for text in figure.axes[0].texts if "MyCPUBench" in text.get_text()]
     assert texts
     assert not any(re.search(r"\d\.\d", text) for text in texts)
     for name in ("disk_latency", "memory_latency"):
         # In the unit of the table, not in that of the rows, the values need a decimal mark.
         figure = panels.plot(
-            BY_NAME[name], [replace(row, table=BY_NAME[name]) for row in found[name]], ","
+            BY_NAME[name], [replace(row, table=BY_NAME[name]) for row in found[name]]
         )
         assert figure is not None
+        style.use_decimal_mark(figure, ",")
         figure.draw_without_rendering()
         labels = [label.get_text() for axis in figure.axes for label in axis.get_yticklabels()]
         assert any("," in label for label in labels), name

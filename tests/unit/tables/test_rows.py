@@ -9,7 +9,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.tables import presentation, tables
+from peakmark.tables import columns, presentation, tables
 from peakmark.tools.tables import BY_NAME
 
 
@@ -126,7 +126,7 @@ def test_both_ends_of_a_pair_of_nodes_are_in_every_table(tmp_path: Path) -> None
     tex = (tmp_path / "c" / "tables" / "network_throughput.tex").read_text()
     assert r"n1 $\rightarrow$ n2" in tex and r"Client $\rightarrow$" in tex
     grid = _grid(found, "network_throughput")
-    assert grid.columns[0].label == presentation.ENDS and grid.body[0][0] == "n1 → n2"
+    assert grid.columns[0].label == "Client → server" and grid.body[0][0] == "n1 → n2"
 
 
 def test_a_row_of_several_pairs_names_them_all(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_row_of_several_pairs_names_them_all(tmp_path: Path) -> None:
     (row,) = found.rows["network_throughput"]
     (note,) = [note for note in row.warnings if note.code == "pairs"]
     assert dict(note.values)["pairs"] == ("n1 → n2", "n2 → n1")
-    assert presentation.where([row]) == "2 pairs"
+    assert columns.place([row]) == "2 pairs"
 
 
 def test_one_machine_is_both_ends_and_no_column_of_the_report(tmp_path: Path) -> None:
