@@ -91,13 +91,9 @@ def check_texts(section: Mapping[str, Any]) -> None:
 
 def _values(value: Any) -> list[Any]:
     """What a key names: one file, a list of them, or some by name."""
-    return (
-        list(value.values())
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else [value]
-    )
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
 
 
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
