@@ -19,8 +19,7 @@ from peakmark.errors import ParseError
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.run import execute, lock, pair, pinning
 from peakmark.tools import REGISTRY
-from peakmark.tools.base import Measurement, Tool, Workspace
-from peakmark.tools.common import last_line
+from peakmark.tools.base import Measurement, Tool, Workspace, last_line
 from peakmark.tools.programs import pmbw
 
 NOT_POSSIBLE = 77

@@ -31,9 +31,9 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="makes namespaces and m
 
 def checkout_in(folder: Path) -> Path:
     """What install.sh reads, in a folder that everybody may write."""
-    for name in ("envs", "pyproject.toml"):
+    for name in ("envs", "pyproject.toml", "src/peakmark/tools/programs"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy(ROOT / name, folder / name)
     for one in (folder, *folder.parents):
         if str(one).startswith("/tmp/"):
@@ -121,7 +121,7 @@ def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path,
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "move it" in line
-    assert sorted(one.name for one in folder.iterdir()) == ["envs", "pyproject.toml"]
+    assert sorted(one.name for one in folder.iterdir()) == ["envs", "pyproject.toml", "src"]
 
 
 @needs_root
@@ -218,7 +218,7 @@ def test_a_locale_without_the_letters_of_the_folder(tmp_path: Path) -> None:
     """
     checkout = checkout_in(tmp_path / "ü")
     (checkout / "envs" / "requirements.txt").write_text("")
-    (checkout / "src" / "peakmark").mkdir(parents=True)
+    (checkout / "src" / "peakmark").mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "src/peakmark/__init__.py", checkout / "src/peakmark")
     done = install(checkout, LC_ALL="C")
     if "cannot be reached" in done.stderr:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.catalogue import KERNELS, WORKLOADS
 from peakmark.config import inputs
 from peakmark.formatting import natural
 from peakmark.storage.results import Results

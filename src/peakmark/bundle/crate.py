@@ -38,7 +38,11 @@ _KINDS = {
     ".jpg": "image/jpeg",
     ".yaml": "application/yaml",
 }
-HOMES = {program: page for tool in references().values() for program, page in tool.homes.items()}
+HOMES = {
+    program: page
+    for tool in references().values()
+    for program, page in zip(tool.executables, tool.homes, strict=True)
+}
 """Program, as its records call it -> where it comes from."""
 _PARTS = {line["part"]: (line["name"], line["description"]) for line in data.table("bundle")}
 """File or folder of a bundle -> what it is called, and what it is."""

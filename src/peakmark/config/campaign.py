@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import AUTO, WORKLOADS
+from peakmark.catalogue import AUTO, SUBSYSTEMS, WORKLOADS
 from peakmark.config.types import Campaign, Criterion
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
-from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.catalogue import KERNELS, SUBSYSTEMS, WORKLOADS
 from peakmark.config.types import Positive, Size, Subsystem, TableName, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import size

@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 from msgspec import Struct, field
 
 from peakmark import files
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.config.types import TableName
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT

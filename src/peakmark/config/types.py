@@ -173,7 +173,7 @@ class ReferenceGrid(Keys):
     count: Annotated[int, Meta(ge=1, le=1000000)] | UnsetType = UNSET
 
 
-class Grid(Keys):
+class CampaignGrid(Keys):
     """Workloads of a subsystem, measured at all combinations of the other keys.
 
     Attributes:
@@ -373,10 +373,10 @@ class Campaign(Keys):
     modules: dict[ReferenceTool, Annotated[list[ModuleName], Meta(min_length=1)]] = field(
         default_factory=dict
     )
-    cpu: list[Grid] = field(default_factory=list)
-    memory: list[Grid] = field(default_factory=list)
-    disk: list[Grid] = field(default_factory=list)
-    network: list[Grid] = field(default_factory=list)
+    cpu: list[CampaignGrid] = field(default_factory=list)
+    memory: list[CampaignGrid] = field(default_factory=list)
+    disk: list[CampaignGrid] = field(default_factory=list)
+    network: list[CampaignGrid] = field(default_factory=list)
     report: Report = field(default_factory=Report)
 
 

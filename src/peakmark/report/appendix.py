@@ -17,7 +17,7 @@ import yaml
 from peakmark.analysis import fleet
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
 from peakmark.config.types import Campaign
 from peakmark.formatting import binary, duration, natural, plural, typeset
@@ -228,7 +228,7 @@ def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str,
         default = defaults.get(key, ...)
         both = isinstance(value, dict) and isinstance(default, dict)
         shown = _filled(value, default) if both else value
-        if shown or isinstance(shown, bool | int | float) or default:
+        if shown or isinstance(shown, bool | int | float) or (default and not both):
             kept[key] = shown
     return kept
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import compileall
 from pathlib import Path
 
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.resources import of_checkout
 
 SOURCES = of_checkout("src/kernels")

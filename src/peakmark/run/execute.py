@@ -22,8 +22,7 @@ from typing import Any
 from peakmark import interrupts
 from peakmark.reasons import MeasurementError
 from peakmark.run import watchdog
-from peakmark.tools.base import Command, Completed
-from peakmark.tools.common import C_LOCALE, signal_name
+from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
 
 SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20

@@ -36,8 +36,16 @@ from peakmark.run import (
 )
 from peakmark.storage import records
 from peakmark.tools import REGISTRY
-from peakmark.tools.base import Command, Completed, Cost, Invocation, Parsed, Workspace
-from peakmark.tools.common import Instrument, last_line
+from peakmark.tools.base import (
+    Command,
+    Completed,
+    Cost,
+    Instrument,
+    Invocation,
+    Parsed,
+    Workspace,
+    last_line,
+)
 
 if TYPE_CHECKING:
     from peakmark.run.pair import Peer

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peakmark.catalogue.workloads import AUTO, POOLS
+from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.machine import topology
 from peakmark.machine.host import Host

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from peakmark import files
-from peakmark.catalogue import workloads
+from peakmark.catalogue import metrics
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, whole
 from peakmark.storage import records
@@ -111,7 +111,7 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
     if data["status"] == "failed":
         raise RecordError(f"the record {path} is that of a failed attempt", records.AGAIN)
     for measurement in data["measurements"]:
-        allowed = workloads.metrics(cell["subsystem"], measurement["workload"])
+        allowed = metrics(cell["subsystem"], measurement["workload"])
         if allowed.get(measurement["metric"]) != measurement["unit"]:
             expected = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
             raise RecordError(

@@ -161,7 +161,7 @@ class MeasuredValue(TypedDict):
     details: Details
 
 
-class Execution(TypedDict):
+class CommandRun(TypedDict):
     """One execution of a program."""
 
     argv: list[str]
@@ -250,7 +250,7 @@ class RecordContext(TypedDict):
     host: Text
     started: Time
     seconds: Annotated[float, Meta(ge=0, le=1e9)]
-    commands: list[Execution]
+    commands: list[CommandRun]
     tool: ToolUsed | None
     cpus: list[int]
     load_before: OptionalNumber

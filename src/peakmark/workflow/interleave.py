@@ -20,7 +20,7 @@ from socket import gethostname
 from typing import Any
 
 from peakmark import output, resources
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import overrides
 from peakmark.errors import ConfigError

@@ -16,10 +16,10 @@ import msgspec
 import pytest
 from tests.unit.hostile import SECONDS, one_grid, refused
 
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.config import site
 from peakmark.config.layouts import Layout
-from peakmark.config.types import Campaign, Grid, ReferenceGrid, Report, Site
+from peakmark.config.types import Campaign, CampaignGrid, ReferenceGrid, Report, Site
 from peakmark.errors import ConfigError
 from peakmark.plan import plan, plan_text
 
@@ -127,7 +127,7 @@ def test_the_configuration_holds_every_key() -> None:
     assert EVERY_KEY.keys() == set(Campaign.__struct_fields__)
     assert EVERY_KEY["report"].keys() == set(Report.__struct_fields__)
     grids = [one for name in WORKLOADS for one in EVERY_KEY[name]]
-    assert {key for one in grids for key in one} == set(Grid.__struct_fields__)
+    assert {key for one in grids for key in one} == set(CampaignGrid.__struct_fields__)
     tools = {key for one in grids for tool in one["references"].values() for key in tool}
     assert tools == set(ReferenceGrid.__struct_fields__)
     assert plan.make(EVERY_KEY).cells

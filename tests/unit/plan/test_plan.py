@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.catalogue import KERNELS, WORKLOADS
 from peakmark.config import overrides
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
@@ -280,7 +280,7 @@ def test_streaming_and_ordinary_stores_of_a_pool_are_two_rows_where_both_are_ask
     for cell in cells:
         assert cell.options["pool"] == "auto"
         assert rambench.store_of(cell) == own[cell.variant]  # of the references too
-    with pytest.raises(ConfigError, match="RS stores nothing: its variant is pool"):
+    with pytest.raises(ConfigError, match="no variant pool-temporal for RS: it has block, pool"):
         make(memory=[{**grid, "workloads": ["RS"]}])
 
 

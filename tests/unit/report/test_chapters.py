@@ -12,7 +12,7 @@ from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
 from peakmark.bundle import bundle, unbundle
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.report import chapters, html_report, pdf_report

@@ -17,7 +17,7 @@ from tests.unit.hostile import CELL, KERNELS, LIMIT_S, Said
 from peakmark.reasons import MeasurementError
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
-from peakmark.tools import common
+from peakmark.tools import base
 
 
 def program(path: Path, content: str | bytes) -> None:
@@ -129,7 +129,7 @@ def test_the_telling_lines_are_shown_and_all_lines_are_kept(
         f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\necho so far; exec sleep 600\n'
     )
     program(tmp_path / "cpubench", hanging)
-    monkeypatch.setattr(common, "timeout", lambda _: 0.5)
+    monkeypatch.setattr(base, "timeout", lambda _: 0.5)
     with pytest.raises(MeasurementError, match="did not end within"):
         measure(request)
     assert (attempt / "1.raw" / "0.stdout").read_text().strip() == "so far"

@@ -22,7 +22,7 @@ from peakmark.report import document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import layout_tables, tables
-from peakmark.tools import hplsize
+from peakmark.tools.programs import hpl
 from peakmark.tools.tables import TABLES
 
 SEEDS = make.DATA / "seeds"
@@ -299,7 +299,7 @@ def test_a_short_run_leaves_hpl_time_to_solve_something() -> None:
         if cell.instrument == "hpl"
     }
     assert budgets == {3.0}
-    assert hplsize.choose_n(3.0, 1e11, 8 << 30, 192, hpcc=True)
+    assert hpl.choose_n(3.0, 1e11, 8 << 30, 192, hpcc=True)
 
 
 def test_a_scale_of_one_changes_nothing() -> None:
