@@ -40,12 +40,6 @@ def test_a_tag_of_yaml_makes_nothing_of_a_value(value: str) -> None:
     refused(str(caught.value), "own.yaml", "line 1")
 
 
-@pytest.mark.parametrize("text", ['{"title": "\\ud800"}', 'title: "\\ud800"'])
-def test_half_a_character_is_none(text: str) -> None:
-    with pytest.raises(ConfigError, match="half a character"):
-        yamlfile.parse(text, "own.yaml")
-
-
 def test_a_text_may_be_called_one() -> None:
     assert yamlfile.parse("a: !!str 5\nb: !!int 5", "own.yaml") == {"a": "5", "b": 5}
 

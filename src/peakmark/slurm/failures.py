@@ -14,7 +14,7 @@ from peakmark import __version__, files, output
 from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
 from peakmark.messages import Message, catalogue, message
-from peakmark.storage import attempts, records
+from peakmark.storage import records
 
 LOG_BYTES = 1 << 20
 _MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
@@ -66,7 +66,7 @@ def refuse(campaign: Path, cells: Iterable[Cell], reason: Message) -> None:
 
 def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
     """Whether the job has left an attempt of one of its cells."""
-    for path in (path for cell in cells for path in attempts.paths(campaign, cell)):
+    for path in (path for cell in cells for path in records.attempts(campaign, cell)):
         with suppress(OSError, RecordError):
             if str(records.read(path)["context"].get("job_id")) == number:
                 return True
@@ -133,7 +133,7 @@ def _store(campaign: Path, cell: Cell, reason: Message, host: str, **context: An
         "raw": {},
     }
     try:
-        attempts.store(campaign, cell, record)
+        records.write(records.new_attempt(campaign, cell), record)
     except (OSError, PeakmarkError) as error:
         why_not = sentence(error) if isinstance(error, OSError) else str(error)
         _tell_once(files.full(campaign) or f"how jobs ended cannot be kept: {why_not}")

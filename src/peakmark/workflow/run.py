@@ -66,7 +66,7 @@ class Run:
             OVERRIDES[name]: value for name, value in overrides.items() if name in OVERRIDES
         }
         on_cluster = remote or cluster.VARIABLE in os.environ
-        completed = plan.complete(config, on_cluster=on_cluster, checked=not main)
+        completed = plan.complete(config, on_cluster=on_cluster)
         self.plan: Plan = plan.build(completed, self._cluster(completed, remote), resumes=main)
         if self.plan.cluster is not None:
             cluster.to_environment(self.plan.cluster)

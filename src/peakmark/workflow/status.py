@@ -21,7 +21,7 @@ from peakmark.resources import program, snakemake
 from peakmark.run.job import NODES, output_path
 from peakmark.slurm import failures
 from peakmark.slurm.queue import present_cell
-from peakmark.storage import attempts, integrity, records
+from peakmark.storage import integrity, records
 from peakmark.storage.results import Results
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
@@ -202,7 +202,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
-    *_, path = (None, *attempts.paths(campaign.directory, cell))
+    *_, path = (None, *records.attempts(campaign.directory, cell))
     if path is None:
         return None
     try:

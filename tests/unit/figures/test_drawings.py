@@ -16,7 +16,7 @@ from tests.unit.tables.test_presets import small_campaign
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.config import layouts
-from peakmark.config.drawings import Drawing
+from peakmark.config.layouts import Drawing
 from peakmark.errors import ConfigError
 from peakmark.figures import figures, layout_figures, selection, style
 from peakmark.report import document, pictures
@@ -50,8 +50,8 @@ def _rows(folder: Path, limit: bool = True, blocks: tuple[int, ...] = (64 * KIB,
 
 
 def _drawn(found: list[Row], kind: str, value: str) -> tuple[Drawing, list[Row]]:
-    drawing = Drawing("x", DISK, "Four patterns", kind, value)
-    layout = layouts.Layout("x", (), (drawing,))
+    drawing = Drawing(name="x", of=DISK.name, title="Four patterns", kind=kind, value=value)
+    layout = layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
     (one,) = selection.figures_of(DISK, found, layout)
     assert one.drawing is drawing
     return drawing, list(one.rows)

@@ -223,7 +223,7 @@ def test_the_printed_configuration_leaves_out_what_holds_nothing(tmp_path: Path)
         "formula": "a * b",
     }
     facts = {"name": "here", "cpu": {"cores": 2}, "formulas": {"report-1": [formula]}}
-    config = {"seed": 0, "site": "here.yaml", "site_facts": facts, "logo": None, "scratch": None, "isa": "auto",
+    config = {"seed": 0, "site": "here.yaml", "site_facts": facts, "scratch": None, "isa": "auto",
               "report": {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}}  # fmt: skip
     folder = make.write(
         tmp_path / "c", [make.record(of, [make.measurement(of, "rate", 4e10)])], config=config

@@ -10,7 +10,7 @@ from tests.unit.slurm.conftest import Site
 
 from peakmark import slurm
 from peakmark.slurm import failures
-from peakmark.storage import attempts, records
+from peakmark.storage import records
 from peakmark.workflow import status
 
 DATA = campaign_data.DATA / "slurm"
@@ -23,7 +23,7 @@ def kept(site: Site, state: str, details: dict[str, str]) -> dict[str, object]:
     assert failures.keep(site.plan.directory, cell, "5", state, details)
     # A job that has an attempt gets no second.
     assert not failures.keep(site.plan.directory, cell, "5", state, details)
-    (path,) = attempts.paths(site.plan.directory, cell)
+    (path,) = records.attempts(site.plan.directory, cell)
     return dict(records.read(path))
 
 

@@ -16,7 +16,7 @@ from peakmark.plan import jobs
 from peakmark.run import job
 from peakmark.slurm import queue as queues
 from peakmark.slurm.queue import Task
-from peakmark.storage import attempts, records
+from peakmark.storage import records
 
 LIMIT = (
     "sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: "
@@ -26,7 +26,7 @@ LIMIT = (
 
 def reasons(site: Site, place: int) -> list[str]:
     """Of the attempts of a cell."""
-    paths = attempts.paths(site.plan.directory, site.plan.cells[place])
+    paths = records.attempts(site.plan.directory, site.plan.cells[place])
     return [records.read(path)["reason"] for path in paths]
 
 
@@ -82,7 +82,7 @@ def test_jobs_of_several_cells_name_the_present_one(
     assert reached[:2] == [task.cells[2].id for task in tasks]
     site.states["1"] = ("NODE_FAIL", "None")
     (ended,) = site.steps(2)
-    (path,) = attempts.paths(planned.directory, ended.task.cells[2])
+    (path,) = records.attempts(planned.directory, ended.task.cells[2])
     assert "NODE_FAIL" in records.read(path)["reason"]
     assert [task.present.exists() for task in tasks if task.present] == [False, True]
     queue.cancel()

@@ -31,17 +31,6 @@ SEALED: dict[str, tuple[dict[str, Any], str]] = {
         {"measured": {"metric": "iops", "unit": "1/s"}},
         "which is rate in op/s",
     ),
-    **{
-        words: (
-            {"status": "unavailable", "reason": f"/b/cpubench {words}", "measurements": []},
-            "a kernel that did not start",
-        )
-        for words in (
-            "cannot be executed: Exec format error",
-            "--version did not answer in 10 s",
-            "does not look like cpubench: asked for its version it printed 'nothing'",
-        )
-    },
 }
 
 

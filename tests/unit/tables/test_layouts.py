@@ -82,7 +82,7 @@ def column(**keys: str) -> dict[str, Any]:
     ("change", "words"),
     [
         ({"of": "gpu"}, ["tables[0].of", "gpu", "cpu"]),
-        ({"columns": [{"heading": "X"}]}, ["tables[0].columns[0]"]),
+        ({"columns": [{"heading": "X"}]}, ["X", "either text or value"]),
         (column(value="measured", of="fio"), ["X", "fio", "cpubench"]),
         (column(text="{threads}"), ["X", "{threads}", "{concurrency}"]),
         (column(text="{block.unit}"), ["X", "{block.unit}", "{concurrency}"]),
