@@ -190,5 +190,5 @@ def _difference(measured: Cell, cell: Cell) -> str:
     before, now = measured.to_json(), cell.to_json()
     before |= before.pop("options")
     now |= now.pop("options")
-    keys = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
-    return ", ".join(f"{key} {before.get(key)!r}, now {now.get(key)!r}" for key in keys)
+    values = {key: (repr(before.get(key)), repr(now.get(key))) for key in sorted({*before, *now})}
+    return ", ".join(f"{key} {old}, now {new}" for key, (old, new) in values.items() if old != new)

@@ -1,16 +1,10 @@
-"""``plan.json``: what a campaign consists of. A cell has a line of its own, by which a job finds it
-among ten thousand.
-
-The file is plain JSON. Its lines are laid out so that whoever measures one cell reads a line
-instead of all: the keys that say something about the campaign stand first, each on its line, then
-the cells, and last what only decides on repetitions.
-"""
+"""``plan.json``: what a campaign consists of, plain JSON with a line for each cell."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +15,6 @@ from peakmark.errors import RecordError
 from peakmark.storage.types import PlanFile
 from peakmark.validation import convert
 
-_FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
-_NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 ANEW = "the next run of this campaign writes it anew"
 
 
@@ -40,16 +32,10 @@ class Part:
 
 
 def text(plan: Mapping[str, Any]) -> str:
-    """A plan as it stands on disk; ``cells`` and ``adaptive`` may be missing, cells have their
-    ``id``.
-    """
-    first = [
-        f"{json.dumps(key)}: {json.dumps(plan[key], sort_keys=True)},\n"
-        for key in sorted(plan)
-        if key not in ("cells", "adaptive")
-    ]
-    cells = ",\n".join(_NAMES.encode(cell) for cell in plan.get("cells", ()))
-    return f'{{\n{"".join(first)}"cells": [\n{cells}\n],\n"adaptive": {json.dumps(plan.get("adaptive", {}))}\n}}\n'
+    """A plan as it stands on disk; its cells have their ``id``."""
+    rest = {key: value for key, value in plan.items() if key != "cells"}
+    cells = ",\n".join(json.dumps(cell, sort_keys=True) for cell in plan["cells"])
+    return f'{json.dumps(rest, sort_keys=True)[:-1]}, "cells": [\n{cells}\n]}}\n'
 
 
 def write(path: Path, plan: Mapping[str, Any]) -> None:
@@ -81,6 +67,13 @@ def read(path: Path) -> dict[str, Any]:
     """A whole plan. Errors: RecordError when there is none or it is damaged."""
     from peakmark.config.types import Planned  # late: a job needs neither configuration nor site
 
+    plan = _read(path)
+    convert(plan.get("config") or {}, Planned, f"{path} is damaged: config", ANEW)
+    return plan
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A plan whose configuration is not checked again."""
     try:
         plan: dict[str, Any] = files.read_json(path)
     except OSError as error:
@@ -91,7 +84,6 @@ def read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RecordError(f"{path} is damaged ({error})", ANEW) from error
     convert(plan, PlanFile, f"{path} is damaged", ANEW)
-    convert(plan.get("config") or {}, Planned, f"{path} is damaged: config", ANEW)
     return plan
 
 
@@ -106,26 +98,11 @@ def job(path: Path, name: str) -> Part:
 
 
 def _part(path: Path, key: str, name: str) -> Part:
-    try:
-        data = files.read_bytes(path)
-    except OSError as error:
-        raise RecordError(
-            f"the plan {path} cannot be read ({error.strerror}): snakemake writes one when it starts"
-        ) from error
-    first, last = data.find(_FIRST), data.find(_LAST)
-    if first < 0 or last < 0:
-        raise RecordError(f"{path} is no plan of this peakmark: give results/<campaign>/plan.json")
-    try:
-        plan = files.parse_json(data[:first] + b'"adaptive": ' + data[last + len(_LAST) :])
-        lines = _lines(data, _NAMES.encode({key: name})[1:-1].encode(), first + len(_FIRST), last)
-        found = [files.parse_json(line) for line in lines]
-    except ValueError as error:
-        raise RecordError(f"{path} is damaged ({error})", ANEW) from error
-    if not found:
+    plan = _read(path)
+    entries = [entry for entry in plan.pop("cells") if entry.get(key) == name]
+    if not entries:
         raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")
-    whole = {**plan, "cells": found} if isinstance(plan, dict) else plan
-    convert(whole, PlanFile, f"{path} is damaged", ANEW)
-    return Part(path.parent, plan, cells_of(path, found))
+    return Part(path.parent, plan, cells_of(path, entries))
 
 
 def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ...]:
@@ -135,12 +112,3 @@ def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ..
     if twice:
         raise RecordError(f"{path} is damaged (it has the cell {twice[0]} twice)", ANEW)
     return cells
-
-
-def _lines(data: bytes, word: bytes, start: int, end: int) -> Iterator[bytes]:
-    """The lines between two places that hold a word, without the comma at their ends."""
-    place = data.find(word, start, end)
-    while place >= 0:
-        begin, stop = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
-        yield data[begin:stop].rstrip(b",")
-        place = data.find(word, stop, end)
