@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests import mounts
 from tests.unit import campaign_data as make
-from tests.unit.hostile import CELL, LIMIT_S, Said
+from tests.unit.hostile import CELL, LIMIT_S, Said, copied
 
 from peakmark import cli, machine
 from peakmark.report import pdf_report
@@ -76,6 +76,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}],
     )
     return folder.rename(folder.with_name("before"))
+
+
+@pytest.fixture
+def campaign(small: Path, tmp_path: Path) -> Path:
+    """A copy of ``small`` that a test may damage."""
+    return copied(small, tmp_path)
 
 
 @pytest.fixture

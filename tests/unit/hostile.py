@@ -4,16 +4,21 @@ what a sentence is.
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import files
 from peakmark.cell import Cell, Scalar
+from peakmark.errors import PeakmarkError
 from peakmark.storage import records
 
 KERNELS = Path(__file__).resolve().parents[2] / "build" / "kernels"
@@ -33,6 +38,19 @@ class Said:
     returncode: int
     stdout: str
     stderr: str
+
+
+Peakmark = Callable[..., Said]
+"""The command line, as the fixture ``peakmark`` runs it."""
+
+
+def change(path: Path, **values: Any) -> None:
+    """Change keys of a JSON file, and those of a mapping in it one by one."""
+    content = json.loads(path.read_text())
+    for key, value in values.items():
+        both = isinstance(value, dict) and isinstance(content.get(key), dict)
+        content[key] = {**content[key], **value} if both else value
+    path.write_text(json.dumps(content))
 
 
 def stored(folder: Path, of: Cell = CELL, **changes: Any) -> Path:
@@ -55,8 +73,31 @@ def refused(said: str, *words: str) -> None:
     assert said.strip() and "\n" not in said.strip()
     for word in words:
         assert word in said, said
-    for ugly in ("Traceback", "Error(", "<class", "NoneType"):
+    for ugly in ("Traceback", "Error(", "<class", "NoneType", "\\Z"):
         assert ugly not in said, said
+
+
+def refuses(check: Callable[[], object], *words: str) -> None:
+    """A check that ends in one sentence with these words."""
+    with pytest.raises(PeakmarkError) as caught:
+        check()
+    refused(str(caught.value), *words)
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """What takes this long is a failure, however busy the machine is: a hang, or an anchor bomb."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError(f"it took {SECONDS} s of CPU")
+
+    before = signal.signal(signal.SIGVTALRM, fail)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def one_grid(subsystem: str, **grid: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, a cell or a tool's JSON: a result or one sentence, never a traceback.
+"""Whatever stands in a file or a tool's JSON: a result or one sentence, never a traceback.
 Any value of any key of a configuration or a site: ``config/test_any_value.py``.
 """
 
@@ -12,7 +12,6 @@ import string
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.unit.hostile import places
@@ -20,10 +19,9 @@ from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import GOOD
 
 from peakmark import yamlfile
-from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import site
-from peakmark.errors import ConfigError, ParseError, RecordError
+from peakmark.errors import ConfigError, ParseError
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 """make fuzz takes many more."""
@@ -77,14 +75,6 @@ def changed(value: Any, seed: int, new: Any, grow: bool) -> Any:
     return copied
 
 
-def assert_inside(cell: Cell) -> None:
-    """A cell's record lies below the campaign, at the depth that all records have."""
-    parts = Path(cell.id).parts
-    assert len(parts) == 5
-    assert ".." not in parts
-    assert "\n" not in cell.id and "\0" not in cell.id
-
-
 @settings(max_examples=EXAMPLES, suppress_health_check=FOLDER)
 @given(
     text=st.one_of(
@@ -106,33 +96,6 @@ def test_any_file_as_configuration_or_site(tmp_path: Path, text: bytes) -> None:
             read()
         except ConfigError as error:
             one_sentence(error)
-
-
-CELL = samples.cell("fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
-
-
-@settings(max_examples=2 * EXAMPLES)
-@given(seed=SEEDS, new=VALUES, grow=st.booleans())
-@example(seed=0, new="../../../../etc", grow=False)
-def test_a_changed_cell_stays_in_its_campaign(seed: int, new: Any, grow: bool) -> None:
-    try:
-        cell = Cell.from_json(changed(CELL, seed, new, grow))
-    except RecordError as error:
-        one_sentence(error)
-    else:
-        assert_inside(cell)
-        assert Cell.from_json(json.loads(cell.spec())) == cell
-
-
-@pytest.mark.parametrize("key", ["subsystem", "instrument", "workload", "variant", "node"])
-@pytest.mark.parametrize(
-    "word", ["../x", "a/b", "..", ".", "a\0b", "a\nb", "", "-rf", "a b", "$(id)", "é"]
-)
-def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
-    if (key, word) == ("variant", ""):
-        return
-    with pytest.raises(RecordError):
-        Cell.from_json({**CELL, key: word})
 
 
 JSON_CASES = [case for case in GOOD if samples.text_of(case).lstrip().startswith("{")]

@@ -1,163 +1,172 @@
-"""Whatever a campaign, a plan or a command line says: files of others are neither replaced nor
-written through.
+"""Where commands write: over nothing of others, behind links, into pipes, elsewhere when a campaign
+is read-only.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import zipfile
-from collections.abc import Callable
+import shutil
+import stat
+import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit import campaign_data as make
-from tests.unit.hostile import CELL, KERNELS, Said, copied, stored
+from tests.unit.hostile import CELL, KERNELS, LIMIT_S, Peakmark, change, refused
 
 from peakmark.storage import planfile
+from peakmark.workflow import startup
 
-WORDS = "years of work\n"
-NAMES = ("report.pdf", "report.html", "plan.json", "notes.txt", "0.json", "tables/cpu.csv", "any.0")
+COMMANDS = {"report": "r.pdf", "html": "r.html", "bundle": "r.zip"}
+WORDS = "years of work"
+SMALL = ["--config", "repetitions=1", "tools_on=nodes"]
 
 
 @pytest.fixture
-def precious(tmp_path: Path) -> Path:
-    """Somebody's folder, named as the parts of a campaign are."""
-    folder = tmp_path / "precious"
-    for name in NAMES:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(WORDS)
-    return folder
+def thesis(tmp_path: Path) -> Path:
+    """Somebody's file, which no test may change."""
+    path = tmp_path / "thesis"
+    path.write_text(WORDS)
+    return path
 
 
-def untouched(precious: Path) -> bool:
-    files = [path for path in precious.rglob("*") if path.is_file()]
-    return len(files) == 7 and all(path.read_text() == WORDS for path in files)
-
-
-@pytest.mark.parametrize(
-    "words", [["bundle"], ["report", "--anonymise"], ["html", "--anonymise"], ["tables"]]
-)
-@pytest.mark.parametrize("name", ["../../precious", "absolute", "..", "a/b"])
-def test_a_campaign_is_called_by_a_name(
-    words: list[str],
-    name: str,
-    small: Path,
-    precious: Path,
-    tmp_path: Path,
-    peakmark: Callable[..., Said],
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_overwritten_but_what_this_campaign_wrote(
+    command: str, campaign: Path, tmp_path: Path, peakmark: Peakmark
 ) -> None:
-    folder = copied(small, tmp_path)
-    plan = json.loads((folder / "plan.json").read_text())
-    plan["campaign"] = str(precious) if name == "absolute" else name
-    (folder / "plan.json").write_text(json.dumps(plan))
-    first, *more = words
-    done = peakmark(first, folder, *more)
-    assert done.returncode == 1 and "campaign" in done.stderr
-    assert untouched(precious)
+    target = tmp_path / COMMANDS[command]
+    assert peakmark(command, campaign, "-o", target).returncode == 0
+    first = target.read_bytes()
+    # What it wrote itself is replaced when the campaign has changed, and only for this campaign.
+    change(campaign / "plan.json", config={"report": {"title": "Another title"}})
+    other = Path(shutil.copytree(campaign, tmp_path / "other"))
+    (other / "written.sha256").unlink()
+    done = peakmark(command, other, "-o", target)
+    assert done.returncode == 1
+    assert f"{target} is there already" in done.stderr and target.read_bytes() == first
+    assert peakmark(command, campaign, "-o", target).returncode == 0
+    assert target.read_bytes() != first
 
 
-@pytest.mark.parametrize("folder", ["cells", "attempts"])
-def test_raw_output_lies_beside_its_record(
-    folder: str, small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
+def test_a_link_is_followed_to_an_own_document_alone(
+    campaign: Path, thesis: Path, tmp_path: Path, peakmark: Peakmark
 ) -> None:
-    campaign = copied(small, tmp_path)
-    name = os.path.relpath(precious / "notes.txt", campaign / folder / Path(CELL.id).parent)
-    path = stored(campaign, raw={name: hashlib.sha256(WORDS.encode()).hexdigest()})
-    if folder == "attempts":
-        place = campaign / "attempts" / f"{CELL.id}.json"
-        place.parent.mkdir(parents=True)
-        path.rename(place)
-    done = peakmark("bundle", campaign, "--partial", "--anonymise", "-o", tmp_path / "b.zip")
-    assert done.returncode == 0
-    assert "notes.txt" in peakmark("tables", campaign).stderr
-    assert untouched(precious)
+    link, own, target = (tmp_path / name for name in ("link", "own", "r.pdf"))
+    link.symlink_to(thesis)
+    for path in (thesis, link):
+        assert peakmark("report", campaign, "-o", path).returncode == 1
+        assert thesis.read_text() == WORDS
+    own.symlink_to(target)
+    target.write_bytes(b"")
+    assert peakmark("report", campaign, "-o", own).returncode == 0
+    assert own.is_symlink() and target.stat().st_size > 1000
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
-@pytest.mark.parametrize("target", ["notes.txt", "0.json", "plan.json"])
-def test_decisions_are_written_where_the_campaign_has_them(
-    target: str, small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
+@pytest.mark.parametrize("command", COMMANDS)
+def test_pipes_and_devices_are_written_through(
+    command: str, campaign: Path, tmp_path: Path, peakmark: Peakmark
 ) -> None:
-    folder = copied(small, tmp_path)
-    plan = folder / "plan.json"
-    refused = peakmark("decide", "--plan", plan, "--round", 0, "--output", precious / target)
-    assert refused.returncode == 2
-    assert str(folder / "repetitions" / "0.json") in refused.stderr
-    assert untouched(precious)
-    place = folder / "repetitions" / "0.json"
-    assert peakmark("decide", "--plan", plan, "--round", 0, "--output", place).returncode == 0
-    assert place.exists()
+    pipe, content = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: content.append(pipe.read_bytes()))
+    reader.start()
+    done = peakmark(command, campaign, "-o", pipe)
+    reader.join(LIMIT_S)
+    assert done.returncode == 0 and done.stdout == ""
+    assert len(content[0]) > 1000 and stat.S_ISFIFO(pipe.stat().st_mode)
+    for target, code, words in (
+        ("/dev/null", 0, "/dev/null"),
+        ("/dev/full", 1, "No space left"),
+        (tmp_path, 1, "it is a folder"),
+    ):
+        done = peakmark(command, campaign, "-o", target)
+        assert done.returncode == code and words in done.stderr
+        assert stat.S_ISCHR(os.stat(target).st_mode) == (target != tmp_path)
+
+
+def test_a_bundle_has_the_name_of_the_folder(campaign: Path, peakmark: Peakmark) -> None:
+    other = campaign.with_name("quick.zip")
+    other.write_bytes(b"another campaign's")
+    for _ in range(2):
+        assert peakmark("bundle", campaign).stdout.strip() == str(campaign.with_suffix(".zip"))
+    assert other.read_bytes() == b"another campaign's"
+
+
+def test_a_read_only_campaign_is_reported_elsewhere(
+    campaign: Path, tmp_path: Path, peakmark: Peakmark, own_mounts: None
+) -> None:
+    """As an archive is mounted; a user without rights would see the same by the folder's mode."""
+    subprocess.run(["mount", "--bind", campaign, campaign], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", campaign], check=True)
+    try:
+        for command in ("tables", "report", "html"):
+            done = peakmark(command, campaign)
+            assert done.returncode == 1
+            refused(done.stderr, "Read-only")
+        for command, name in COMMANDS.items():
+            done = peakmark(command, campaign, "-o", tmp_path / name)
+            assert done.returncode == 0, done.stderr
+            assert (tmp_path / name).stat().st_size > 1000
+    finally:
+        subprocess.run(["umount", "--lazy", campaign], check=True)
+
+
+@pytest.mark.parametrize("kind", ["a file", "a folder", "a device", "a pipe"])
+def test_a_plan_is_written_over_nothing_but_a_plan(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Peakmark
+) -> None:
+    """A device has no end, a pipe no beginning: neither is waited for, read, or replaced."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "other"
+    makers = {"a file": Path.touch, "a folder": Path.mkdir, "a pipe": os.mkfifo}
+    makers.get(kind, lambda path: path.symlink_to("/dev/zero"))(path)
+    before = path.lstat()
+    done = peakmark("plan", *SMALL, "--write", path)
+    assert done.returncode == 1
+    refused(done.stderr, str(path), "no plan")
+    after = path.lstat()
+    for name in ("st_ino", "st_mode", "st_mtime"):
+        assert getattr(after, name) == getattr(before, name)
+    done = peakmark("measure", "--plan", path, "--cell", "cpu/cpubench/DP_none_x1/any/0")
+    assert done.returncode == 1
+    refused(done.stderr, str(path))
 
 
 def test_a_plan_replaces_no_plan_of_another_campaign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Callable[..., Said]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Peakmark
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path, small = tmp_path / "plan.json", ["--config", "repetitions=1", "tools_on=nodes"]
-    assert peakmark("plan", *small, "campaign=one", "--write", path).returncode == 0
-    before = path.read_bytes()
-    refused = peakmark("plan", *small, "campaign=two", "--write", path)
-    assert refused.returncode == 1 and "the campaign one" in refused.stderr
-    assert path.read_bytes() == before
-    assert peakmark("plan", *small, "campaign=one", "seed=2", "--write", path).returncode == 0
-    assert path.read_bytes() != before
+    path, contents = tmp_path / "plan.json", []
+    for words, code in (
+        (["campaign=one"], 0),
+        (["campaign=two"], 1),
+        (["campaign=one", "seed=2"], 0),
+    ):
+        done = peakmark("plan", *SMALL, *words, "--write", path)
+        assert done.returncode == code
+        assert done.stdout.startswith(f"{path}: ") if code == 0 else "campaign one" in done.stderr
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1] != contents[2]
 
 
-LINKS = [
-    "tables", "figures", "tables/cpu.csv", "tables/measurements.csv", "figures/overview.svg",
-    "report.pdf", "report.html",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LINKS)
-def test_nothing_is_written_through_a_link(
-    name: str, small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
+@pytest.mark.parametrize("target", ["thesis", "0.json", "plan.json"])
+def test_decisions_are_written_where_the_campaign_has_them(
+    target: str, campaign: Path, thesis: Path, peakmark: Peakmark
 ) -> None:
-    folder = copied(small, tmp_path)
-    path = folder / name
-    path.parent.mkdir(exist_ok=True)
-    behind = precious / "tables" if "." not in name else precious / "notes.txt"
-    path.symlink_to(behind)
-    command = name.partition("/")[0].partition(".")[0]
-    command = "tables" if command == "figures" else command
-    done = peakmark(command, folder, *(["--html"] if name == "report.html" else []))
-    assert done.returncode == 1 and str(path) in done.stderr
-    assert untouched(precious)
+    words = ["decide", "--plan", campaign / "plan.json", "--round", 0, "--output"]
+    place = campaign / "repetitions" / "0.json"
+    done = peakmark(*words, thesis.with_name(target))
+    assert done.returncode == 2
+    refused(done.stderr, str(place))
+    assert thesis.read_text() == WORDS and not thesis.with_name("0.json").exists()
+    assert peakmark(*words, place).returncode == 0
+    assert place.exists()
 
 
-def test_a_table_with_another_name_leaves_that_as_it_is(
-    small: Path, precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
-) -> None:
-    """As in a copy that was made with ``cp -l``."""
-    folder = copied(small, tmp_path)
-    (folder / "tables").mkdir()
-    (folder / "tables" / "cpu.csv").hardlink_to(precious / "notes.txt")
-    assert peakmark("tables", folder).returncode == 0
-    assert (folder / "tables" / "cpu.csv").read_text() != WORDS
-    assert untouched(precious)
-
-
-@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
-def test_a_list_of_what_was_written_is_no_link(
-    link: Callable[[Path, Path], None],
-    small: Path,
-    precious: Path,
-    tmp_path: Path,
-    peakmark: Callable[..., Said],
-) -> None:
-    folder = copied(small, tmp_path)
-    link(folder / "written.sha256", precious / "notes.txt")
-    assert peakmark("html", folder, "-o", tmp_path / "r.html").returncode == 0
-    assert untouched(precious)
-
-
-def test_a_job_is_called_by_a_name(
-    precious: Path, tmp_path: Path, peakmark: Callable[..., Said]
-) -> None:
-    name = os.path.relpath(precious / "any.0", tmp_path / "m" / "nodes")
+def test_a_job_is_called_by_a_name(thesis: Path, tmp_path: Path, peakmark: Peakmark) -> None:
+    name = os.path.relpath(thesis, tmp_path / "m" / "nodes")
     plan: dict[str, Any] = {"schema": 1, "campaign": "m", "cluster": None, "adaptive": {}}
     plan["config"] = {"tools": {}, "modules": {}}
     plan["cells"] = [{"id": CELL.id, "job": name, **CELL.to_json()}]
@@ -165,33 +174,11 @@ def test_a_job_is_called_by_a_name(
     planfile.write(path, plan)
     done = peakmark("measure", "--plan", path, "--job", name, "--kernels", KERNELS)
     assert done.returncode == 1 and "job" in done.stderr
-    assert untouched(precious)
+    assert thesis.read_text() == WORDS
 
 
-def test_a_lock_is_no_link(precious: Path, tmp_path: Path) -> None:
-    from peakmark.workflow import startup
-
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "running").symlink_to(precious / "notes.txt")
+def test_a_lock_is_no_link(campaign: Path, thesis: Path) -> None:
+    (campaign / "running").symlink_to(thesis)
     with pytest.raises(OSError, match="symbolic links"):
-        startup.lock(tmp_path / "c")
-    assert untouched(precious)
-
-
-def test_no_message_advises_to_delete(
-    small: Path, tmp_path: Path, peakmark: Callable[..., Said]
-) -> None:
-    """Of a record that does not count, and of a bundle that was added to."""
-    folder = copied(small, tmp_path)
-    path = folder / "cells" / f"{CELL.id}.json"
-    path.write_text(path.read_text().replace("4e", "5e").replace("4000000000", "5000000000"))
-    said = peakmark("status", folder).stdout
-    assert "delete" not in said and "sets it aside" in said
-    record = make.record(CELL, [make.measurement(CELL, "rate", 4e9)]) | {"raw": {}}
-    whole = make.write(tmp_path / "whole", [record])
-    assert peakmark("bundle", whole, "-o", tmp_path / "w.zip").returncode == 0
-    with zipfile.ZipFile(tmp_path / "w.zip") as archive:
-        archive.extractall(tmp_path / "w")
-    (tmp_path / "w" / "cells" / "more.json").write_text("{}")
-    done = peakmark("report", tmp_path / "w")
-    assert done.returncode == 1 and "more.json" in done.stderr and "delete" not in done.stderr
+        startup.lock(campaign)
+    assert thesis.read_text() == WORDS

@@ -1,4 +1,5 @@
-"""Published results: transcribed whole, fed through the tables, set beside a machine."""
+"""Published results: transcribed whole, fed through the tables, set beside a machine; and files of
+users, of which what is wrong is told with its line."""
 
 from __future__ import annotations
 
@@ -7,11 +8,13 @@ import math
 import re
 import statistics
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.config.published_sets import entries_of
+from tests.unit.hostile import refuses
 
 from peakmark.config import published
 from peakmark.tools.tables import BY_NAME
@@ -27,65 +30,60 @@ def _lines(name: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("path", sorted(published.FOLDER.glob("*.csv")), ids=lambda path: path.stem)
 def test_every_set_is_whole_and_in_the_tables_units(path: Path) -> None:
     entries = entries_of(path.stem)
-    keys = Counter(
-        (e.table, e.workload, e.concurrency, e.block, e.program, e.metric, e.run) for e in entries
-    )
+    keys = Counter((*place_of(entry), entry.metric) for entry in entries)
     assert [key for key, count in keys.items() if count > 1] == []
     for entry in entries:
         table = BY_NAME[entry.table]
-        assert entry.source
-        assert entry.hardware
+        assert entry.source and entry.hardware
         assert (entry.block is None) == (table.block is None)
         assert entry.metric in (table.metric, "efficiency", "standard_deviation")
         assert entry.unit == ("1" if entry.metric == "efficiency" else table.unit)
 
 
+def place_of(entry: published.Entry) -> tuple[str, ...]:
+    """Table, workload, concurrency, block, program and run, as the lists of tests have them."""
+    block = "" if entry.block is None else str(entry.block)
+    place = (entry.table, entry.workload, str(entry.concurrency), block)
+    return (*place, entry.program, entry.run)
+
+
+def check_sums(line: dict[str, str], entries: Iterable[published.Entry], scale: float) -> int:
+    """Compare sums of a table (own program, reference) with the list's; how many own ones."""
+    own = BY_NAME[line["table"]].own.instrument
+    sums: dict[bool, list[float]] = {True: [], False: []}
+    for entry in entries:
+        if entry.table == line["table"]:
+            sums[entry.instrument == own].append(entry.value * scale)
+    assert math.fsum(sums[True]) == pytest.approx(float(line["own"]), rel=1e-8)
+    assert math.fsum(sums[False]) == pytest.approx(float(line["reference"]), rel=1e-6)
+    return len(sums[True])
+
+
 @pytest.mark.parametrize("line", _lines("sums.csv"), ids=str)
 def test_the_sums_are_those_of_the_report(line: dict[str, str]) -> None:
-    """Rows, and the sums of printed columns (own program, reference) in the report's units, added
-    up by a second reading of the reports with another program; factor: printed value x factor = SI
-    value.
+    """Rows, and the sums of printed columns in the report's units, added up by a second reading of
+    the reports with another program; factor: printed value x factor = SI value.
     """
-    sums: dict[bool, list[float]] = {True: [], False: []}
-    own = BY_NAME[line["table"]].own.instrument
-    for entry in published.load(line["set"]).measured():
-        if entry.table == line["table"] and line["run"] in ("", entry.run):
-            sums[entry.instrument == own].append(entry.value / float(line["factor"]))
-    assert len(sums[True]) == int(line["rows"])
-    assert math.fsum(sums[True]) == pytest.approx(float(line["own"]), rel=1e-8)
-    assert math.fsum(sums[False]) == pytest.approx(float(line["reference"]), rel=1e-8)
+    measured = published.load(line["set"]).measured()
+    entries = [entry for entry in measured if line["run"] in ("", entry.run)]
+    assert check_sums(line, entries, 1 / float(line["factor"])) == int(line["rows"])
 
 
 @pytest.mark.parametrize("line", _lines("efficiencies.csv"), ids=str)
 def test_the_printed_efficiencies_are_kept_as_they_are(line: dict[str, str]) -> None:
-    """In percent, summed up as printed (own program, reference)."""
-    sums: dict[bool, list[float]] = {True: [], False: []}
-    own = BY_NAME[line["table"]].own.instrument
-    for entry in entries_of(line["set"]):
-        if entry.table == line["table"] and entry.metric == "efficiency":
-            sums[entry.instrument == own].append(100 * entry.value)
-    assert math.fsum(sums[True]) == pytest.approx(float(line["own"]), rel=1e-8)
-    assert math.fsum(sums[False]) == pytest.approx(float(line["reference"]), rel=1e-6)
+    """In percent, summed up as printed."""
+    entries = [entry for entry in entries_of(line["set"]) if entry.metric == "efficiency"]
+    check_sums(line, entries, 100)
 
 
 @pytest.mark.parametrize("line", _lines("spots.csv"), ids=str)
 def test_single_values_are_as_printed(line: dict[str, str]) -> None:
     """Values in SI units, read by eye."""
     keys = ("table", "workload", "concurrency", "block", "program", "run")
-    found = []
-    for entry in published.load(line["set"]).measured():
-        block = "" if entry.block is None else str(entry.block)
-        place = (
-            entry.table,
-            entry.workload,
-            str(entry.concurrency),
-            block,
-            entry.program,
-            entry.run,
-        )
-        if place == tuple(line[key] for key in keys):
-            found.append(entry.value)
-    assert found == [pytest.approx(float(line["value"]), rel=1e-6)]
+    place = tuple(line[key] for key in keys)
+    measured = published.load(line["set"]).measured()
+    values = [entry.value for entry in measured if place_of(entry) == place]
+    assert values == [pytest.approx(float(line["value"]), rel=1e-6)]
 
 
 def test_what_the_printed_numbers_contradict_is_noted() -> None:
@@ -114,71 +112,129 @@ def test_copies_that_were_counted_once_are_doubled_and_say_so() -> None:
     assert reference not in found.remarks
 
 
-def _first_report() -> dict[tuple[str, ...], published.Entry]:
+Found = dict[tuple[str, ...], published.Entry]
+
+
+@pytest.fixture(scope="module")
+def first_report() -> Found:
+    """Entries of the first report by place and metric."""
     return {
-        (
-            one.table,
-            one.workload,
-            str(one.concurrency),
-            str(one.block),
-            one.program,
-            one.metric,
-        ): one
-        for one in published.load("four-subsystems-2018-hyperion").entries
-        if one.program != published.THEORETICAL
+        (*place_of(entry)[:5], entry.metric): entry
+        for entry in entries_of("four-subsystems-2018-hyperion")
+        if entry.program != published.THEORETICAL
     }
 
 
-def test_the_first_reports_slips_are_noted_with_their_evidence() -> None:
+def of(found: Found, table: str, metric: str) -> Iterator[tuple[tuple[str, ...], published.Entry]]:
+    """Workload, concurrency, block and program of a table's entries."""
+    for (name, *place, its), entry in found.items():
+        if (name, its) == (table, metric):
+            yield tuple(place), entry
+
+
+def test_a_difference_of_a_round_number_is_noted(first_report: Found) -> None:
     """Each note is worked out again from the printed numbers; rows without one do not have what it
     says.
     """
-    found = _first_report()
-    counts: Counter[str] = Counter()
-    for (table, workload, threads, block, program, metric), entry in found.items():
+    count = 0
+    for (*row, program), entry in of(first_report, "disk_iops", "iops"):
+        if program == "IOZone":
+            apart = entry.value - first_report["disk_iops", *row, "MyDiskBench", "iops"].value
+            is_round = abs(apart - round(apart)) <= 0.05
+            assert ("a round number" in entry.note) == is_round
+            assert not is_round or f"{apart:.2f} away" in entry.note
+            count += is_round
+    assert count == 7
 
-        def beside(
-            other: str,
-            its: str,
-            at: str = table,
-            where: tuple[str, ...] = (workload, threads, block),
-        ) -> float:
-            return found[(at, *where, other, its)].value
 
-        if (table, program, metric) == ("disk_iops", "IOZone", "iops"):
-            apart = entry.value - beside("MyDiskBench", "iops")
-            round_number = abs(apart - round(apart)) <= 0.05
-            assert ("a round number" in entry.note) == round_number
-            assert not round_number or f"{apart:.2f} away" in entry.note
-            counts["round"] += round_number
-        if table == "disk_iops" and metric == "iops":
-            could = int(threads) / beside(program, "latency", "disk_latency")
-            assert could > 2 * entry.value or could < entry.value / 2
-            assert f"would make {float(f'{could:.3g}'):.0f} operations per second" in entry.note
-            counts["excluded"] += 1
-        if (table, program, metric) == (
-            "memory_throughput",
-            "MyRAMBench",
-            "throughput",
-        ) and "whole seconds" in entry.note:
-            seconds = [
-                int(one) for one in re.findall(r"in (\d+), (\d+) and (\d+) s", entry.note)[0]
-            ]
-            rates = [100e9 / one for one in seconds]
+def test_rates_that_their_latencies_exclude_are_noted(first_report: Found) -> None:
+    entries = list(of(first_report, "disk_iops", "iops"))
+    for place, entry in entries:
+        latency = first_report["disk_latency", *place, "latency"].value
+        could = int(place[1]) / latency
+        assert could > 2 * entry.value or could < entry.value / 2
+        assert f"would make {float(f'{could:.3g}'):.0f} operations per second" in entry.note
+    assert len(entries) == 32
+
+
+def test_rates_of_whole_seconds_are_noted(first_report: Found) -> None:
+    count = 0
+    for place, entry in of(first_report, "memory_throughput", "throughput"):
+        seconds = re.findall(r"in (\d+), (\d+) and (\d+) s", entry.note)
+        if place[-1] == "MyRAMBench" and "whole seconds" in entry.note:
+            rates = [100e9 / int(one) for one in seconds[0]]
+            spread = first_report["memory_throughput", *place, "standard_deviation"].value
             assert entry.value == pytest.approx(statistics.mean(rates), rel=2e-6)
-            assert beside(program, "standard_deviation") == pytest.approx(
-                statistics.stdev(rates), rel=1e-4
-            )
-            counts["whole seconds"] += 1
-        said = re.search(r"the log of IOZone in the same report says ([\d.]+) kB/s", entry.note)
-        if said:
-            logged = float(said.group(1)) * 1024
+            assert spread == pytest.approx(statistics.stdev(rates), rel=1e-4)
+            count += 1
+    assert count == 14
+
+
+def test_values_that_a_log_or_the_next_row_contradicts_are_noted(first_report: Found) -> None:
+    count = 0
+    for entry in first_report.values():
+        if found := re.search(r"log of IOZone in the same report says ([\d.]+) kB/s", entry.note):
+            logged = float(found.group(1)) * 1024
             assert f"{logged / 1e6:.1f} MB/s" in entry.note and not 0.6 < logged / entry.value < 1.6
-            counts["log"] += 1
+            count += 1
+    assert count == 4
     for workload in ("QP", "HP"):
         one, two = (
-            found["cpu", workload, threads, "None", "MyCPUBench", "rate"] for threads in ("1", "2")
+            first_report["cpu", workload, threads, "", "MyCPUBench", "rate"] for threads in "12"
         )
         assert two.value > 6 * one.value
         assert f"{two.value / one.value:.1f} times" in two.note
-    assert counts == {"round": 7, "excluded": 32, "whole seconds": 14, "log": 4}
+
+
+HEADER = ",".join((*published.COLUMNS, published.DEFINITION)) + "\n"
+LINE = HEADER + "s,h,disk_throughput,WS,1,4096,X,throughput,1,B/s,,,"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (LINE.replace("disk_throughput", "gpu"), ["line 2", "table", "gpu", "disk_throughput"]),
+        (LINE.replace(",1,4096", ",one,4096"), ["line 2", "concurrency"]),
+        (LINE.replace("4096", "4KB"), ["line 2", "column block", "4KB", "64KiB"]),
+        (LINE.replace("B/s", "mph"), ["line 2", "column unit", "mph", "B/s", "GB/s"]),
+        (LINE.replace(",1,B/s", ",nan,B/s"), ["line 2", "column value", "NaN"]),
+        (LINE.replace(",1,B/s", ",,B/s"), ["line 2", "column value", '""']),
+        (LINE.partition(",throughput,")[0], ["line 2", "fields"]),
+        (f"{LINE}sync=often", ["line 2, column definition has 'sync=often'", "isa=scalar"]),
+        (f"{LINE}stores=libc", ["line 2, column definition has 'stores=libc'"]),
+        (f"{LINE}sync", ["line 2, column definition has 'sync'"]),
+        ("source,table,value\n", ["line 1", "missing are hardware, workload"]),
+        # The first of the two would be lost in silence.
+        (HEADER.replace("\n", ",value\n"), ["line 1: the columns must be", "there twice are value"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, words: list[str]) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    refuses(lambda: published.load(str(path)), "mine.csv", *words)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_what_a_spreadsheet_writes_is_read(tmp_path: Path, separator: str) -> None:
+    """A byte order mark, its own separator, decimal commas with it, lines that end in CR LF, units
+    with prefixes.
+    """
+    path = tmp_path / "mine.csv"
+    value = "3,2" if separator == ";" else "3.2"
+    rows = [
+        published.COLUMNS,
+        f"s h disk_throughput RS 1 64KiB X throughput {value} GB/s - Straße".split(),
+        ["s", "h", "disk_latency", "RR", "1", "4096", "X", "latency", "85", "us", "-", "-"],
+    ]
+    lines = [separator.join(reversed(row)).replace("-", "") for row in rows]
+    path.write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
+    first, second = published.load(str(path)).entries
+    assert (first.value, first.unit, first.block, first.note) == (3.2e9, "B/s", 65536, "Straße")
+    assert (second.value, second.unit) == (pytest.approx(85e-6), "s")
+
+
+def test_a_definition_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(f"{LINE}sync=each; fill = new\n")
+    (entry,) = published.load(str(path)).entries
+    assert entry.definition == {"sync": "each", "fill": "new"}

@@ -1,22 +1,25 @@
 """Site files: those that come with the project, and what is said about wrong ones."""
 
 import csv
-import re
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from tests.unit import campaign_data as make
+from tests.unit.hostile import refuses
 
 from peakmark import limits
 from peakmark.config import site
-from peakmark.errors import ConfigError
 from peakmark.plan import jobs
 from peakmark.resources import ROOT
 
 SITES = ROOT / "config" / "sites"
 RATE = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s"}
+
+
+MEMORY = ("memory", "RWS", "pool", 1 << 10, 1, "throughput")
 
 
 def written(path: Path, **keys: Any) -> Path:
@@ -53,63 +56,58 @@ def test_published_theoretical_values_come_out(line: dict[str, str]) -> None:
     assert limit.remarks
 
 
-def test_the_mixed_units_are_named() -> None:
-    facts = site.load(SITES / "hyperion.yaml", "report-1")
-    iops = limits.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts)
-    assert "1/s^2" in str(iops.remarks)
-    memory = limits.for_row("memory", "RWS", "pool", 1024, 1, "throughput", {}, facts)
-    assert "GiB/s printed as GB/s" in str(memory.remarks)
-    other = site.load(SITES / "prometheus.yaml", "report-2")
-    for workload in ("RR", "WS"):
-        swapped = limits.for_row("disk", workload, "", 1 << 20, 1, "throughput", {}, other)
-        assert "changed places" in str(swapped.remarks)
+@pytest.mark.parametrize(
+    ("site_set", "row", "words"),
+    [
+        ("hyperion report-1", ("disk", "RR", "", 1024, 1, "iops"), "1/s^2"),
+        ("hyperion report-1", MEMORY, "GiB/s printed as GB/s"),
+        ("prometheus report-2", ("disk", "RR", "", 1 << 20, 1, "throughput"), "changed places"),
+        ("prometheus report-2", ("disk", "WS", "", 1 << 20, 1, "throughput"), "changed places"),
+    ],
+)
+def test_the_mixed_units_are_named(site_set: str, row: Any, words: str) -> None:
+    name, formulas = site_set.split()
+    facts = site.load(SITES / f"{name}.yaml", formulas)
+    assert words in str(limits.for_row(*row, {}, facts).remarks)
 
 
-def test_without_formulas_the_limits_of_the_same_machine_are_computed() -> None:
-    facts = site.load(SITES / "hyperion.yaml")
-    double = limits.for_row("cpu", "DP", "", None, 4, "rate", {}, facts)
-    assert double.value == pytest.approx(73.6e9)
-    assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, facts).value == pytest.approx(
-        36.8e9
-    )
-    integers = limits.for_row("cpu", "SP", "", None, 2, "rate", {}, facts)
-    assert integers.value == pytest.approx(2 * 2.3e9 * 8)
-    assert limits.for_row(
-        "memory", "RWS", "pool", 1024, 1, "throughput", {}, facts
-    ).value == pytest.approx(68.256e9)
-    tcp = limits.for_row("network", "TCP", "", 1024, 1, "throughput", {}, facts)
-    assert tcp.value == pytest.approx(10e9 * 1448 / 1538)
-    assert limits.for_row("disk", "RR", "", 1024, 1, "iops", {}, facts).value is None
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        (("cpu", "DP", "", None, 4, "rate"), 73.6e9),
+        (("cpu", "DP", "", None, 1, "rate"), 36.8e9),
+        (("cpu", "SP", "", None, 2, "rate"), 2 * 2.3e9 * 8),
+        (MEMORY, 68.256e9),
+        (("network", "TCP", "", 1024, 1, "throughput"), 10e9 * 1448 / 1538),
+        (("disk", "RR", "", 1024, 1, "iops"), None),
+    ],
+)
+def test_without_formulas_the_limits_of_the_same_machine_are_computed(row: Any, value: Any) -> None:
+    limit = limits.for_row(*row, {}, site.load(SITES / "hyperion.yaml"))
+    assert limit.value == (value and pytest.approx(value))
 
 
 def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
     facts = site.load(SITES / "hyperion.yaml", "report-2")
-    fp32 = limits.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
-    assert fp32.value == pytest.approx(2 * 2.3e9 * 32)
-    assert "report-2" not in fp32.source
+    limit = limits.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
+    assert limit.value == pytest.approx(2 * 2.3e9 * 32) and "report-2" not in limit.source
 
 
 @pytest.mark.parametrize(
     ("formula", "reason"),
     [
-        (
-            "2e9 * (concurrency - 2)",
-            r"formula set r: 2e9 \* \(concurrency - 2\) is 0 here, which is no limit",
-        ),
-        (
-            "1 / (concurrency - 2)",
-            r"formula set r: formula '1 / \(concurrency - 2\)' divides by zero",
-        ),
-        ("2e9 * block", r"formula set r: formula '2e9 \* block': block is not defined"),
+        ("2e9 * (concurrency - 2)", "2e9 * (concurrency - 2) is 0 here, which is no limit"),
+        ("1 / (concurrency - 2)", "formula '1 / (concurrency - 2)' divides by zero"),
+        ("2e9 * block", "formula '2e9 * block': block is not defined"),
     ],
 )
 def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(
     tmp_path: Path, formula: str, reason: str
 ) -> None:
-    entry = RATE | {"formula": formula}
-    path = written(tmp_path / "site.yaml", formula_set="r", formulas={"r": [entry]})
-    limit = limits.for_row("cpu", "DP", "", None, 2, "rate", {}, site.load(path))
-    assert limit.value is None and re.fullmatch(f"{reason}.*", limit.reason or "")
+    formulas = {"r": [RATE | {"formula": formula}]}
+    facts = site.load(written(tmp_path / "site.yaml", formula_set="r", formulas=formulas))
+    limit = limits.for_row("cpu", "DP", "", None, 2, "rate", {}, facts)
+    assert limit.value is None and (limit.reason or "").startswith(f"formula set r: {reason}")
     assert limits.efficiency(1e9, limit) is None
 
 
@@ -121,58 +119,34 @@ def test_nodes_lie_over_the_rest() -> None:
     assert site.for_host({}, "any") == {}
 
 
+def with_formula(formula: str) -> str:
+    return "formulas: " + json.dumps({"r": [{**RATE, "where": {"a": 1}, "formula": formula}]})
+
+
 HEAD = "schema: 1\nname: x\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "words"),
     [
-        (HEAD + "memory: {channels: six}", r'memory\.channels is "six": .* whole number'),
-        (HEAD + "memory: {chanels: 6}", r"unknown key chanels: .*channels.*type"),
-        (HEAD + "cpu: {clock: turbo}", r'clock is "turbo": .*"maximum", "nominal", "observed"'),
-        (HEAD + "cpu: {nominal_hz: 2.3e9}", r'cpu\.nominal_hz is "2\.3e9": .*2.3e\+9'),
-        (HEAD + "disk: {throughput: {RS: 0}}", r"disk\.throughput\.RS is 0: .*B/s"),
-        (HEAD + "formula_set: y", "formula_set is 'y'.* none"),
-        ("name: x", "the top level lacks schema"),
-        ("- 1", "must hold keys and values"),
-        ("schema: 1\nname: [x", "line 2 is not valid YAML"),
+        (HEAD + "memory: {channels: six}", ['memory.channels is "six"', "whole number"]),
+        (HEAD + "memory: {chanels: 6}", ["unknown key chanels", "channels", "type"]),
+        (HEAD + "cpu: {clock: turbo}", ['clock is "turbo"', '"maximum", "nominal", "observed"']),
+        (HEAD + "cpu: {nominal_hz: 2.3e9}", ['cpu.nominal_hz is "2.3e9"', "2.3e+9"]),
+        (HEAD + "formula_set: y", ["formula_set is 'y'", "none"]),
+        ("name: x", ["the top level lacks schema"]),
+        (HEAD + with_formula("a * (2"), ["is not arithmetic"]),
+        (HEAD + with_formula("a * missing"), ["missing", "known are a, block, concurrency"]),
+        (HEAD + with_formula("__import__('os')"), ["allowed are numbers"]),
+        (HEAD + with_formula("a ** 9"), ["allowed are numbers"]),
+        (HEAD + with_formula("a if a else 1"), ["allowed are numbers"]),
+        (HEAD + with_formula("a / (1 - 1)"), ["divides by zero"]),
     ],
 )
-def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, words: list[str]) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=message) as caught:
-        site.load(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("formula", "message"),
-    [
-        ("a * (2", "is not arithmetic"),
-        ("a * missing", "missing is not defined; known are a, block, concurrency"),
-        ("__import__('os')", "allowed are numbers"),
-        ("a ** 9", "allowed are numbers"),
-        ("a / (1 - 1)", "divides by zero"),
-        ("a if a else 1", "allowed are numbers"),
-    ],
-)
-def test_wrong_formulas_are_found_when_the_file_is_read(
-    tmp_path: Path, formula: str, message: str
-) -> None:
-    path = tmp_path / "site.yaml"
-    path.write_text(
-        "schema: 1\nname: x\nformulas:\n  r:\n    - subsystem: cpu\n      workloads: [DP]\n      metric: rate\n"
-        f'      unit: op/s\n      formula: "{formula}"\n      where: {{a: 1}}\n'
-    )
-    with pytest.raises(ConfigError, match=message):
-        site.load(path)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read: No such file"):
-        site.load(tmp_path / "nowhere.yaml")
+    refuses(lambda: site.load(path), str(path), *words)
 
 
 @pytest.mark.parametrize("key", ["partition", "account", "qos", "constraint", "extra"])
@@ -183,19 +157,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -> None:
     """The plugin hands `extra` to a shell as it is."""
     path = written(tmp_path / "site.yaml", slurm={key: word})
-    with pytest.raises(ConfigError, match=rf"slurm\.{key}"):
-        site.load(path)
-
-
-def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
-    slurm = {
-        "partition": "main,long",
-        "account": "project-1",
-        "qos": "normal",
-        "constraint": "(skylake|zen3)&ib*2",
-        "extra": "--reservation=acceptance  --nice=100 --mail-user=a@b.c",
-    }
-    assert site.load(written(tmp_path / "site.yaml", slurm=slurm))["slurm"] == slurm
+    refuses(lambda: site.load(path), f"slurm.{key}")
 
 
 @pytest.mark.parametrize(
@@ -203,10 +165,10 @@ def test_what_clusters_use_is_allowed(tmp_path: Path) -> None:
     [
         ("--mem=0", "slurm.memory_factor"),
         ("--partition=a", "slurm.partition"),
-        ("--nodes=3", "for each job"),
         ("--part=a", "slurm.partition"),
         ("-pa", "slurm.partition"),
         ("-t5", "slurm.runtime_factor"),
+        ("--nodes=3", "for each job"),
         ("--array=1-3", "for each job"),
         ("--dep=none", "for each job"),
         ("-wnode1", "for each job"),
@@ -216,8 +178,7 @@ def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
     tmp_path: Path, word: str, instead: str
 ) -> None:
     path = written(tmp_path / "site.yaml", slurm={"extra": f"--nice=100 {word}"})
-    with pytest.raises(ConfigError, match=rf"slurm\.extra has {word}.*{instead}"):
-        site.load(path)
+    refuses(lambda: site.load(path), f"slurm.extra has {word}", instead)
 
 
 def test_every_option_that_peakmark_sets_is_refused() -> None:
@@ -234,26 +195,26 @@ def test_every_option_that_peakmark_sets_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["--gres=gpu:1", "--gpus=1", "-G1", "--export=NONE", "--exclusive=user"]
-)
-def test_an_option_that_peakmark_does_not_set_is_taken(tmp_path: Path, word: str) -> None:
-    path = written(tmp_path / "site.yaml", slurm={"extra": word})
-    assert site.load(path)["slurm"]["extra"] == word
+    "extra",
+    [
+        "--reservation=acceptance  --nice=100 --mail-user=a@b.c", "--gres=gpu:1", "--gpus=1", "-G1",
+        "--export=NONE", "--exclusive=user",
+    ],
+)  # fmt: skip
+def test_what_clusters_use_is_taken(tmp_path: Path, extra: str) -> None:
+    slurm = {"partition": "main,long", "account": "project-1", "qos": "normal"}
+    slurm |= {"constraint": "(skylake|zen3)&ib*2", "extra": extra}
+    assert site.load(written(tmp_path / "site.yaml", slurm=slurm))["slurm"] == slurm
 
 
 def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
-    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
-    first.write_text(
-        "schema: 1\nname: a\nmemory: {channels: 6, speed_mts: 2400, source: board}\nnodes: [{match: n*, cpu: {cores: 2}}]\n"
-    )
-    second.write_text(
-        "schema: 1\nname: b\nmemory: {channels: 8, source: tender}\nnodes: [{match: n1, cpu: {cores: 4}}]\nformula_set: r\n"
-    )
-    formulas = tmp_path / "c.yaml"
-    formulas.write_text(
-        "schema: 1\nname: c\nformulas: {r: [{subsystem: cpu, workloads: [DP], metric: rate, unit: op/s, formula: '1'}]}\n"
-    )
-    files = [str(first), str(second), str(formulas)]
+    memory = {"channels": 6, "speed_mts": 2400, "source": "board"}
+    nodes = [{"match": "n*", "cpu": {"cores": 2}}]
+    first = written(tmp_path / "a.yaml", memory=memory, nodes=nodes)
+    memory, nodes = {"channels": 8, "source": "tender"}, [{"match": "n1", "cpu": {"cores": 4}}]
+    second = written(tmp_path / "b.yaml", memory=memory, nodes=nodes, formula_set="r")
+    formulas = {"r": [RATE | {"formula": "1"}]}
+    files = [str(first), str(second), str(written(tmp_path / "c.yaml", formulas=formulas))]
     merged = site.load(files)
     assert merged["name"] == "a and b and c"
     assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
@@ -261,8 +222,7 @@ def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
     (conflict,) = site.conflicts(files)
     assert f"{second} says memory.channels: 8" in conflict and "6" in conflict
     assert site.load(str(first))["memory"]["channels"] == 6
-    with pytest.raises(ConfigError, match="formula_set is 'r' but the formulas there are none"):
-        site.load(files[:2])
+    refuses(lambda: site.load(files[:2]), "formula_set is 'r' but the formulas there are none")
 
 
 def test_formulas_of_several_files_are_of_one_set() -> None:
@@ -271,13 +231,10 @@ def test_formulas_of_several_files_are_of_one_set() -> None:
     """
     files = [str(SITES / f"{name}.yaml") for name in ("hyperion", "prometheus")]
     for order in (files, files[::-1]):
-        merged = site.load(order, "report-2")
-        assert limits.for_row("cpu", "QP", "", None, 4, "rate", {}, merged).value == pytest.approx(
-            588.8e9
-        )
-        assert limits.for_row(
-            "disk", "RS", "", 1 << 20, 4, "throughput", {}, merged
-        ).value == pytest.approx(1488e6)
+        facts = site.load(order, "report-2")
+        rate = limits.for_row("cpu", "QP", "", None, 4, "rate", {}, facts)
+        disk = limits.for_row("disk", "RS", "", 1 << 20, 4, "throughput", {}, facts)
+        assert (rate.value, disk.value) == (pytest.approx(588.8e9), pytest.approx(1488e6))
         assert not any("formulas" in sentence for sentence in site.conflicts(order))
 
 
@@ -295,25 +252,23 @@ def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("disk.throughput.RS", "3.2", "B/s.*3.2e.9 for 3.2 GB/s"),
-        ("memory.bandwidth", "204.8", "B/s.*204.8 GB/s"),
-        ("memory.latency", "90", "seconds"),
-        ("memory.speed_mts", "3200.0e+6", "MT/s"),
-        ("memory.channels", "3200", "channels"),
-        ("cpu.nominal_hz", "2.45", "Hz.*GHz"),
-        ("network.speed_bps", "100", "bit/s"),
-        ("network.latency.TCP", "12", "seconds"),
-        ("disk.iops.RR", "0", "operations per second"),
+        ("disk.throughput.RS", 3.2, ["B/s", "3.2e+9 for 3.2 GB/s"]),
+        ("memory.bandwidth", 204.8, ["B/s", "204.8 GB/s"]),
+        ("memory.latency", 90, ["seconds"]),
+        ("memory.speed_mts", 3.2e9, ["MT/s"]),
+        ("memory.channels", 3200, ["channels"]),
+        ("cpu.nominal_hz", 2.45, ["Hz", "GHz"]),
+        ("network.speed_bps", 100, ["bit/s"]),
+        ("network.latency.TCP", 12, ["seconds"]),
+        ("disk.iops.RR", 0, ["operations per second"]),
     ],
 )
 def test_values_in_another_unit_are_told_by_what_is_plausible(
-    tmp_path: Path, key: str, value: str, words: str
+    tmp_path: Path, key: str, value: float, words: list[str]
 ) -> None:
-    path = tmp_path / "site.yaml"
-    for text in ("{}", "nodes: [{{match: n1, {}}}]"):
-        part = value
-        for step in reversed(key.split(".")):
-            part = f"{{{step}: {part}}}"
-        path.write_text("schema: 1\nname: s\n" + text.format(part[1:-1]) + "\n")
-        with pytest.raises(ConfigError, match=rf"{key} is .*: allowed is .*{words}"):
-            site.load(path)
+    part: Any = value
+    for step in reversed(key.split(".")):
+        part = {step: part}
+    for keys in (part, {"nodes": [{"match": "n1", **part}]}):
+        path = written(tmp_path / "site.yaml", **keys)
+        refuses(lambda path=path: site.load(path), f"{key} is ", "allowed is", *words)

@@ -11,17 +11,14 @@ import pytest
 from tests.unit.plan.planned import CPU, made, where
 from tests.unit.slurm.conftest import NO_ANSWER, Site, refusal
 
-from peakmark import slurm
+from peakmark import files, slurm
 from peakmark.plan import jobs
 from peakmark.run import job
 from peakmark.slurm import queue as queues
-from peakmark.slurm.queue import Task
 from peakmark.storage import records
 
-LIMIT = (
-    "sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: "
-    "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
-)
+FAILED = "sbatch: error: Batch job submission failed:"
+LIMIT = f"sbatch: error: QOSMaxSubmitJobPerUserLimit {FAILED} Job violates accounting/QOS policy"
 
 
 def reasons(site: Site, place: int) -> list[str]:
@@ -31,22 +28,24 @@ def reasons(site: Site, place: int) -> list[str]:
 
 
 def measured(site: Site, place: int) -> None:
-    path = Path(site.plan.record_name(site.plan.cells[place]))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{}")
+    files.write_text(Path(site.plan.record_name(site.plan.cells[place])), "{}")
+
+
+def comments(site: Site) -> list[str]:
+    """Of the jobs of all cells, in the order of the plan."""
+    return [jobs.comment(site.plan, [cell]) for cell in site.plan.cells]
 
 
 def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(site: Site) -> None:
     queue = site.queue(max_jobs=3)
     assert queue.may_submit
     site.steps(1)
-    assert queue.waiting and not queue.may_submit, "three are there"
-    comments = [jobs.comment(site.plan, [cell]) for cell in site.plan.cells]
-    assert list(site.comments.values()) == comments[:3]
+    assert queue.waiting and not queue.may_submit, "three are in the queue"
+    assert list(site.comments.values()) == comments(site)[:3]
     site.states["1"] = ("COMPLETED", "None")
     (ended,) = site.steps(3)
     assert ended.task.cells == site.plan.cells[:1] and ended.why is None
-    assert list(site.comments.values()) == comments  # one has ended, so there is room for the last
+    assert list(site.comments.values()) == comments(site)  # one has ended: room for the last
 
 
 def test_jobs_of_two_nodes_follow_those_of_one_in_whichever_order_they_come(site: Site) -> None:
@@ -56,8 +55,7 @@ def test_jobs_of_two_nodes_follow_those_of_one_in_whichever_order_they_come(site
     assert not queue.may_submit
     queue.add(site.task(1))
     site.steps(5)
-    comments = [jobs.comment(site.plan, [cell]) for cell in site.plan.cells]
-    assert list(site.comments.values()) == comments
+    assert list(site.comments.values()) == comments(site)
 
 
 def test_jobs_of_several_cells_name_the_present_one(
@@ -68,12 +66,12 @@ def test_jobs_of_several_cells_name_the_present_one(
     site, reached = Site(planned, monkeypatch), []
     tasks = []
     for place, (name, cells) in enumerate(planned.jobs.items()):
-        output = job.output_path(planned.directory, name)
         present = job.present_path(planned.directory, name)
-        comment = jobs.comment(planned, cells)
-        tasks.append(Task(place, tuple(cells), output, comment, (), "", present=present))
-        present.parent.mkdir(parents=True, exist_ok=True)
-        present.write_text(f"{cells[2].id}\n")
+        files.write_text(present, f"{cells[2].id}\n")
+        task = site.task(place, cells=tuple(cells), present=present)
+        task.output = job.output_path(planned.directory, name)
+        task.comment = jobs.comment(planned, cells)
+        tasks.append(task)
     queue = site.queue(*tasks, retries=0, on_cell=lambda _, cell: reached.append(cell))
     site.steps(3)
     assert not reached  # what earlier jobs have left there is not heeded
@@ -146,19 +144,28 @@ def test_a_limit_of_submissions_is_waited_for_and_said_once(site: Site) -> None:
     assert not reasons(site, 3)  # that is no failure
 
 
-def test_a_submission_that_was_not_answered_is_not_repeated(site: Site) -> None:
+@pytest.mark.parametrize("lost", ["2", None])
+def test_a_submission_that_was_not_answered_is_not_repeated(site: Site, lost: str | None) -> None:
     """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""
-    late = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
 
     def answers_late(options: Any, script: str) -> str:
         number = site.submit(options, script)
-        if number == "2":
+        if lost is None:
+            raise NO_ANSWER
+        if number == lost:
             site.silent = True
-            raise refusal(late)
+            raise refusal(f"{FAILED} Socket timed out on send/recv operation")
         return number
 
     slurm.submit = answers_late  # put back by the fixture's monkeypatch
     queue = site.queue()
+    if lost is None:
+        queue.step()
+        assert not queue.active
+        queue.cancel()
+        assert sorted(site.cancelled) == ["1", "2", "3", "4"]
+        assert queue.step() == [] and len(site.submitted) == 4  # nothing is submitted afterwards
+        return
     site.steps(10)
     assert len(queue.active) == 3 and len(site.submitted) == 4  # whether it is there is not known
     site.silent = False
@@ -166,22 +173,8 @@ def test_a_submission_that_was_not_answered_is_not_repeated(site: Site) -> None:
     assert sorted(queue.active) == ["1", "2", "3", "4"] and len(site.submitted) == 4
 
 
-def test_jobs_of_lost_submissions_are_ended_too(site: Site) -> None:
-    def never_answers(options: Any, script: str) -> str:
-        site.submit(options, script)
-        raise NO_ANSWER
-
-    slurm.submit = never_answers
-    queue = site.queue()
-    queue.step()
-    assert not queue.active
-    queue.cancel()
-    assert sorted(site.cancelled) == ["1", "2", "3", "4"]
-    assert queue.step() == [] and len(site.submitted) == 4  # nothing is submitted afterwards
-
-
 def test_a_refusal_is_an_attempt_like_any_failure(site: Site) -> None:
-    site.refuses = lambda _: "sbatch: error: Batch job submission failed: Invalid account"
+    site.refuses = lambda _: f"{FAILED} Invalid account"
     queue = site.queue()
     assert len(site.steps(2)) == 4 and not queue.waiting and not queue.active
     for place in range(4):

@@ -1,5 +1,5 @@
-"""A record that was damaged, edited, copied or measured with other options never counts, and is
-never deleted.
+"""Records: written whole or not at all; damaged, edited, copied or measured with other options
+they never count, and are never deleted.
 """
 
 from __future__ import annotations
@@ -9,18 +9,26 @@ import hashlib
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
+from tests.unit import hostile
 
 from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.storage import integrity, records
+from peakmark.storage.integrity import ABSENT, DAMAGED, GOOD, OTHER
 
 CELL = make.cell("fio", "RR", subsystem="disk", variant="psync", block=4096)
+OPTIONS = CELL.options
+
+
+def record(of: Cell = CELL, value: float = 2e8, **changes: Any) -> dict[str, Any]:
+    return {**make.record(of, [make.measurement(of, "throughput", value)]), **changes}
 
 
 def stored(folder: Path, of: Cell = CELL, value: float = 2e8) -> Path:
@@ -28,45 +36,82 @@ def stored(folder: Path, of: Cell = CELL, value: float = 2e8) -> Path:
     path = folder / "cells" / f"{of.id}.json"
     raw = path.with_suffix(".raw") / "0.stdout"
     files.write_text(raw, "what fio said")
-    record = make.record(of, [make.measurement(of, "throughput", value)])
-    record["raw"] = {f"{raw.parent.name}/{raw.name}": hashlib.sha256(raw.read_bytes()).hexdigest()}
-    records.write(path, record)
+    digest = hashlib.sha256(raw.read_bytes()).hexdigest()
+    records.write(path, record(of, value, raw={f"{raw.parent.name}/{raw.name}": digest}))
     return path
 
 
-def test_a_record_of_the_cell_counts(tmp_path: Path) -> None:
-    path = stored(tmp_path)
-    assert integrity.look(path, CELL).state == integrity.GOOD
-    assert integrity.look(path.with_name("1.json"), CELL).state == integrity.ABSENT
-    assert integrity.set_aside(tmp_path, CELL) is None
-    assert path.exists()
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"status": "done"}, "status"),
+        ({"measurements": [make.measurement(CELL, "throughput", 0)]}, "value"),
+        ({"measurements": [make.measurement(CELL, "throughput", 1, unit="MB/s")]}, "unit"),
+        (
+            {"measurements": [make.measurement(CELL, "throughput", float("nan"))]},
+            "NaN|not JSON|value",
+        ),
+        ({"schema": 2}, "schema"),
+    ],
+)
+def test_what_does_not_fit_is_not_written(
+    tmp_path: Path, change: dict[str, Any], field: str
+) -> None:
+    with pytest.raises((RecordError, ValueError), match=field):
+        records.write(tmp_path / "0.json", record(**change))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    "change", [("200000000.0", "300000000.0"), ('"ok"', '"unavailable"'), ("node1", "node2")]
+    ("now", "state", "word"),
+    [
+        (CELL, GOOD, ""),
+        (dataclasses.replace(CELL, repetition=1), ABSENT, ""),
+        (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 2.0}), OTHER, "1.0, now 2.0"),
+        # Values that only Python calls equal.
+        (dataclasses.replace(CELL, options={**OPTIONS, "seed": True}), OTHER, "seed 1, now True"),
+        (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 1}), OTHER, "now 1"),
+    ],
 )
-def test_an_edited_number_or_word_is_seen(tmp_path: Path, change: tuple[str, str]) -> None:
+def test_a_record_counts_for_its_cell_alone(
+    tmp_path: Path, now: Cell, state: str, word: str
+) -> None:
+    path = stored(tmp_path)
+    assert [one.name for one in path.parent.iterdir() if one.is_file()] == ["0.json"]
+    finding = integrity.survey(tmp_path, [now])[now.id]
+    assert finding.state == state and word in finding.reason
+    assert (integrity.set_aside(tmp_path, now) is None) == (state != OTHER) == path.exists()
+
+
+def edit(old: str, new: str) -> Any:
+    return lambda text: text.replace(old, new)
+
+
+def without_checksum(text: str) -> str:
+    return json.dumps({key: part for key, part in json.loads(text).items() if key != "sha256"})
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        (edit("200000000.0", "300000000.0"), DAMAGED),
+        (edit('"ok"', '"unavailable"'), DAMAGED),
+        (edit('"ok"', '"fine"'), DAMAGED),
+        (edit("node1", "node2"), DAMAGED),
+        (without_checksum, DAMAGED),
+        (lambda text: text[:0], DAMAGED),
+        (lambda text: text[:500], DAMAGED),
+        (lambda text: text.rstrip()[:-1], DAMAGED),
+        (lambda text: json.dumps(json.loads(text)), GOOD),  # another layout, the same content
+    ],
+)
+def test_an_edited_or_cut_record_is_seen(tmp_path: Path, change: Any, state: str) -> None:
     path = stored(tmp_path)
     text = path.read_text()
-    assert change[0] in text
-    path.write_text(text.replace(*change))
+    path.write_text(change(text))
+    assert path.read_text() != text
     finding = integrity.look(path, CELL)
-    assert finding.state == integrity.DAMAGED
-    assert str(path) in finding.reason
-
-
-def test_taking_the_checksum_out_does_not_help(tmp_path: Path) -> None:
-    path = stored(tmp_path)
-    data = json.loads(path.read_text())
-    del data["sha256"]
-    path.write_text(json.dumps(data))
-    assert integrity.look(path, CELL).state == integrity.DAMAGED
-
-
-def test_another_layout_of_the_same_content_is_the_same_record(tmp_path: Path) -> None:
-    path = stored(tmp_path)
-    path.write_text(json.dumps(json.loads(path.read_text()), indent=None))
-    assert integrity.look(path, CELL).state == integrity.GOOD
+    assert finding.state == state and (str(path) in finding.reason) == (state == DAMAGED)
 
 
 def test_a_record_copied_to_another_repetition_is_seen(tmp_path: Path) -> None:
@@ -74,28 +119,19 @@ def test_a_record_copied_to_another_repetition_is_seen(tmp_path: Path) -> None:
     copy = path.with_name("1.json")
     copy.write_text(path.read_text())
     finding = integrity.look(copy, dataclasses.replace(CELL, repetition=1))
-    assert finding.state == integrity.DAMAGED
-    assert "another cell" in finding.reason
+    assert finding.state == DAMAGED and "another cell" in finding.reason
 
 
-def test_other_options_are_told_with_both_values(tmp_path: Path) -> None:
-    finding = integrity.look(
-        stored(tmp_path), dataclasses.replace(CELL, options={"seconds": 2.0, "seed": 1})
-    )
-    assert finding.state == integrity.OTHER
-    assert "seconds 1.0, now 2.0" in finding.reason
-
-
-@pytest.mark.parametrize("before, now", [(1, True), (0, False), (1, 1.0)])
-def test_options_that_only_python_calls_equal_are_others(
-    before: object, now: object, tmp_path: Path
-) -> None:
-    measured, asked = (
-        dataclasses.replace(CELL, options={**CELL.options, "odd": value}) for value in (before, now)
-    )
-    path = stored(tmp_path, measured)
-    assert integrity.look(path, measured).state == integrity.GOOD
-    assert integrity.look(path, asked).state == integrity.OTHER
+@pytest.mark.parametrize(
+    ("host", "state"),
+    [("node1", GOOD), ("node2", DAMAGED), ("node2.site", DAMAGED), ("ip-10-0-0-1", GOOD)],
+)
+def test_a_record_of_another_node_is_not_that_nodes(tmp_path: Path, host: str, state: str) -> None:
+    """Slurm may call a node otherwise than it calls itself."""
+    first, second = (dataclasses.replace(hostile.CELL, node=name) for name in ("node1", "node2"))
+    hostile.stored(tmp_path, second, context={"host": "node2.cluster.example"})
+    finding = integrity.look(hostile.stored(tmp_path, first, context={"host": host}), first)
+    assert finding.state == state and (host in finding.reason) == (state == DAMAGED)
 
 
 def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path: Path) -> None:
@@ -116,29 +152,22 @@ def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradic
     raw.write_text("what fio did not say")
     assert str(raw) in integrity.look(path, CELL).reason
     raw.unlink()
-    assert integrity.look(path, CELL).state == integrity.GOOD
-
-
-def test_a_record_names_no_file_outside_its_folder(tmp_path: Path) -> None:
+    assert integrity.look(path, CELL).state == GOOD
     for name in ("/etc/hostname", "../../secret"):
         with pytest.raises(RecordError, match="outside its folder"):
-            integrity.check_raw(tmp_path / "0.json", {name: "0" * 64})
+            integrity.check_raw(path, {name: "0" * 64})
 
 
 def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
-    kept = []
-    for value in (1e8, 2e8):
+    for number, value in enumerate((1e8, 2e8)):
         path = stored(tmp_path, value=value)
         text = path.read_text().replace('"ok"', '"unavailable"')
         path.write_text(text)
-        kept.append((integrity.set_aside(tmp_path, CELL), text))
-        assert not path.exists()
-        assert not path.with_suffix(".raw").exists()
-    assert [target.name for target, _ in kept if target] == ["0.json", "1.json"]
-    for target, text in kept:
-        assert target is not None
+        target = integrity.set_aside(tmp_path, CELL)
+        assert target is not None and target.name == f"{number}.json"
         assert target.read_text() == text
         assert (target.with_suffix(".raw") / "0.stdout").read_text() == "what fio said"
+        assert not path.exists() and not path.with_suffix(".raw").exists()
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -169,8 +198,8 @@ def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None
                 text = text[:at] or bytearray(b" ")
     path.write_bytes(text)
     finding = integrity.look(path, CELL)
-    if finding.state == integrity.GOOD:
+    if finding.state == GOOD:
         assert finding.data == before
     else:
-        assert finding.state == integrity.DAMAGED
+        assert finding.state == DAMAGED
         assert "\n" not in finding.reason

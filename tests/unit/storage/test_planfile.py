@@ -1,6 +1,4 @@
-"""The plan on disk: plain JSON, of which a job reads the lines that are its own, and starts without
-heavy modules.
-"""
+"""The plan on disk, of which a job takes its own cells; and the long table of records."""
 
 from __future__ import annotations
 
@@ -9,67 +7,119 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from tests.unit import campaign_data as make
+from tests.unit.hostile import refuses
 
-from peakmark.cell import Cell, Scalar
-from peakmark.errors import RecordError
-from peakmark.storage import planfile
+from peakmark.cell import Cell
+from peakmark.storage import measurements, planfile
+from peakmark.storage.results import Results
 
-OPTIONS: dict[str, Scalar] = {"scratch": '"id":"x",', "seconds": 0.02}
+OPTIONS: dict[str, Any] = {"scratch": '"id":"x",', "seconds": 0.02}
 CELLS = [Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, OPTIONS) for number in range(12)]
-
-
-def plan(**more: Any) -> dict[str, Any]:
-    cells = [
+PLAN: dict[str, Any] = {
+    "schema": 1, "campaign": "c", "config": {"tools": {"fio": "/x"}, "scratch": "]\n"},
+    "cluster": None,
+    "adaptive": {"row": {"least": 6, "most": 9, "until": 0.02, "within_s": None}},
+    "cells": [
         {"job": f"any.own.{place // 5}", "id": cell.id, **cell.to_json()}
         for place, cell in enumerate(CELLS)
-    ]
-    config = {"tools": {"fio": "/x"}, "note": "]\n"}
-    made = {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": cells}
-    return {**made, **more}
+    ],
+}  # fmt: skip
 
 
 def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    criterion = {"least": 6, "most": 9, "until": 0.02, "within_s": None}
-    planfile.write(path, plan(adaptive={"row": criterion}))
-    assert json.loads(path.read_text()) == plan(adaptive={"row": criterion})
+    planfile.write(path, PLAN)
+    assert json.loads(path.read_text()) == planfile.read(path) == PLAN
     one = planfile.cell(path, CELLS[1].id)
-    assert (
-        one.cells == (CELLS[1],)
-        and one.directory == tmp_path
-        and one.plan["adaptive"] == {"row": criterion}
-    )
-    assert one.plan["config"] == plan()["config"]
+    assert one.cells == (CELLS[1],) and one.directory == tmp_path
+    assert {**one.plan, "cells": PLAN["cells"]} == PLAN
     assert planfile.job(path, "any.own.1").cells == tuple(CELLS[5:10])
-
-
-def test_the_same_plan_is_not_written_again(tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    planfile.write(path, plan())
     os.utime(path, (1, 1))
-    planfile.write(path, plan())
-    assert path.stat().st_mtime == 1
+    planfile.write(path, PLAN)
+    assert path.stat().st_mtime == 1, "the same plan is not written again"
+
+
+TEXT = planfile.text(PLAN)
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "cell", "words"),
     [
-        (None, "cannot be read"),
-        ("{}", "no plan of this peakmark"),
-        ("cut", "is damaged|no plan of"),
-        ("", "no plan of"),
+        (None, CELLS[0].id, "No such file"),
+        ("{}", CELLS[0].id, "plan"),
+        ("", CELLS[0].id, "plan"),
+        (TEXT[:600], CELLS[0].id, "plan"),
+        (TEXT.replace('"campaign": "c"', '"campaign": 5'), CELLS[0].id, "damaged"),
+        (TEXT, "cpu/cpubench/SP_none_x1/any/99", "peakmark plan --cells lists"),
     ],
 )
-def test_what_is_no_plan_is_a_sentence(tmp_path: Path, text: str | None, words: str) -> None:
+def test_what_is_no_plan_is_a_sentence(
+    tmp_path: Path, text: str | None, cell: str, words: str
+) -> None:
     path = tmp_path / "plan.json"
     if text is not None:
-        path.write_text(planfile.text(plan())[:600] if text == "cut" else text)
-    with pytest.raises(RecordError, match=words):
-        planfile.cell(path, CELLS[0].id)
+        path.write_text(text)
+    refuses(lambda: planfile.cell(path, cell), str(path), words)
 
 
-def test_a_cell_that_is_not_planned_is_a_sentence(tmp_path: Path) -> None:
-    planfile.write(tmp_path / "plan.json", plan())
-    with pytest.raises(RecordError, match="peakmark plan --cells lists"):
-        planfile.cell(tmp_path / "plan.json", "cpu/cpubench/SP_none_x1/any/99")
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    good = make.cell("rambench", "RS", subsystem="memory", variant="pool", block=1024)
+    absent = make.cell("pmbw", "RS", subsystem="memory", variant="block", block=1024)
+    broken = make.cell("fio", "RR", subsystem="disk", variant="psync", block=4096)
+    disk = {"subsystem": "disk", "variant": "psync", "block": 1 << 20, "concurrency": 2}
+    several = make.cell("iozone", "ALL", **disk)
+    values = [
+        make.measurement(several, "throughput", 1e9, workload="RS", details={"parent": 9e8}),
+        make.measurement(several, "throughput", 2e9, workload="WS"),
+    ]
+    found = [make.measurement(good, "throughput", 2e10)]
+    records = [
+        make.record(good, found, warnings=["clock moved", "load 2.0"]),
+        make.record(absent, status="unavailable", reason="pmbw not found"),
+        make.record(several, values),
+    ]
+    lost = make.record(broken, status="failed", reason="fio ended with exit code 1")
+    return make.write(tmp_path / "small", records, attempts=[lost])
+
+
+def test_one_line_per_value_and_per_cell_without_one(folder: Path) -> None:
+    frame = measurements.build(Results.read(folder))
+    assert list(frame.columns) == list(measurements.COLUMNS)
+    assert len(frame) == 5
+    failed = frame[frame["status"] == "failed"].iloc[0]
+    assert failed["reason"].endswith("exit code 1") and pd.isna(failed["value"])
+    assert failed["record"].startswith("attempts/disk/fio/")
+    (own,) = frame.loc[frame["instrument"] == "rambench", "warnings"]
+    assert own == "clock moved; load 2.0"
+    # A tool that fills several rows names the row, not its cell.
+    iozone = frame[frame["instrument"] == "iozone"]
+    assert list(iozone["workload"]) == ["RS", "WS"]
+    assert json.loads(iozone.iloc[0]["details"]) == {"parent": 9e8}
+    # CSV and Parquet hold the same.
+    parquet = pd.read_parquet(folder / "tables" / "measurements.parquet")
+    csv = pd.read_csv(folder / "tables" / "measurements.csv")
+    assert list(csv.columns) == list(parquet.columns)
+    for other in (csv, parquet):
+        assert list(other["value"].dropna()) == list(frame["value"].dropna())
+
+
+def test_raw_output_that_is_json_is_no_record(folder: Path) -> None:
+    raw = next((folder / "cells").rglob("0.json")).with_suffix(".raw")
+    raw.mkdir()
+    (raw / "0.result.json").write_text('{"cell": 1, "status": "ok"}')
+    assert len(measurements.build(Results.read(folder))) == 5
+
+
+def test_a_damaged_record_is_named_and_its_cell_missing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = next((folder / "cells" / "memory" / "rambench").rglob("0.json"))
+    path.write_text(path.read_text()[:100])
+    frame = measurements.build(Results.read(folder))
+    assert str(path) in capsys.readouterr().err
+    assert "rambench" not in set(frame["instrument"])
+    assert [cell.instrument for cell in Results.read(folder).missing] == ["rambench"]

@@ -4,7 +4,6 @@ is called.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,14 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.unit.hostile import CELL
+from tests.unit.hostile import KERNELS, refuses
 
-from peakmark.errors import ConfigError
-from peakmark.resources import ROOT
+from peakmark import files
 from peakmark.run import cleanup
 from peakmark.workflow import clean
 
-KERNELS = ROOT / "build" / "kernels"
 # A run that is killed together with its guard, as when a node loses power; it says where its
 # directory is.
 DYING = """
@@ -57,17 +54,19 @@ def old(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
     """What a link in a leftover points to."""
-    folder = tmp_path / "outside"
-    folder.mkdir()
-    (folder / "precious").write_text("mine")
-    return folder
+    files.write_text(tmp_path / "outside" / "precious", "mine")
+    return tmp_path / "outside"
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    return folder
+    return make(tmp_path / "scratch")
+
+
+def make(path: Path, mode: int = 0o700) -> Path:
+    path.mkdir()
+    path.chmod(mode)
+    return path
 
 
 def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
@@ -103,37 +102,32 @@ def test_a_killed_kernel_of_its_own_is_found_too(old: None, place: Path) -> None
     assert not list(place.iterdir())
 
 
-def make(path: Path, mode: int = 0o700) -> Path:
-    path.mkdir()
-    path.chmod(mode)
-    return path
-
-
 def test_what_peakmark_did_not_make_stays(old: None, place: Path, outside: Path) -> None:
-    strange = make(place / "peakmark-abc123")
-    (strange / "thesis.txt").write_text("mine")
-    (place / "peakmark-link00").symlink_to(outside)
+    names = ("strange", "elsewhr", "broken0", "foreign")
+    strange, elsewhere, broken, foreign = (make(place / f"peakmark-{name}") for name in names)
     shared = make(place / "peakmark-shared", 0o755)
-    elsewhere = make(place / "peakmark-elsewhr")
+    (strange / "thesis.txt").write_text("mine")
     (elsewhere / cleanup.MARK).write_text('{"host": "another-node"}')
-    broken = make(place / "peakmark-broken")
     (broken / cleanup.MARK).symlink_to(outside / "precious")
-    other_name = make(place / "peakmark")
-    (place / "peakmark-file00").write_text("a file")
-    before = sorted(place.rglob("*"))
-    said = clean.clean([place])
-    assert sorted(place.rglob("*")) == before
     reasons = {
         strange: "'thesis.txt'",
         shared: "open to",
         elsewhere: "another-node",
         broken: "mark",
     }
+    if os.geteuid() == 0:  # only root can give a directory away
+        os.chown(foreign, 12345, 12345)
+        reasons[foreign] = "another user"
+    (place / "peakmark-link00").symlink_to(outside)
+    (place / "peakmark-file00").write_text("a file")
+    other_name = make(place / "peakmark")
+    before = sorted(place.rglob("*"))
+    text = clean.clean([place])
     for path, reason in reasons.items():
-        (line,) = (line for line in said.splitlines() if f"{path}:" in line)
+        (line,) = (line for line in text.splitlines() if f"{path}:" in line)
         assert line.startswith("stays") and reason in line
-    assert f"{other_name}:" not in said
-    assert "0.00 GB freed" in said
+    assert os.geteuid() != 0 or sorted(place.rglob("*")) == before
+    assert f"{other_name}:" not in text
 
 
 def test_a_new_directory_is_given_time_to_be_locked(place: Path) -> None:
@@ -142,30 +136,15 @@ def test_a_new_directory_is_given_time_to_be_locked(place: Path) -> None:
     assert fresh.exists()
 
 
-def test_temporary_files_of_dead_writers_go_from_a_campaign(old: None, tmp_path: Path) -> None:
-    campaign = tmp_path / "results" / "c"
-    (campaign / "cells").mkdir(parents=True)
-    (campaign / "plan.json").write_text(json.dumps({"campaign": "c", "cells": [CELL.to_json()]}))
-    (campaign / "cells" / ".0.json.4242.tmp").write_text("{")
-    (campaign / "cells" / "0.json").write_text("{}")
-    (campaign / "cells" / ".hidden.tmp").write_text("mine")
-    said = clean.clean([campaign])
-    assert "removed" in said
-    assert sorted(path.name for path in (campaign / "cells").iterdir()) == [".hidden.tmp", "0.json"]
+def test_temporary_files_of_dead_writers_go_from_a_campaign(old: None, campaign: Path) -> None:
+    for name in (".0.json.4242.tmp", "0.json", ".hidden.tmp"):
+        (campaign / "cells" / name).touch()
+    assert "removed" in clean.clean([campaign])
+    assert {path.name for path in (campaign / "cells").glob("*.*")} == {".hidden.tmp", "0.json"}
 
 
 def test_no_such_place_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no directory"):
-        clean.clean([tmp_path / "absent"])
-
-
-def test_another_users_directory_stays(old: None, place: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can give a directory away")
-    foreign = make(place / "peakmark-abc123")
-    os.chown(foreign, 12345, 12345)
-    assert "another user" in clean.clean([place])
-    assert foreign.exists()
+    refuses(lambda: clean.clean([tmp_path / "absent"]), "is no directory")
 
 
 def test_the_guard_puts_away_what_a_killed_process_leaves(place: Path) -> None:

@@ -1,21 +1,25 @@
-"""The progress line of a run: jobs, time left by the cells' own estimates, failures with the end of
-their logs.
-"""
+"""The progress line of a run: jobs, failures with the end of their logs, and the time left, replayed
+from the records of a real campaign."""
 
 from __future__ import annotations
 
 import io
 import logging
 import threading
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from rich.console import Console
 from snakemake_interface_logger_plugins.common import LogEvent
+from tests.unit import campaign_data
 
 import snakemake_logger_plugin_peakmark as plugin
+from peakmark.plan import durations
+from peakmark.storage.results import Results
 from peakmark.workflow import progress
 from peakmark.workflow.progress import Progress
 
@@ -132,10 +136,34 @@ def test_a_failure_is_named_with_the_end_of_its_log(run: Run, tmp_path: Path) ->
     assert printed.count("disk/fio/x/any/0") == 2
 
 
-def test_warnings_are_shown_and_chatter_is_not(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("level", "message", "printed"),
+    [
+        (logging.WARNING, "careful", "careful\n"),
+        (logging.INFO, "chatter", ""),
+        (logging.ERROR, "\nError: campaign is wrong\n\n", "Error: campaign is wrong\n"),
+        (logging.ERROR, "WorkflowError:\nAt least one job did not complete successfully.", ""),
+        (
+            logging.ERROR,
+            "Exiting because a job execution failed. Look above for error messages",
+            "",
+        ),
+        (logging.ERROR, "WorkflowError:\nsomething else", "WorkflowError:\nsomething else\n"),
+        (logging.INFO, "Report created.", None),
+        (logging.INFO, "Will exit after finishing currently running jobs (scheduler).", None),
+        (logging.INFO, "Unlocked working directory.", None),
+        (logging.INFO, "Would delete results/c/report.pdf", None),
+    ],
+)
+def test_of_what_snakemake_says_reasons_and_answers_stay(
+    run: Run, level: int, message: str, printed: str | None
+) -> None:
+    event = LogEvent.ERROR if level == logging.ERROR else None
     run.handler.setFormatter(logging.Formatter("%(message)s"))
-    assert "careful" in run.send(None, logging.WARNING, "careful")
-    assert "chatter" not in run.send(None, logging.INFO, "chatter")
+    if printed is None:  # an answer, which is printed once
+        run.send(event, level, message)
+        printed = f"{message}\n"
+    assert run.send(event, level, message) == printed
 
 
 def test_the_bar_is_gone_when_all_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,3 +197,78 @@ def test_the_executor_moves_the_bar_while_the_log_ends_jobs(
     run.progress.reached(Path(names[0]), f"{names[0]}/1")
     other.join(60)
     assert run.progress.cells() == (5, 12)
+
+
+BETWEEN_S = 0.3
+"""From the end of a cell to the start of the next one."""
+
+
+class Moment(NamedTuple):
+    """After a cell: seconds left as reported, and as they turned out."""
+
+    reported: float
+    truth: float
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, float]]:
+    """Expected and measured seconds of each cell of a real campaign, in running order."""
+    results = Results.read(campaign_data.golden("two-nodes", tmp_path_factory.mktemp("golden")))
+    expected = durations.of(results.config, None, {}).expected
+    records = sorted(results.records, key=lambda record: str(record.data["context"]["started"]))
+    return {
+        record.cell.id: (expected(record.cell), record.data["context"]["seconds"])
+        for record in records
+    }
+
+
+Cells = Mapping[str, tuple[float, float]]
+
+
+def replay(
+    cells: Cells, slower: float = 1.0, first_three: float = 1.0, nodes: int = 1
+) -> list[Moment]:
+    """Each moment of the campaign with cells that take so many times longer."""
+    factors = [slower * (first_three if place < 3 else 1.0) for place in range(len(cells))]
+    measured = [
+        seconds * factor for (_, seconds), factor in zip(cells.values(), factors, strict=True)
+    ]
+    whole = sum(seconds + BETWEEN_S for seconds in measured) / nodes
+    left = progress.TimeLeft({cell: expected for cell, (expected, _) in cells.items()})
+    elapsed, moments = 0.0, []
+    for cell, seconds in zip(cells, measured, strict=True):
+        elapsed += (seconds + BETWEEN_S) / nodes
+        left.passed(cell, seconds)
+        reported = left.seconds(elapsed)
+        assert reported is not None
+        moments.append(Moment(reported, whole - elapsed))
+    return moments
+
+
+def largest_step(moments: list[Moment]) -> float:
+    """Between two cells, until the last twenty: there any second is a large share."""
+    reported = [moment.reported for moment in moments[:-20]]
+    return max(max(after / before, before / after) for before, after in pairwise(reported))
+
+
+def test_the_time_left_of_a_real_campaign_is_right_within_a_third(cells: Cells) -> None:
+    moments = replay(cells)
+    assert largest_step(moments) < 1.3
+    for moment in moments[:-20]:
+        assert 0.67 < moment.reported / moment.truth < 1.5
+
+
+def test_three_slow_cells_at_the_start_do_not_multiply_the_time_left(cells: Cells) -> None:
+    """As on a machine that still wakes up: the three take 15 times as long."""
+    moments = replay(cells, first_three=15.0)
+    assert largest_step(moments) < 1.3
+    at_first = sum(expected for expected, _ in cells.values())
+    assert max(moment.reported for moment in moments) < 2.2 * at_first
+
+
+@pytest.mark.parametrize(("slower", "nodes"), [(4.0, 1), (0.25, 1), (1.0, 2), (1.0, 8)])
+def test_another_machine_is_learnt_by_the_middle(cells: Cells, slower: float, nodes: int) -> None:
+    moments = replay(cells, slower, nodes=nodes)
+    assert largest_step(moments) < 1.7
+    for moment in moments[len(moments) // 2 : -20]:
+        assert 0.6 < moment.reported / moment.truth < 1.6

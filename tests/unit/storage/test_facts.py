@@ -1,0 +1,120 @@
+"""The facts of a node: damaged ones count for nothing and are collected again; equal nodes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.hostile import change, stored
+
+from peakmark import files, machine
+from peakmark.errors import RecordError
+from peakmark.plan import plan
+from peakmark.storage import decisions, facts, planfile
+from peakmark.storage.facts import differences, node_class
+from peakmark.storage.results import Results
+from peakmark.workflow import startup
+
+GRID = {"workloads": ["SP"], "concurrency": [1]}
+DAMAGES: list[Callable[[Path], object]] = [
+    lambda path: change(path, memory={"channels": 99}),
+    lambda path: path.write_text(path.read_text()[:500]),
+    lambda path: path.write_text("[]"),
+    lambda path: path.write_bytes(b"\xff\xfe\x00"),
+    lambda path: path.write_text(path.read_text().replace('"channels": ', '"a": NaN, "b": ')),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=["edited", "cut", "no object", "no text", "NaN"])
+def test_damaged_facts_give_no_limit_and_are_collected_again(
+    damage: Callable[[Path], object], known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = plan.make({"campaign": "c", "cpu": [GRID], "repetitions": 2})
+    folder, host = made.directory, platform.node()
+    shutil.copytree(known, folder / "machine")
+    path = folder / "machine" / f"{host}.json"
+    for cell in made.cells:
+        stored(folder, cell, context={"host": host})
+    planfile.write(folder / "plan.json", made.to_json())
+    assert set(Results.read(folder).facts) == {host}
+    assert not any(map(startup.is_unfit, startup.survey(Results.read(folder)).values()))
+    damage(path)
+    with pytest.raises(RecordError, match="machine facts"):
+        facts.read(path)
+    results = Results.read(folder)
+    assert not results.facts  # no limit is computed from them
+    assert any(str(path) in reason for reason in results.left_out)
+    assert len(results.records) == len(made.cells)  # what was measured still counts
+    found = startup.survey(results)
+    (again,) = (cell for cell in made.cells if startup.is_unfit(found[cell.id]))
+    startup.set_aside(made, found)  # whoever measures that one cell again collects the facts
+    assert not path.exists() and not made.results.record_path(again).exists()
+    assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
+    assert machine.cached(folder / "machine")["host"] == facts.read(path)["host"] == host
+
+
+def test_damaged_decisions_are_set_aside_by_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    grid = {**GRID, "repetitions": {"min": 6, "max": 9, "until": 0.02}}
+    made = plan.make({"campaign": "c", "cpu": [grid], "tools_on": "nodes"}, None)
+    planfile.write(made.directory / "plan.json", made.to_json())
+    path = made.directory / decisions.FOLDER / "0.json"
+    files.write_text(path, '{"schema": 1, "rows": {"a": {"nope": 1}}}')
+    results = Results.read(made.directory)
+    assert results.decisions == {}
+    assert any(str(path) in sentence for sentence in results.left_out)
+    startup.set_aside(made, startup.survey(results))
+    assert not path.exists()
+    aside = made.directory / "set-aside" / decisions.FOLDER
+    assert [one.name for one in aside.iterdir()] == ["0.0.json"]
+
+
+VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+
+
+def changed(part: str, name: str, value: object) -> dict[str, Any]:
+    other = copy.deepcopy(VM)
+    other[part][name] = value
+    return other
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "title"),
+    [
+        ("cpu", "model_name", "Another CPU", "CPU"),
+        ("cpu", "threads", 64, "CPU"),
+        ("memory", "total", 4 * VM["memory"]["total"], "memory"),
+        ("os", "kernel", "6.1.0-49-amd64", "kernel"),
+    ],
+)
+def test_a_class_is_cpu_memory_and_kernel(part: str, name: str, value: object, title: str) -> None:
+    one, other = node_class(VM), node_class(changed(part, name, value))
+    assert one == node_class(copy.deepcopy(VM)) != other
+    (differ,) = differences({"a": one, "b": other, "c": one})
+    assert differ.startswith(title) and "a and c" in differ and "on b" in differ
+    assert differences({"a": one, "c": one}) == []
+    (differ,) = differences({f"node{number}": one for number in range(40)} | {"odd": other})
+    assert "40 nodes" in differ and "odd" in differ
+    # What is not known counts as equal.
+    unknown = node_class(changed(part, name, None))
+    assert name == "threads" or differences({"a": one, "b": unknown, "c": node_class({})}) == []
+
+
+@pytest.mark.parametrize("installed", [2, 4, 8, 16, 96, 192, 256, 384, 512, 768, 1024, 1536, 2048])
+def test_some_hundred_mebibytes_make_no_class(installed: int) -> None:
+    """Nodes that report 98 and 96 % of the modules they hold; firmware and kernel keep the rest."""
+    whole = installed << 30
+    totals = [whole, int(0.98 * whole), int(0.96 * whole) - (100 << 20)]
+    classes = {str(total): node_class(changed("memory", "total", total)) for total in totals}
+    assert differences(classes) == []
+    assert {known.memory for known in classes.values() if known} == {f"{installed} GiB"}

@@ -1,0 +1,306 @@
+"""What stands in the place of a campaign's files: by file, what is broken, the exit code of each
+command, what its sentence names. No command hangs, prints a traceback or writes to files of others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.hostile import CELL, Peakmark, change, copied, in_time, refused, stored
+
+from peakmark.bundle import bundle
+from peakmark.storage import facts, records
+
+WORDS = "years of work\n"
+NAMES = ("report.pdf", "report.html", "plan.json", "notes.txt", "0.json", "tables/cpu.csv", "any.0")
+VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+RECORD = f"cells/{CELL.id}.json"
+RAW = f"cells/{CELL.id}.raw/0.stdout"
+FACTS = "machine/node1.json"
+HUGE = 3 << 30
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    """Somebody's folder, named as the parts of a campaign are."""
+    folder = tmp_path / "precious"
+    for name in NAMES:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(WORDS)
+    return folder
+
+
+def untouched(precious: Path) -> bool:
+    files = [path for path in precious.rglob("*") if path.is_file()]
+    return len(files) == len(NAMES) and all(path.read_text() == WORDS for path in files)
+
+
+def spoil(folder: Path, name: str, broken: Any) -> None:
+    """Put something else in the place of a file: a size makes it that large, changed keys are
+    sealed as the file itself is.
+    """
+    path = folder / name
+    if broken == HUGE:
+        with path.open("ab") as file:
+            file.truncate(HUGE)
+    elif isinstance(broken, str):
+        path.unlink()
+        make_other = {"a named pipe": os.mkfifo, "a folder": os.mkdir}
+        make_other.get(broken, lambda path: os.symlink("/dev/zero", path))(path)
+    elif name == RECORD:
+        stored(folder, **broken)
+    elif name == FACTS:
+        known = {
+            key: {**VM.get(key, {}), **part} if isinstance(part, dict) else part
+            for key, part in broken.items()
+        }
+        path.write_text(records.text_of(VM | known))
+    elif isinstance(broken, dict) and broken:
+        change(path, **broken)
+    else:
+        path.write_text(json.dumps(broken))
+
+
+ENDS = {
+    "plan.json": {
+        "status": 1, "summary": 1, "tables": 1, "report --anonymise": 1, "html --anonymise": 1,
+        "bundle": 1,
+    },
+    RECORD: {"status": 0, "summary": 0, "tables": 0, "report": 1},
+    RAW: {"status": 0, "tables": 0, "report": 1},
+    FACTS: {"status": 0, "summary": 0, "tables": 0},
+}  # fmt: skip
+"""File of a campaign -> the exit code of commands where it is broken."""
+MISSING = {"a named pipe": "a named pipe", "a folder": "a folder", "/dev/zero": "a device"}
+ABSURD = {"adaptive": {CELL.row: {"least": 6, "most": 10**9, "until": 0.02}}}
+BROKEN: list[tuple[str, Any, str]] = [
+    *((name, kind, words) for name in ENDS for kind, words in MISSING.items()),
+    *((name, HUGE, "") for name in ("plan.json", RECORD, FACTS)),
+    *(("plan.json", wrong, "") for wrong in ([], 5, None, {}, ABSURD)),
+    *(("plan.json", {"cells": cells}, "") for cells in (5, [None], [{}], [], [CELL.to_json()] * 2)),
+    *(("plan.json", {key: 5}, "") for key in ("schema", "campaign", "config", "references")),
+    *(("plan.json", {"campaign": name}, "campaign") for name in ("../../precious", "..", "a/b")),
+    ("plan.json", {"campaign": "/tmp/x"}, "campaign"),
+    ("plan.json", {"config": {"cpu": 5}}, "cpu"),
+    ("plan.json", {"config": {"site_facts": "mine"}}, "site_facts"),
+    ("plan.json", {"config": {"tools": {"fio": 5}}}, "tools"),
+    ("plan.json", {"config": {"report": 5}}, "report"),
+    ("plan.json", {"config": {"report": {"published": 5}}}, "published"),
+    ("plan.json", {"config": {"report": {"title": ["x"]}}}, "title"),
+    ("plan.json", {"references": ["hpl"]}, "references"),
+    ("plan.json", {"adaptive": [1]}, "adaptive"),
+    ("plan.json", {"adaptive": {"a": {"nope": 1}}}, "adaptive"),
+    (FACTS, {"cpu": 5}, "cpu"),
+    (FACTS, {"cpu": {"clock_hz": {"nominal": "fast"}}}, "clock_hz"),
+    (FACTS, {"cpu": {"caches": [1]}}, "caches"),
+    (FACTS, {"cpu": {"caches": [{"level": 1, "type": "data"}]}}, "caches"),
+    (FACTS, {"memory": [1]}, "memory"),
+    (FACTS, {"tools": {"fio": {}}}, "tools"),
+    (FACTS, {"storage": {"size": "large"}}, "size"),
+    (FACTS, {"network": {"members": 5}}, "members"),
+    (FACTS, {"libraries": {"a": 1}}, "libraries"),
+    (FACTS, {"memory": {"total": 10**400}}, "total"),
+    (RECORD, {"measured": {"value": 10**400}}, "value"),
+    (RECORD, {"measured": {"value": 1e308}}, "value"),
+    (RECORD, {"context": {"started": "never"}}, "started"),
+    (RECORD, {"context": {"seconds": 1e300}}, "seconds"),
+    (RECORD, {"measured": {"details": {"clock_hz_loaded": "fast"}}}, "clock_hz_loaded"),
+    (RECORD, {"measured": {"details": {"held_up": [1]}}}, "held_up"),
+    (RECORD, {"context": {"scratch": "\ud800"}}, ""),
+    (RECORD, {"status": "failed", "reason": "no luck"}, "failed attempt"),
+    (RECORD, {"measured": {"unit": "B/s"}}, "SP as rate in B/s, which is rate in op/s"),
+    (RECORD, {"measured": {"metric": "iops", "unit": "1/s"}}, "which is rate in op/s"),
+]
+
+
+@pytest.mark.parametrize(("name", "broken", "word"), BROKEN, ids=str)
+def test_a_broken_file_is_one_sentence_of_each_command(
+    name: str, broken: Any, word: str, campaign: Path, precious: Path, peakmark: Peakmark
+) -> None:
+    raw = campaign / RAW
+    raw.parent.mkdir()
+    raw.touch()
+    stored(campaign, raw={"0.raw/0.stdout": hashlib.sha256().hexdigest()})
+    facts.write(campaign / FACTS, VM)
+    spoil(campaign, name, broken)
+    for command, code in ENDS[name].items():
+        first, *more = command.split()
+        with in_time():
+            done = peakmark(first, campaign, *more)
+        said = done.stdout + done.stderr
+        assert (command, done.returncode) == (command, code)
+        assert "Traceback" not in said
+        if code:
+            refused(done.stderr, str(campaign / name), word)
+        elif command != "summary":
+            assert str(campaign / name) in said and word in said
+            assert ("collects them again" in said) == ((name, command) == (FACTS, "tables"))
+    assert untouched(precious)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("tables", "tables"), ("tables", "figures"), ("report", "cells"), ("tables", "tables/cpu.csv"),
+        ("tables", "tables/measurements.csv"), ("tables", "figures/overview.svg"),
+        ("report", "report.pdf"), ("html", "report.html"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["a file", "a link"])
+def test_nothing_is_written_over_a_file_or_through_a_link(
+    command: str, name: str, kind: str, campaign: Path, precious: Path, peakmark: Peakmark
+) -> None:
+    path = campaign / name
+    if path.is_dir():
+        path.rename(campaign / "moved")
+    path.parent.mkdir(exist_ok=True)
+    if kind == "a file":
+        path.write_text(WORDS)
+    else:
+        path.symlink_to(precious / ("notes.txt" if path.suffix else "tables"))
+    done = peakmark(command, campaign)
+    if kind == "a link" or not path.suffix:
+        assert done.returncode == 1
+        refused(done.stderr, str(campaign))
+    if kind == "a file" and not path.suffix:
+        assert path.read_text() == WORDS
+    assert untouched(precious)
+
+
+LINE = "source,hardware,table,workload,concurrency,block,instrument,metric,value,unit,run,note\n"
+LIST = ["html", "campaign"]
+COMPARE = ["compare", "campaign", "own.csv"]
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "command", "code", "words"),
+    [
+        ("own.csv", f"{LINE}s,h,cpu,DP,-1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
+        ("own.csv", f"{LINE}s,h,cpu,XX,1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
+        ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1e308,op/s,,\n", COMPARE, 2, ["line 2", "allowed"]),
+        ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1,op/s,best,\n", COMPARE, 2, ["line 2", "allowed"]),
+        ("own.csv", HUGE, COMPARE, 2, []),
+        ("config.yaml", HUGE, ["plan", "--configfile", "config.yaml"], 2, []),
+        ("inputs/inputs.json", '{"text": {"a": "\\u0000"}}', LIST, 1, []),
+        ("inputs/inputs.json", '{"text": {"a": "\\ud800"}}', LIST, 1, []),
+        ("inputs/inputs.json", "[", LIST, 1, []),
+    ],
+)  # fmt: skip
+def test_a_broken_file_beside_the_campaign(
+    name: str, broken: Any, command: list[str], code: int, words: list[str],
+    campaign: Path, peakmark: Peakmark,
+) -> None:  # fmt: skip
+    path = campaign / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("" if broken == HUGE else broken)
+    os.truncate(path, HUGE if broken == HUGE else path.stat().st_size)
+    change(campaign / "plan.json", config={"report": {"text": {"design": "a"}}})
+    with in_time():
+        done = peakmark(*({"campaign": campaign, name: path}.get(word, word) for word in command))
+    assert done.returncode == code
+    refused(done.stderr, path.name, *words)
+
+
+def test_an_input_that_is_a_link_to_itself(campaign: Path, peakmark: Peakmark) -> None:
+    (campaign / "inputs").mkdir()
+    (campaign / "inputs" / "loop").symlink_to("loop")
+    (campaign / "inputs" / "inputs.json").write_text('{"text": {"a": "inputs/loop"}}')
+    change(campaign / "plan.json", config={"report": {"text": {"design": "a"}}})
+    done = peakmark("html", campaign)
+    assert done.returncode in (1, 2)
+    refused(done.stderr, "a")
+
+
+@pytest.mark.parametrize("folder", ["cells", "attempts"])
+def test_raw_output_lies_beside_its_record(
+    folder: str, campaign: Path, precious: Path, tmp_path: Path, peakmark: Peakmark
+) -> None:
+    place = campaign / folder / f"{CELL.id}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    name = os.path.relpath(precious / "notes.txt", place.parent)
+    stored(campaign, raw={name: hashlib.sha256(WORDS.encode()).hexdigest()}).rename(place)
+    done = peakmark("bundle", campaign, "--partial", "--anonymise", "-o", tmp_path / "b.zip")
+    assert done.returncode == 0
+    assert "notes.txt" in peakmark("tables", campaign).stderr
+    assert untouched(precious)
+
+
+def test_a_file_with_another_name_leaves_that_as_it_is(
+    campaign: Path, precious: Path, tmp_path: Path, peakmark: Peakmark
+) -> None:
+    """As in a copy that was made with ``cp -l``; a list of what was written may be a link too."""
+    (campaign / "tables").mkdir()
+    (campaign / "tables" / "cpu.csv").hardlink_to(precious / "notes.txt")
+    assert peakmark("tables", campaign).returncode == 0
+    assert (campaign / "tables" / "cpu.csv").read_text() != WORDS
+    for link in (Path.symlink_to, Path.hardlink_to):
+        (campaign / "written.sha256").unlink(missing_ok=True)
+        link(campaign / "written.sha256", precious / "notes.txt")
+        assert peakmark("html", campaign, "-o", tmp_path / "r.html").returncode == 0
+    assert untouched(precious)
+
+
+def test_a_row_far_above_its_limit_is_drawn(tmp_path: Path, peakmark: Peakmark) -> None:
+    clocks = {"clock_hz": {"nominal": 2e9, "maximum": None, "observed": 2e9}}
+    known = {**VM, "cpu": {**VM["cpu"], **clocks}}
+    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
+    folder = make.write(tmp_path / "c", [], planned=cells, facts=known)
+    for of, value in zip(cells, (2e10, 2e10, 1e21), strict=True):
+        stored(folder, of, measured={"value": value})
+    assert peakmark("tables", folder).returncode == 0
+    assert (folder / "figures" / "overview.svg").stat().st_size < 1 << 20
+
+
+def pack(path: Path, content: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, data in content.items():
+            archive.writestr(entry, data)
+    return path
+
+
+def test_a_bundle_that_was_sealed_again_is_blamed_itself(
+    campaign: Path, tmp_path: Path, peakmark: Peakmark
+) -> None:
+    change(campaign / "plan.json", config={"report": {"text": {"design": "own.typ"}}})
+    (campaign / "inputs").mkdir()
+    (campaign / "inputs" / "own.typ").write_text("As it was.\n")
+    (campaign / "inputs" / "inputs.json").write_text('{"text": {"own.typ": "inputs/own.typ"}}')
+    assert peakmark("bundle", campaign, "-o", tmp_path / "b.zip").returncode == 0
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        whole = {entry: archive.read(entry) for entry in archive.namelist()}
+    del whole["SHA256SUMS"]
+    for name, text in (("inputs/text/0/own.typ", b"#nothing()\n"), ("plan.json", b"{}")):
+        content = {**whole, name: text}
+        inside = {entry: one for entry, one in content.items() if not entry.startswith("ro-crate")}
+        sums = bundle.checksums(inside).encode()
+        done = peakmark("report", pack(tmp_path / "c.zip", {**content, "SHA256SUMS": sums}))
+        assert done.returncode == 1
+        refused(done.stderr.splitlines()[-1], Path(name).name)
+        assert "Typst could not" not in done.stderr and "peakmark-bundle" not in done.stderr
+    # Names with escapes are shown as such.
+    done = peakmark("report", pack(tmp_path / "d.zip", {"../\033[2Jx": b""}))
+    assert done.returncode == 1
+    assert "\033" not in done.stderr and "x1b" in done.stderr
+
+
+def test_no_message_advises_to_delete(campaign: Path, tmp_path: Path, peakmark: Peakmark) -> None:
+    """Of a bundle that was added to, and of a record that does not count."""
+    whole = copied(campaign, tmp_path, "whole")
+    assert peakmark("bundle", whole, "-o", tmp_path / "w.zip").returncode == 0
+    with zipfile.ZipFile(tmp_path / "w.zip") as archive:
+        archive.extractall(tmp_path / "w")
+    (tmp_path / "w" / "cells" / "more.json").write_text("{}")
+    done = peakmark("report", tmp_path / "w")
+    assert done.returncode == 1 and "more.json" in done.stderr and "delete" not in done.stderr
+    path = campaign / RECORD
+    path.write_text(path.read_text().replace("4e", "5e").replace("4000000000", "5000000000"))
+    said = peakmark("status", campaign).stdout
+    assert "delete" not in said and "sets it aside" in said

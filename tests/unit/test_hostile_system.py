@@ -1,0 +1,236 @@
+"""What the system and its users do to a command: full disks, closed streams, signals, missing
+rights; each ends in one sentence. A disk that fills up meanwhile: ``workflow/test_full.py``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from snakemake.exceptions import format_exception_to_string
+from tests.unit.hostile import KERNELS, LIMIT_S, Peakmark, refused
+
+import snakemake_logger_plugin_peakmark as plugin
+from peakmark import resources
+from peakmark.commands import status
+from peakmark.errors import PeakmarkError
+from peakmark.workflow import doctor, preflight
+from peakmark.workflow.user_errors import UserError, as_workflow_error
+
+
+def system_error(number: int, *names: str | None) -> OSError:
+    return OSError(number, os.strerror(number), *names)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (system_error(errno.ENOSPC, "/t/a"), 1, "/t/a: No space left on device; make"),
+        (system_error(errno.EDQUOT, "/t/a"), 1, "/t/a: Disk quota exceeded; your quota"),
+        (system_error(errno.EIO, "/t/a"), 1, "/t/a: Input/output error; its disk"),
+        (system_error(errno.EXDEV, "/a", None, "/b"), 1, "/a -> /b: "),
+        (OSError("it went wrong"), 1, "it went wrong"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+    ids=repr,
+)
+def test_what_the_system_refuses_is_one_sentence(
+    error: BaseException,
+    code: int,
+    words: str,
+    peakmark: Peakmark,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(status, "_status", fail)
+    before = signal.getsignal(signal.SIGINT)
+    done = peakmark("status", "c")
+    signal.signal(signal.SIGINT, before)
+    assert done.returncode == code
+    assert done.stderr.startswith(f"peakmark: {words}") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "words"),
+    [
+        ("1>/dev/full", 1, ["standard output", "No space left"]),
+        ("1>&-", 1, ["standard output"]),
+        ("2>&-", 0, []),
+        ("0>&- 1>&-", 1, ["standard output"]),
+        ("0>&- 1>&- 2>&-", 1, []),
+    ],
+)
+def test_a_command_without_standard_streams(
+    streams: str, code: int, words: list[str], small: Path, tmp_path: Path
+) -> None:
+    """A file that is opened later must not take the place of one of them."""
+    output = tmp_path / "output"
+    line = f'exec "$0" -m peakmark status "$1" 2>"$2" {streams}'
+    argv = ["sh", "-c", line, sys.executable, str(small), str(output)]
+    done = subprocess.run(argv, stdout=subprocess.DEVNULL, timeout=LIMIT_S)
+    assert done.returncode == code
+    if words:
+        refused(output.read_text(), *words)
+
+
+# Puts away slowly, as after a large file, and says when it has begun to.
+SLOW = """
+import sys, time
+from peakmark import cli
+from peakmark.commands import status
+def slow(_):
+    try:
+        print("measuring", flush=True)
+        time.sleep(60)
+    finally:
+        print("putting away", flush=True)
+        sys.stdin.readline()
+        print("done", flush=True)
+status._status = slow
+raise SystemExit(cli.main(["status", "c"]))
+"""
+
+
+def test_a_second_interrupt_does_not_disturb_the_putting_away() -> None:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", SLOW], text=True, **pipes) as process:
+        assert process.stdin and process.stdout and process.stderr
+        for expected in ("measuring", "putting away"):
+            assert process.stdout.readline().strip() == expected
+            process.send_signal(signal.SIGINT)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.read() == "done\n"
+        assert process.stderr.read() == "peakmark: interrupted\n"
+        assert process.wait(LIMIT_S) == 130
+
+
+@pytest.mark.parametrize("seconds", ["inf", "1e300", "nan", "-1", "0", "x"])
+def test_a_status_is_not_watched_at_every_pace(
+    seconds: str, small: Path, peakmark: Peakmark
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        peakmark("status", small, "--watch", seconds)
+
+
+@pytest.mark.parametrize("scratch", ["/etc/passwd", "/proc", "/nowhere", "/dev/null", "here"])
+def test_doctor_takes_no_scratch_that_takes_no_file(scratch: str, tmp_path: Path) -> None:
+    place = tmp_path if scratch == "here" else Path(scratch)
+    text, healthy = doctor.examine(place, KERNELS)
+    (line,) = [line for line in text.splitlines() if "scratch" in line and str(place) in line]
+    assert line.startswith("missing") == (scratch != "here")
+    assert scratch == "here" or not healthy
+
+
+def test_doctor_says_where_iozone_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text, _ = doctor.examine(tmp_path, tmp_path)
+    (line,) = (line for line in text.splitlines() if "iozone3" in line)
+    assert "non-free" in line
+
+
+def sentence(check: Callable[[], object]) -> str:
+    """The one sentence with which a check of the Snakefile ends."""
+    with pytest.raises(UserError) as caught:
+        as_workflow_error(check)
+    refused(str(caught.value))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["results", "results/c", "results/c/cells", "results/c/tables"])
+@pytest.mark.parametrize("kind", ["a file", "a link to nowhere"])
+def test_what_is_no_folder_is_said_before_the_first_cell(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    preflight.check_campaign(Path("results/c"))
+    path.touch() if kind == "a file" else path.symlink_to("/nowhere/at/all")
+    assert f"{name}: " in sentence(lambda: preflight.check_campaign(Path("results/c")))
+
+
+def test_no_rights_where_snakemake_writes() -> None:
+    """Asked by a child with the rights of nobody: no rights stop root."""
+    # Below a folder that everybody may enter.
+    closed = Path("/tmp") / f"peakmark-closed-{os.getpid()}"
+    closed.mkdir(mode=0o555)
+    read, write = os.pipe()
+    try:
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:
+                    os.setresuid(65534, 65534, 65534)
+                text = sentence(lambda: preflight.check_folder(closed / "c"))
+                os.write(write, text.encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        os.waitpid(child, 0)
+        with os.fdopen(read) as stream:
+            assert stream.read().startswith(f"{closed}: Permission denied")
+    finally:
+        closed.rmdir()
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path: Path, own_mounts: None) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", tmp_path], check=True)
+    try:
+        (tmp_path / "neighbour").write_bytes(bytes(8192))
+        assert "No space left" in sentence(lambda: preflight.check_folder(tmp_path / "c"))
+    finally:
+        subprocess.run(["umount", "--lazy", tmp_path], check=True)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_caches_are_not_in_the_home(
+    read_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / ("nowhere" if read_only else "build")).mkdir(parents=True)
+    monkeypatch.setattr(resources, "ROOT", checkout)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/etc/passwd")
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    plugin._keep_caches(tmp_path)
+    cache = tmp_path / ".snakemake" / "cache"
+    folder = cache if read_only else checkout / "build"
+    assert os.environ["XDG_CACHE_HOME"] == str(cache)
+    assert os.environ["MPLCONFIGDIR"] == str(folder / "matplotlib")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PeakmarkError("cpu[0] is wrong: write another"), "cpu[0] is wrong: write another"),
+        (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; make"),
+    ],
+)
+def test_the_snakefile_speaks_without_the_place_in_the_rules(error: Exception, words: str) -> None:
+    """Snakemake finds places by the traceback of what it prints; this file stands for one of the
+    rules.
+    """
+
+    def fail() -> None:
+        raise error
+
+    try:
+        try:
+            as_workflow_error(fail)
+        except UserError as caught:
+            caught.__traceback__ = caught.__traceback__  # as whoever passes it on does
+            raise
+    except UserError as caught:
+        places = {__file__: {number: number for number in range(999)}}
+        text = format_exception_to_string(caught, linemaps=places)
+        assert text.startswith(f"Error: {words}") and "\n" not in text
+    else:
+        pytest.fail("nothing was refused")
