@@ -1,5 +1,6 @@
 """What a configuration may say, and any value of any key of it or of a site file: taken or refused, in
-one sentence and in time."""
+one sentence and in time.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Published results: transcribed whole, fed through the tables, set beside a machine; and files of
-users, of which what is wrong is told with its line."""
+users, of which what is wrong is told with its line.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """What Slurm's commands print, whatever a site's wrappers add; what sbatch says when it takes no job;
-attempts of jobs that Slurm ended."""
+attempts of jobs that Slurm ended.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 from tests.unit import hostile
@@ -98,6 +98,7 @@ def without_checksum(text: str) -> str:
         (edit('"ok"', '"unavailable"'), DAMAGED),
         (edit('"ok"', '"fine"'), DAMAGED),
         (edit("node1", "node2"), DAMAGED),
+        (edit('"status"', '"sta\ntus"'), DAMAGED),
         (without_checksum, DAMAGED),
         (lambda text: text[:0], DAMAGED),
         (lambda text: text[:500], DAMAGED),
@@ -112,6 +113,7 @@ def test_an_edited_or_cut_record_is_seen(tmp_path: Path, change: Any, state: str
     assert path.read_text() != text
     finding = integrity.look(path, CELL)
     assert finding.state == state and (str(path) in finding.reason) == (state == DAMAGED)
+    assert "\n" not in finding.reason
 
 
 def test_a_record_copied_to_another_repetition_is_seen(tmp_path: Path) -> None:
@@ -172,7 +174,6 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1))
-@example(seed=1371806)  # a line break inside a key
 def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None:
     """Bytes changed, taken out or put in: the record is refused in one sentence, or says exactly
     what it said before.
@@ -182,24 +183,11 @@ def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None
     before = records.read(path)
     text = bytearray(path.read_bytes())
     for _ in range(chance.randint(1, 4)):
-        if not text:
-            break  # nothing is left to be damaged further
-        at = chance.randrange(len(text))
-        match chance.randrange(4):
-            case 0:
-                text[at] = chance.randrange(256)
-            case 1:
-                del text[at : at + chance.randint(1, 40)]
-            case 2:
-                text[at:at] = bytes(
-                    chance.choice(b'0123456789.eE-+"{}[],: \n') for _ in range(chance.randint(1, 4))
-                )
-            case 3:
-                text = text[:at] or bytearray(b" ")
+        at = chance.randrange(len(text) + 1)
+        other = bytes([chance.randrange(256), *chance.choices(b'0123456789.eE-+"{}[],: \n', k=3)])
+        length = chance.choice((0, 1, chance.randint(2, 40), len(text)))
+        text[at : at + length] = other[chance.randrange(5) :]
     path.write_bytes(text)
     finding = integrity.look(path, CELL)
-    if finding.state == GOOD:
-        assert finding.data == before
-    else:
-        assert finding.state == DAMAGED
-        assert "\n" not in finding.reason
+    assert finding.state in (GOOD, DAMAGED) and "\n" not in finding.reason
+    assert finding.state == DAMAGED or finding.data == before

@@ -1,5 +1,6 @@
 """The progress line of a run: jobs, failures with the end of their logs, and the time left, replayed
-from the records of a real campaign."""
+from the records of a real campaign.
+"""
 
 from __future__ import annotations
 
