@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests import mounts
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said
+from tests.unit.presets import small_campaign
 
 from peakmark import cli, machine
+from peakmark.analysis.analysis import Analysis
 from peakmark.report import pdf_report
+from peakmark.tables import tables
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +44,35 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
             make.write(folder, make.sweep(), config=config)
             pdf_report.build(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def sweep(swept: Path) -> Analysis:
+    """The analysis of ``swept``."""
+    return Analysis.of(swept)
+
+
+@pytest.fixture(scope="session")
+def report(swept: Path) -> dict[str, Any]:
+    """What the report of ``swept`` says, as it is stored."""
+    data: dict[str, Any] = json.loads((swept / "analysis.json").read_text())["data"]
+    return data
+
+
+@pytest.fixture(scope="session")
+def preset(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Analysis]:
+    """The analysis of a small campaign of a preset with its tables, by the preset's name; tests
+    must not change it.
+    """
+    folder = tmp_path_factory.mktemp("presets")
+
+    @cache
+    def build(name: str) -> Analysis:
+        analysis = Analysis.of(small_campaign(folder, name))
+        tables.build(analysis)
+        return analysis
+
+    return build
 
 
 @pytest.fixture
