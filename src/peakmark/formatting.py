@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from peakmark.errors import ConfigError
 from peakmark.units import format_size
@@ -19,7 +20,7 @@ _NAMES = (
     r"AlmaLinux|Alpine|Leap|SLES|RHEL|Slurm|Python|Snakemake|Typst|Open ?MPI|MPICH|OpenBLAS|BLIS|MKL"
 )
 _VERSIONS = rf"\b(?:{_NAMES})(?: Linux| GNU/Linux| Stream)?\s+v?\d+(?:\.\d+)+(?:(?:, | and | or )\d+\.\d+(?! ?[\w%µ×]))*"
-_DECIMAL = re.compile(rf"({_VERSIONS})|(?<![\w./-])(\d+)\.(\d+)(?!\w|\.\d)")
+_DECIMAL = re.compile(rf"({_VERSIONS})|(?<![\w./])(?<!\w-)(?<!/-)(\d+)\.(\d+)(?!\w|\.\d)")
 _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
 _MICRO = re.compile(r"(?<=\d) us\b")
@@ -39,7 +40,7 @@ _DATES = {
 DATE_LANGUAGES = tuple(_MONTHS)
 
 
-def significant(value: float, digits: int = 4, mark: str = ".", step: float = 0.0) -> str:
+def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
     """``value`` with ``digits`` significant digits, never in exponent form; digits before the mark
     are never zeroed.
 
@@ -58,30 +59,31 @@ def significant(value: float, digits: int = 4, mark: str = ".", step: float = 0.
         decimals and len(text.lstrip("-0.").replace(".", "")) > digits
     ):  # 9.9996 -> 10.000: one digit more than asked for
         text = f"{value:.{min(decimals - 1, MAX_DECIMALS)}f}"
-    return text.replace(".", mark)
+    return text
 
 
-def typeset(text: str, mark: str = ".") -> str:
-    """A sentence or a formula as it is printed: ``mark`` in its numbers, ``×`` between factors, a
-    space before ``%``.
+def typeset(text: str) -> str:
+    """A sentence or a formula as it is printed: ``×`` between factors, a space before ``%``."""
+    return _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
+
+
+def decimal_mark(text: str, mark: str) -> str:
+    """A text with ``mark`` in its numbers.
 
     Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
     """
-    text = _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
-    return (
-        text
-        if mark == "."
-        else _DECIMAL.sub(lambda match: match[1] or f"{match[2]}{mark}{match[3]}", text)
-    )
+    if mark == ".":
+        return text
+    return _DECIMAL.sub(lambda match: match[1] or f"{match[2]}{mark}{match[3]}", text)
 
 
-def percent(fraction: float, mark: str = ".") -> str:
+def percent(fraction: float) -> str:
     """A fraction in percent with three significant digits and at most two decimals, without the
     sign.
     """
     value = 100 * fraction
     decimals = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
-    return f"{value:.{decimals}f}".replace(".", mark)
+    return f"{value:.{decimals}f}"
 
 
 def plural(count: float, word: str, several: str = "") -> str:
@@ -151,3 +153,16 @@ def date(when: datetime, language: str = "en") -> str:
     return _DATES[language].format(
         day=when.day, month=_MONTHS[language].split()[when.month - 1], year=when.year
     )
+
+
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with every text in it passed through ``change``; keys too, as a node's name may
+    be one.
+    """
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(key): mapped(entry, change) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [mapped(entry, change) for entry in value]
+    return value

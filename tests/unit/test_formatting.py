@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peakmark.errors import ConfigError
-from peakmark.formatting import DATE_LANGUAGES, date, percent, plural, significant, size, typeset
+from peakmark.formatting import (
+    DATE_LANGUAGES,
+    date,
+    decimal_mark,
+    percent,
+    plural,
+    significant,
+    size,
+    typeset,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +38,8 @@ def test_significant_digits(value: float, text: str) -> None:
     assert significant(value) == text
 
 
-def test_decimal_mark_and_number_of_digits() -> None:
-    assert significant(1234.5678, 6, ",") == "1234,57"
+def test_a_number_has_as_many_digits_as_wanted() -> None:
+    assert significant(1234.5678, 6) == "1234.57"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +113,7 @@ TYPESET = {
 
 @pytest.mark.parametrize("text", TYPESET)
 def test_the_decimal_mark_and_signs_of_print(text: str) -> None:
-    assert typeset(text, ",") == TYPESET[text]
+    assert decimal_mark(typeset(text), ",") == TYPESET[text]
     assert typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"
 
 

@@ -192,9 +192,7 @@ class Conclusion:
     text: str
 
 
-def conclusions(
-    rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
-) -> list[Conclusion]:
+def conclusions(rows: Sequence[Row], layout_table: LayoutTable | None = None) -> list[Conclusion]:
     """The findings of rows of one table, in a fixed order of topics; none where nothing was
     measured.
 
@@ -203,7 +201,7 @@ def conclusions(
     measured = [row for row in rows if row.own is not None]
     if not measured:
         return []
-    labels = LabelFormatter(measured[0].table, mark, layout_table)
+    labels = LabelFormatter(measured[0].table, layout_table)
     right = _claimable(measured)
     all_points, over_all = paired_comparison.sentences(labels, right)
     by_topic = (
@@ -240,16 +238,14 @@ def _few(measured: Sequence[Row]) -> Iterator[str]:
         yield f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
 
 
-def joint_conclusions(
-    rows: Sequence[Row], mark: str = ".", layout_table: LayoutTable | None = None
-) -> list[str]:
+def joint_conclusions(rows: Sequence[Row], layout_table: LayoutTable | None = None) -> list[str]:
     """What rows say that are printed in several tables: each workload's own says nothing of another
     workload.
     """
     right = _claimable([row for row in rows if row.own is not None])
     if not right:
         return []
-    labels = LabelFormatter(right[0].table, mark, layout_table)
+    labels = LabelFormatter(right[0].table, layout_table)
     all_points, over_all = paired_comparison.sentences(labels, right)
     return [*(text for _, text in all_points), *_references(labels, right, over_all)]
 
@@ -383,13 +379,12 @@ def _limits(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
         if inside:
             ends = [choose(inside, key=itemgetter(0)) for choose in (min, max)]
             reached = " to ".join(
-                f"{percent(share, labels.mark)} % ({labels.row(row)})"
-                for share, row in ends[: len(inside)]
+                f"{percent(share)} % ({labels.row(row)})" for share, row in ends[: len(inside)]
             )
             text = f"{labels.program(entry)} reaches {reached} of the limit"
             if len(inside) > 2:
                 middle = statistics.median([share for share, _ in inside])
-                text += f", {percent(middle, labels.mark)} % in the median of {len(inside)} rows"
+                text += f", {percent(middle)} % in the median of {len(inside)} rows"
             yield f"{text}."
         above = len(shares) - len(inside)
         if above:

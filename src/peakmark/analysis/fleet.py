@@ -240,7 +240,7 @@ NAMED = 8
 BEYOND_TEXT = f"{100 * BEYOND:g}\u00a0%"
 
 
-def slow_node_sentences(rows: Rows, mark: str = ".") -> list[str]:
+def slow_node_sentences(rows: Rows) -> list[str]:
     """Sentences on the nodes that are slow in a resource, and on single rows of others; what the
     words mean stands last.
     """
@@ -249,7 +249,7 @@ def slow_node_sentences(rows: Rows, mark: str = ".") -> list[str]:
         return []
     nodes = slow_nodes(rows)
     mostly = [entry for entry in nodes if entry.mostly]
-    sentences = [_sentence(entry, mark) for entry in mostly[:NAMED]]
+    sentences = [_sentence(entry) for entry in mostly[:NAMED]]
     if len(mostly) > NAMED:
         rest = listed(
             [
@@ -276,7 +276,7 @@ def slow_node_sentences(rows: Rows, mark: str = ".") -> list[str]:
     return sentences
 
 
-def _sentence(entry: Slow, mark: str) -> str:
+def _sentence(entry: Slow) -> str:
     resource = SUBSYSTEMS[entry.subsystem].named
     rows = (
         f"in all {entry.of} rows"
@@ -285,10 +285,10 @@ def _sentence(entry: Slow, mark: str) -> str:
     )
     if entry.rows < MOSTLY * entry.of:  # its single rows are too uncertain, all together are not
         rows = f"in the median of {plural(entry.of, 'row')}, beyond all that the other nodes show"
-    return f"{entry.node} is slow: its {resource} is {percent(entry.behind, mark)}\u00a0% behind the median of all nodes ({rows})."
+    return f"{entry.node} is slow: its {resource} is {percent(entry.behind)}\u00a0% behind the median of all nodes ({rows})."
 
 
-def fleet_conclusions(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
+def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     """The findings of one table of many nodes: on the nodes, then what the rows of the typical node
     say.
     """
@@ -297,32 +297,32 @@ def fleet_conclusions(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
         replace(finding, heading=f"{finding.heading}, typical node")
         if finding.topic in (Topic.LIMIT, Topic.DOUBT)
         else finding
-        for finding in findings.conclusions(typical, mark)
+        for finding in findings.conclusions(typical)
     ]
-    return [*node_conclusions(rows, mark), *sentences]
+    return [*node_conclusions(rows), *sentences]
 
 
-def node_conclusions(rows: Sequence[Row], mark: str = ".") -> list[Conclusion]:
+def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     """How far nodes spread in the points of one table, and which lie apart."""
     groups = [group for group in group_rows(rows) if len(group.rows) > 1]
     if not groups:
         return []
-    labels = LabelFormatter(groups[0].table, mark)
+    labels = LabelFormatter(groups[0].table)
     ordered = sorted(groups, key=lambda group: group.range)
     least, most = ordered[0], ordered[-1]
-    text = f"Lowest and highest node differ by {percent(least.range, mark)}\u00a0% of their median ({labels.row(least.middle, on_all=True)})"
+    text = f"Lowest and highest node differ by {percent(least.range)}\u00a0% of their median ({labels.row(least.middle, on_all=True)})"
     if most is not least:
-        text += f" to {percent(most.range, mark)}\u00a0% ({labels.row(most.middle, on_all=True)})"
+        text += f" to {percent(most.range)}\u00a0% ({labels.row(most.middle, on_all=True)})"
     sentences = [
         (Topic.NODES, f"{text}."),
-        *((Topic.APART, text) for text in _apart_sentences(groups, mark)),
+        *((Topic.APART, text) for text in _apart_sentences(groups)),
     ]
     return [
         Conclusion(topic, topic.heading(labels.table), sentence) for topic, sentence in sentences
     ]
 
 
-def _apart_sentences(groups: Sequence[NodeGroup], mark: str) -> Iterator[str]:
+def _apart_sentences(groups: Sequence[NodeGroup]) -> Iterator[str]:
     for word, sign in (("slower", 1), ("faster", -1)):
         by_node: dict[str, list[float]] = {}
         for group in groups:
@@ -332,7 +332,7 @@ def _apart_sentences(groups: Sequence[NodeGroup], mark: str) -> Iterator[str]:
             continue
         ordered = sorted(by_node.items(), key=lambda pair: (-len(pair[1]), -max(pair[1])))
         named = [
-            f"{node} ({plural(len(shares), 'row')}, up to {percent(max(shares), mark)}\u00a0%)"
+            f"{node} ({plural(len(shares), 'row')}, up to {percent(max(shares))}\u00a0%)"
             for node, shares in ordered[:NAMED]
         ]
         more = f", and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""

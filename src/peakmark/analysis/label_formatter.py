@@ -40,18 +40,15 @@ class Topic(Enum):
 
 @dataclass(frozen=True)
 class LabelFormatter:
-    """Names for the rows of ``table``; those of ``layout_table`` where a layout prints it. ``mark``
-    is the decimal mark.
-    """
+    """Names for the rows of ``table``; those of ``layout_table`` where a layout prints it."""
 
     table: Table
-    mark: str = "."
     layout_table: LayoutTable | None = None
 
     @classmethod
-    def of(cls, row: Row, mark: str = ".") -> LabelFormatter:
+    def of(cls, row: Row) -> LabelFormatter:
         """Names for one row, as the layout that prints it has them."""
-        return cls(row.table, mark, row.layout_table)
+        return cls(row.table, row.layout_table)
 
     def workload(self, row: Row) -> str:
         """``RWS``, or what the layout writes instead: a word of its own, or the heading of the
@@ -126,7 +123,7 @@ class LabelFormatter:
         instrument tells.
         """
         factor, _ = self._scale
-        return significant(value * factor, mark=self.mark, step=step * factor)
+        return significant(value * factor, step=step * factor)
 
     def quantity(self, value: float) -> str:
         """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
@@ -134,7 +131,7 @@ class LabelFormatter:
 
     def times(self, factor: float, digits: int = 3) -> str:
         """A factor: ``1.02``."""
-        return significant(factor, digits, self.mark)
+        return significant(factor, digits)
 
     def row(self, row: Row, on_all: bool = False) -> str:
         """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something;
@@ -180,6 +177,6 @@ def noun(table: Table) -> str:
     return SUBSYSTEMS[table.subsystem].counted
 
 
-def quantity(table: Table, value: float, mark: str = ".") -> str:
+def quantity(table: Table, value: float) -> str:
     """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
-    return LabelFormatter(table, mark).quantity(value)
+    return LabelFormatter(table).quantity(value)

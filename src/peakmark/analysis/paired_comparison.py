@@ -131,7 +131,7 @@ def sentences(
     # What too few points could never tell is not worth a word, nor are points that are read one by
     # one as fast.
     undecided = [
-        _undecided(labels, together)
+        _undecided(together)
         for topic, together in compared
         if together.least <= LEVEL
         and len(together.factors) >= MANY
@@ -146,7 +146,7 @@ def sentences(
             )
         )
     return said, {
-        together.instrument: _clause(labels, together)
+        together.instrument: _clause(together)
         for _, together in compared
         if together in holding and together.instrument
     }
@@ -312,7 +312,7 @@ def _sentence(labels: LabelFormatter, together: PairedComparison) -> str:
     many = "at both points" if total == 2 else f"at all {total} points"
     if together.behind:
         many = f"at {len(together.ahead)} of {total} points"
-    text = f"{' '.join(together.first)} than {together.second[0]} {many} ({low} to {high} times its figure; by chance {probability(together.p, labels.mark)})"
+    text = f"{' '.join(together.first)} than {together.second[0]} {many} ({low} to {high} times its figure; by chance {probability(together.p)})"
     if together.behind and len(together.behind) <= MANY:
         text += (
             f"; the other way round with {', '.join(labels.row(row) for row in together.behind)}"
@@ -320,22 +320,22 @@ def _sentence(labels: LabelFormatter, together: PairedComparison) -> str:
     return f"{text}."
 
 
-def _clause(labels: LabelFormatter, together: PairedComparison) -> str:
+def _clause(together: PairedComparison) -> str:
     """``IOZone says more at 62 of 84 points, by chance 8e-17``."""
     together = _sign_conflicts(together)
     count = len(together.ahead)
     points = (
         f"{count} of {len(together.factors)}" if count < len(together.factors) else f"all {count}"
     )
-    return f"{' '.join(together.first)} at {points} points, by chance {probability(together.p, labels.mark)}"
+    return f"{' '.join(together.first)} at {points} points, by chance {probability(together.p)}"
 
 
-def _undecided(labels: LabelFormatter, together: PairedComparison) -> str:
+def _undecided(together: PairedComparison) -> str:
     together = _sign_conflicts(together)
     points = f"{len(together.ahead)} of {len(together.factors)} points"
-    return f"{' '.join(together.first)} than {together.second[0]} at {points} (by chance {probability(together.p, labels.mark)})"
+    return f"{' '.join(together.first)} than {together.second[0]} at {points} (by chance {probability(together.p)})"
 
 
-def probability(p: float, mark: str) -> str:
+def probability(p: float) -> str:
     """One digit, as ``0.005`` or ``8e-17``."""
-    return significant(p, 1, mark) if p >= 1e-4 else f"{p:.0e}".replace("e-0", "e-")
+    return significant(p, 1) if p >= 1e-4 else f"{p:.0e}".replace("e-0", "e-")

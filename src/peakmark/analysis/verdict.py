@@ -105,7 +105,7 @@ def candidates(rows: Rows, subsystem: str) -> list[Row]:
     return [row for row in measured if fits(row)] or measured
 
 
-def telling_numbers(rows: Rows, mark: str = ".") -> list[Headline]:
+def telling_numbers(rows: Rows) -> list[Headline]:
     """The five most telling numbers, as far as there are any: four throughputs and the fastest
     small disk access.
     """
@@ -118,18 +118,16 @@ def telling_numbers(rows: Rows, mark: str = ".") -> list[Headline]:
         small or latency,
     ]
     return [
-        _number(group, mark)
-        for group in (*chosen, headline_group(rows, "network"))
-        if group is not None
+        _number(group) for group in (*chosen, headline_group(rows, "network")) if group is not None
     ]
 
 
-def _number(group: NodeGroup, mark: str) -> Headline:
-    row, labels = group.middle, LabelFormatter(group.table, mark)
+def _number(group: NodeGroup) -> Headline:
+    row, labels = group.middle, LabelFormatter(group.table)
     label, value, compared = (
         describe(row),
         labels.quantity(row.measured.centre),
-        _comparison(row, mark),
+        _comparison(row),
     )
     if len(group.rows) > 1:
         title = SUBSYSTEMS[row.table.subsystem].title
@@ -155,9 +153,9 @@ def planned(rows: Rows) -> list[str]:
     return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
 
 
-def verdicts(rows: Rows, mark: str = ".") -> list[Verdict]:
+def verdicts(rows: Rows) -> list[Verdict]:
     """One verdict per planned subsystem, in the order of the report."""
-    return [_verdict(rows, subsystem, mark) for subsystem in planned(rows)]
+    return [_verdict(rows, subsystem) for subsystem in planned(rows)]
 
 
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
@@ -172,7 +170,7 @@ def with_limit(rows: Rows) -> list[tuple[str, Row]]:
     ]
 
 
-def _verdict(rows: Rows, subsystem: str, mark: str) -> Verdict:
+def _verdict(rows: Rows, subsystem: str) -> Verdict:
     group = headline_group(rows, subsystem)
     if group is None:
         reasons = Counter(
@@ -185,14 +183,14 @@ def _verdict(rows: Rows, subsystem: str, mark: str) -> Verdict:
             if reasons
             else Verdict(subsystem)
         )
-    of_node = _of_node(group.middle, mark)
-    return of_node if group.planned == 1 else _of_nodes(group, of_node, mark)
+    of_node = _of_node(group.middle)
+    return of_node if group.planned == 1 else _of_nodes(group, of_node)
 
 
-def _of_nodes(group: NodeGroup, middle: Verdict, mark: str) -> Verdict:
+def _of_nodes(group: NodeGroup, middle: Verdict) -> Verdict:
     """The same of several nodes, by the verdict on that which is nearest to their median."""
-    labels, worst, n = LabelFormatter(group.table, mark), group.worst, len(group.rows)
-    behind = f", {percent(group.behind(worst), mark)}\u00a0% behind" if n > 1 else ""
+    labels, worst, n = LabelFormatter(group.table), group.worst, len(group.rows)
+    behind = f", {percent(group.behind(worst))}\u00a0% behind" if n > 1 else ""
     doubted = [row for row in group.rows if row.level is not None]
     confidence, why = middle.confidence, middle.why
     if doubted:
@@ -209,8 +207,8 @@ def _of_nodes(group: NodeGroup, middle: Verdict, mark: str) -> Verdict:
         what=LabelFormatter.of(group.middle).point_on_all(group.middle) + _over(group.middle),
         measured=labels.quantity(group.median),
         spread=_range(labels, group.low, group.high) if n > 1 else "",
-        share=_share(limits.efficiency(group.median, group.middle.limit), mark),
-        reference=ratios.text_of_nodes(group.rows, mark),
+        share=_share(limits.efficiency(group.median, group.middle.limit)),
+        reference=ratios.text_of_nodes(group.rows),
         slowest=worst.key.node,
         behind=f"{labels.quantity(worst.measured.centre)}{behind}",
         confidence=confidence,
@@ -222,8 +220,8 @@ def _range(labels: LabelFormatter, low: float, high: float) -> str:
     return f"{labels.number(low)} to {labels.number(high)}"
 
 
-def _share(share: float | None, mark: str) -> str:
-    return "" if share is None else f"{percent(share, mark)}\u00a0%"
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{percent(share)}\u00a0%"
 
 
 def _which(rows: Sequence[Row], of: int) -> str:
@@ -233,8 +231,8 @@ def _which(rows: Sequence[Row], of: int) -> str:
     return f"all {of} nodes" if len(rows) == of else f"{len(rows)} of {of} nodes"
 
 
-def _of_node(row: Row, mark: str) -> Verdict:
-    own, labels = row.measured, LabelFormatter(row.table, mark)
+def _of_node(row: Row) -> Verdict:
+    own, labels = row.measured, LabelFormatter(row.table)
     why = ""
     if row.specific_warnings:
         why = row.specific_warnings[0].fact
@@ -255,9 +253,9 @@ def _of_node(row: Row, mark: str) -> Verdict:
         if own.summary.n > 1
         else "",
         limit=limit if row.limit.value is None else labels.quantity(row.limit.value),
-        share=_share(own.efficiency, mark),
-        clocks=_at_clocks(row, mark).strip(),
-        reference=ratios.text(row, mark),
+        share=_share(own.efficiency),
+        clocks=_at_clocks(row).strip(),
+        reference=ratios.text(row),
         confidence=confidence(row),
         why=why,
     )
@@ -284,22 +282,22 @@ def describe(row: Row) -> str:
     return f"{SUBSYSTEMS[row.table.subsystem].title} {LabelFormatter.of(row).point(row)}"
 
 
-def _comparison(row: Row, mark: str) -> str:
+def _comparison(row: Row) -> str:
     """How the own value stands to the limit and to the best reference."""
     share = row.measured.efficiency
     limit = (
-        f"{percent(share, mark)} % of the limit{_at_clocks(row, mark)}"
+        f"{percent(share)} % of the limit{_at_clocks(row)}"
         if share is not None
         else "limit unknown"
     )
-    return "; ".join(filter(None, (limit, ratios.text(row, mark))))
+    return "; ".join(filter(None, (limit, ratios.text(row))))
 
 
-def _at_clocks(row: Row, mark: str) -> str:
+def _at_clocks(row: Row) -> str:
     """The shares of the limit at the clocks on the box, in brackets after the one at the clock that
     was seen.
     """
-    shares = [f"{percent(share, mark)} % at the {name} clock" for name, share in row.shares.items()]
+    shares = [f"{percent(share)} % at the {name} clock" for name, share in row.shares.items()]
     return f" ({', '.join(shares)})" if shares else ""
 
 

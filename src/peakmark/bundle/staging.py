@@ -13,7 +13,7 @@ from typing import Any
 from peakmark import files
 from peakmark.config import inputs
 from peakmark.errors import RecordError
-from peakmark.report.pdf_report import mapped
+from peakmark.formatting import mapped
 from peakmark.storage import decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 

@@ -30,7 +30,7 @@ Slow = frozenset[tuple[str, str]]
 APART = style.look(1).colour
 
 
-def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:
+def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
     """Every node in the row that speaks for each resource; None where nothing was measured."""
     groups = {name: verdict.headline_group(rows, name) for name in verdict.planned(rows)}
     lines = [
@@ -41,15 +41,13 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
         for name, group in groups.items()
         if group is not None
     ]
-    return _figure(lines, WIDTH, True, mark, slow(rows))
+    return _figure(lines, WIDTH, True, slow(rows))
 
 
-def plot(
-    table: Table, rows: Sequence[Row], mark: str = ".", slow: Slow = frozenset()
-) -> Figure | None:
+def plot(table: Table, rows: Sequence[Row], slow: Slow = frozenset()) -> Figure | None:
     """Every node in every point of a table; None where nothing was measured. ``slow``: see there."""
     lines = [(_name(table, group), group) for group in fleet.group_rows(rows)]
-    return _figure(lines, 0.54 * WIDE, False, mark, slow)
+    return _figure(lines, 0.54 * WIDE, False, slow)
 
 
 def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
@@ -70,14 +68,14 @@ def _name(table: Table, group: NodeGroup) -> str:
 
 
 def _figure(
-    lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool, mark: str, slow: Slow
+    lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool, slow: Slow
 ) -> Figure | None:
     if not lines:
         return None
     figure = style.figure(width, (BIG if large else LINE) * len(lines) + 0.6)
     axis = figure.subplots()
     for position, (_, group) in enumerate(lines):
-        _dots(axis, position, group, mark, _slow_in(group, slow), large)
+        _dots(axis, position, group, _slow_in(group, slow), large)
     axis.axvline(0, color=style.LIMIT, linewidth=0.8, zorder=1)
     for side in (-1, 1):
         axis.axvline(side * fleet.BEYOND, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
@@ -91,9 +89,7 @@ def _figure(
         for tick in (round(float(tick), 6) for tick in axis.get_xticks())
         if low <= tick <= high
     ]
-    axis.set_xticks(
-        ticks, [f"{100 * tick:+g}".replace(".", mark) if tick else "0" for tick in ticks]
-    )
+    axis.set_xticks(ticks, [f"{100 * tick:+g}" if tick else "0" for tick in ticks])
     axis.set_xlim(low, high)
     axis.set_xlabel("% from the median of the nodes")
     axis.grid(axis="y")
@@ -117,9 +113,7 @@ def _slow_in(group: NodeGroup, slow: Slow) -> list[Row]:
     return [row for row in group.rows if row.key.node in nodes]
 
 
-def _dots(
-    axis: Axes, position: int, group: NodeGroup, mark: str, slow: Sequence[Row], large: bool
-) -> None:
+def _dots(axis: Axes, position: int, group: NodeGroup, slow: Sequence[Row], large: bool) -> None:
     apart = [*group.slow, *group.fast]
     marked = {row.key.node for row in (*apart, *slow)}
     usual = [row for row in group.rows if row.key.node not in marked]
@@ -139,7 +133,7 @@ def _dots(
     for place, row in enumerate(_named(group, slow)):
         share = _share(group, row)
         axis.annotate(
-            f"{row.key.node} {percent(share, mark)} %" if large else row.key.node, (share, height(row)),
+            f"{row.key.node} {percent(share)} %" if large else row.key.node, (share, height(row)),
             xytext=(math.copysign(4, share), (0, 6, -6)[place] if large else 0), textcoords="offset points",
             ha="left" if share > 0 else "right", va="center", fontsize=6.5, color=style.INK, zorder=4,
         )  # fmt: skip

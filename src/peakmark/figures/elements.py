@@ -118,15 +118,15 @@ def heights(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
     ]
 
 
-def scale_values(axis: Axes, logarithmic: bool, mark: str) -> None:
-    """The vertical axis: few round numbers with this decimal mark."""
+def scale_values(axis: Axes, logarithmic: bool) -> None:
+    """The vertical axis: few round numbers."""
     if not logarithmic:
-        axis.yaxis.set_major_formatter(style.Ticks(mark))
+        axis.yaxis.set_major_formatter(style.Ticks())
         return
     axis.set_yscale("log")
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.yaxis.set_minor_locator(NullLocator())
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace(".", mark)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def vertical_label(table: Table, value: str = "measured") -> str:

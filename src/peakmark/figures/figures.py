@@ -43,15 +43,15 @@ def build(campaign: Path | Analysis) -> list[Path]:
     several, many = len(fleet.node_names(rows)) > 1, fleet.is_many(rows)
     slow = dots.slow(rows) if many else None
     layout = None if many else layout_of(results)
-    first = (FLEET, dots.overview(rows, mark)) if several else (OVERVIEW, overview(rows, mark))
+    first = (FLEET, dots.overview(rows)) if several else (OVERVIEW, overview(rows))
     drawn = (
-        (drawing.name, _draw(drawing, slow, mark))
+        (drawing.name, _draw(drawing, slow))
         for table in TABLES
         for drawing in figures_of(table, rows[table.name], layout)
     )
     for name, figure in (first, *drawn):
         if figure is not None:
-            written += style.save(figure, folder, name)
+            written += style.save(figure, folder, name, mark)
     # Figures of measurements that are gone, or of another layout.
     for stale in (folder / f"{name}{kind}" for name in _known() for kind in (".svg", ".png")):
         if stale not in written:
@@ -59,19 +59,19 @@ def build(campaign: Path | Analysis) -> list[Path]:
     return written
 
 
-def _draw(drawn: Drawn, slow: dots.Slow | None, mark: str) -> Figure | None:
+def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
     """``slow``: where many nodes are drawn, those that are slow in a resource."""
     if not drawn.rows:
         return None
     if slow is not None:
-        return dots.plot(drawn.rows[0].table, drawn.rows, mark, slow)
+        return dots.plot(drawn.rows[0].table, drawn.rows, slow)
     if drawn.drawing is None or drawn.drawing.kind == "panels":
-        return panels.plot(drawn.rows[0].table, drawn.rows, mark)
+        return panels.plot(drawn.rows[0].table, drawn.rows)
     return (
         layout_figures.plot_combined
         if drawn.drawing.kind == "together"
         else layout_figures.plot_bars
-    )(drawn.drawing, drawn.rows, mark)
+    )(drawn.drawing, drawn.rows)
 
 
 def _known() -> set[str]:
@@ -82,9 +82,8 @@ def _known() -> set[str]:
     }
 
 
-def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | None:
-    """The headline row of each resource as a share of its limit, None where no limit is known;
-    ``mark`` is the decimal mark.
+def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
+    """The headline row of each resource as a share of its limit, None where no limit is known.
 
     A resource without a limit has no bar: a share of something else would be read as one of the
     limit.
@@ -94,7 +93,7 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
         return None
     figure = style.figure(7.0, 0.62 * len(chosen) + 0.55)
     axis = figure.subplots()
-    far = max(1.0, *(_bar(axis, position, row, mark) for position, (_, row) in enumerate(chosen)))
+    far = max(1.0, *(_bar(axis, position, row) for position, (_, row) in enumerate(chosen)))
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
     axis.set_ylim(len(chosen) - 0.5, -0.55)
@@ -109,7 +108,7 @@ def overview(rows: Mapping[str, Sequence[Row]], mark: str = ".") -> Figure | Non
     return figure
 
 
-def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
+def _bar(axis: Axes, position: int, row: Row) -> float:
     """Own repetitions as a bar and dots, best reference as an open mark, both in words; returns the
     rightmost share.
     """
@@ -127,7 +126,7 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
         color=style.INK,
         zorder=4,
     )
-    caption = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre, mark)} ({percent(share, mark)} %)"
+    caption = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre)} ({percent(share)} %)"
     ends = [position - 0.1, position + 0.38]
     axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
     axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
@@ -145,10 +144,8 @@ def _bar(axis: Axes, position: int, row: Row, mark: str) -> float:
             [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
             linewidth=1.4, zorder=3,
         )  # fmt: skip
-        caption += (
-            f", {heading} {quantity(row.table, series.centre, mark)} ({percent(theirs, mark)} %)"
-        )
-    caption += f", limit {quantity(row.table, limit, mark)}"
+        caption += f", {heading} {quantity(row.table, series.centre)} ({percent(theirs)} %)"
+    caption += f", limit {quantity(row.table, limit)}"
     axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
     return far

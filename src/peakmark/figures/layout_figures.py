@@ -31,7 +31,7 @@ _Group = tuple[str, Sequence[Row]]
 """What is written below rows that stand side by side, and these rows."""
 
 
-def plot_bars(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
+def plot_bars(drawing: Drawing, rows: Sequence[Row]) -> Figure | None:
     """The figure of ``drawing``, None without rows.
 
     Tables without block sizes have one panel with a group of bars for each workload; others a panel
@@ -48,7 +48,7 @@ def plot_bars(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure 
     axes = style.panels(figure, len(grouped), columns, sharey=True)
     top = _top(drawing, rows)
     for place, (axis, (title, groups)) in enumerate(zip(axes, grouped, strict=True)):
-        _panel(axis, drawing, groups, top, mark)
+        _panel(axis, drawing, groups, top)
         axis.set_title(title)
         if place % columns == 0:
             axis.set_ylabel(elements.vertical_label(table, drawing.value))
@@ -100,7 +100,7 @@ def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
     )
 
 
-def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, mark: str) -> None:
+def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float) -> None:
     colour = style.look(0).colour
     few = sum(len(members) for _, members in groups) <= FEW
     ticks: list[tuple[float, str]] = []
@@ -111,7 +111,7 @@ def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, m
             value = value_of(drawing, row, row.measured) or 0.0
             axis.bar(at, value, width=0.74, facecolor=colour, linewidth=0, zorder=2)
             if few:
-                axis.annotate(significant(value, 2, mark), (at, value), xytext=(0, 2), textcoords="offset points",
+                axis.annotate(significant(value, 2), (at, value), xytext=(0, 2), textcoords="offset points",
                               ha="center", fontsize=6.5, color=style.INK, zorder=6)  # fmt: skip
             _mark_references(axis, drawing, row, at, top)
             ticks.append((at, str(row.key.concurrency or row.key.word)))
@@ -125,7 +125,7 @@ def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float, m
     axis.tick_params(axis="x", length=0, labelbottom=True)
     axis.set_xlim(-0.8, at - GAP - 0.2)
     axis.set_ylim(0, top)
-    axis.yaxis.set_major_formatter(style.Ticks(mark))
+    axis.yaxis.set_major_formatter(style.Ticks())
     # Below the names of the groups.
     axis.xaxis.labelpad = 17 if any(name for name, _ in groups) else 2
     if drawing.value == "efficiency":
@@ -154,7 +154,7 @@ COMBINED_HEIGHT = 1.7  # inches of a panel
 APART = 0.06  # of an octave: between the lines' points
 
 
-def plot_combined(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Figure | None:
+def plot_combined(drawing: Drawing, rows: Sequence[Row]) -> Figure | None:
     """The figure of ``drawing``, None without rows. Each repetition is a point where values are
     measured ones.
     """
@@ -177,7 +177,7 @@ def plot_combined(drawing: Drawing, rows: Sequence[Row], mark: str = ".") -> Fig
             axis.set_ylabel(elements.vertical_label(rows[0].table, drawing.value))
         if not logarithmic:
             axis.set_ylim(0, None)
-        elements.scale_values(axis, logarithmic, mark)
+        elements.scale_values(axis, logarithmic)
     if len(names) > 1:
         handles = [style.entry(style.line(place), name) for place, name in enumerate(names)]
         style.legend(figure, handles, len(names), 2.2)

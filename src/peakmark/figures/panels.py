@@ -41,9 +41,8 @@ class Panel:
     rows: tuple[Row, ...]
 
 
-def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
-    """The figure of one table, None when none of its rows was measured; ``mark`` is the decimal
-    mark.
+def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
+    """The figure of one table, None when none of its rows was measured.
 
     Horizontal is the block size or the concurrency, whichever has more values; the other
     distinguishes lines, named at their right end. Vertical is logarithmic where the values, or they
@@ -73,9 +72,7 @@ def plot(table: Table, rows: Sequence[Row], mark: str = ".") -> Figure | None:
         axis = halves[1].subplots()
         elements.draw(axis, dots)
         axis.set_xlabel(elements.vertical_label(table))
-    ends = (
-        _draw(halves[0], table, panels, horizontal, columns, mark, named=not dots) if panels else {}
-    )
+    ends = _draw(halves[0], table, panels, horizontal, columns, named=not dots) if panels else {}
     elements.legend(figure, table, measured, programs=not ends)
     return figure
 
@@ -103,7 +100,6 @@ def _draw(
     panels: Sequence[Panel],
     horizontal: Across,
     columns: int,
-    mark: str,
     named: bool,
 ) -> dict[str, float]:
     """The panels in so many columns. Returns where each program is ``named`` at its line, see
@@ -116,7 +112,7 @@ def _draw(
     for place, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         line = place // columns * columns
         scale = _scale(table, panels[line : line + columns] if shared else [panel])
-        _panel(axis, table, panel, horizontal, scale, mark)
+        _panel(axis, table, panel, horizontal, scale)
         if place == line:
             axis.set_ylabel(elements.vertical_label(table))
         if place + columns >= len(panels):
@@ -208,12 +204,11 @@ def _panel(
     panel: Panel,
     horizontal: Across,
     scale: tuple[bool, float, float],
-    mark: str,
 ) -> None:
     logarithmic, lowest, highest = scale
     axis.set_title(panel.title)
     axis.set_xscale("log", base=2)
-    elements.scale_values(axis, logarithmic, mark)
+    elements.scale_values(axis, logarithmic)
     axis.set_ylim(lowest, highest)
     wide = elements.octaves(horizontal.places(panel.rows))
     step = (
@@ -240,7 +235,7 @@ def _panel(
                     (places[-1], entries[-1].centre * table.factor, horizontal.other.name(rows[-1]))
                 )
     _published(axis, table, panel.rows, horizontal)
-    _limits(axis, table, panel.rows, horizontal, mark)
+    _limits(axis, table, panel.rows, horizontal)
     horizontal.scale(axis, panel.rows, room=wide / 3.2 if named else 0.0)
     axis.set_xlabel("")
     axis.set_ylabel("")
@@ -297,7 +292,7 @@ def _published(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across
         )
 
 
-def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across, mark: str) -> None:
+def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across) -> None:
     """The theoretical value as a thin dark line: through the panel where it is one number, else
     along its rows.
     """
@@ -330,7 +325,7 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across, m
     # no room above zero.
     below = table.lower_is_better and axis.get_yscale() == "log"
     axis.annotate(
-        f"limit {significant((last if rising else first)[1], 3, mark)}", last if rising else first,
+        f"limit {significant((last if rising else first)[1], 3)}", last if rising else first,
         xytext=(0, -4 if below else 3), va="top" if below else "baseline",
         textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left", zorder=6,
         bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},

@@ -19,8 +19,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.text import Text
+from matplotlib.ticker import Formatter, ScalarFormatter
 
+from peakmark.formatting import decimal_mark
 from peakmark.resources import ROOT
 
 STYLE = ROOT / "reports" / "figures.mplstyle"
@@ -119,16 +121,26 @@ def limit_line(axis: Axes, value: float) -> None:
 
 
 class Ticks(ScalarFormatter):
-    """Numbers of one axis with equally many decimals, and a decimal mark of choice."""
+    """Numbers of one axis with equally many decimals."""
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self) -> None:
         super().__init__(useOffset=False)
         self.set_scientific(False)
-        self._mark = mark
+
+
+class DecimalMark(Formatter):
+    """The labels of another formatter, with a decimal mark of choice."""
+
+    def __init__(self, formatter: Formatter, mark: str) -> None:
+        self._formatter, self._mark = formatter, mark
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """The label of a tick."""
-        return str(super().__call__(x, pos)).replace(".", self._mark)
+        return decimal_mark(self._formatter(x, pos), self._mark)
+
+    def format_ticks(self, values: Any) -> list[str]:
+        """The labels of all ticks."""
+        return [decimal_mark(label, self._mark) for label in self._formatter.format_ticks(values)]
 
 
 def begin() -> None:
@@ -142,14 +154,25 @@ def begin() -> None:
     )
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+def save(figure: Figure, folder: Path, name: str, mark: str = ".") -> list[Path]:
     """Write ``name.svg`` and ``name.png`` (200 dpi), without date and versions: equal input gives
-    equal files.
+    equal files. ``mark`` is the decimal mark of all numbers.
     """
+    if mark != ".":
+        use_decimal_mark(figure, mark)
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     figure.savefig(svg, metadata={"Date": None, "Creator": None})
     figure.savefig(png, dpi=200, metadata={"Software": None})
     return [svg, png]
+
+
+def use_decimal_mark(figure: Figure, mark: str) -> None:
+    """Replace the decimal point in all texts and tick labels of a figure."""
+    for text in figure.findobj(Text):
+        text.set_text(decimal_mark(text.get_text(), mark))
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(DecimalMark(axis.get_major_formatter(), mark))
 
 
 def spread(positions: Sequence[float], gap: float) -> list[float]:

@@ -30,14 +30,14 @@ ROWS = 20  # so many without a record are named
 Rows = Mapping[str, Sequence[Row]]
 
 
-def runs(rows: Rows, mark: str = ".") -> dict[str, Any]:
+def runs(rows: Rows) -> dict[str, Any]:
     """Groups of one program and unit: a line per row with every repetition in its order, called as
     in the tables.
     """
     groups: dict[tuple[str, str], list[list[str]]] = {}
     listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
     for row in (row for table in rows.values() for row in table):
-        labels = LabelFormatter.of(row, mark)
+        labels = LabelFormatter.of(row)
         for entry in row.table.series:
             series = row.series.get(entry.instrument)
             if series is None:
@@ -282,16 +282,16 @@ Lines = list[list[str]]
 PROGRAMS = ["Programs", "in the chapter Method; Python packages pinned in envs/requirements.txt"]
 
 
-def artifact(results: Results, mark: str = ".") -> dict[str, Any]:
+def artifact(results: Results) -> dict[str, Any]:
     """Lines of what and value for hardware, software and time; steps as sentence and command; the
     expected results.
     """
     return {
-        "hardware": [[name, typeset(text, mark)] for name, text in _hardware(results)],
+        "hardware": [[name, typeset(text)] for name, text in _hardware(results)],
         "software": _software(results),
         "steps": [[text, command.format(name=results.name)] for text, command in TEXT["steps"]],
         "expected": TEXT["expected"],
-        "time": [[what, typeset(text, mark)] for what, text in _time(results)],
+        "time": [[what, typeset(text)] for what, text in _time(results)],
     }
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from peakmark.analysis.row import Row
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.config import people
 from peakmark.errors import PeakmarkError
-from peakmark.formatting import date, listed, plural, typeset
+from peakmark.formatting import date, decimal_mark, listed, mapped, plural, typeset
 from peakmark.report import appendix, chapters, machine_text, method_text, pictures
 from peakmark.report.sections import Sections
 from peakmark.storage.results import Results
 
 Rows = Mapping[str, Sequence[Row]]
+NUMBERS = ("verdicts", "slow", "caveats", "overview", "sections", "runs", "artifact")
+"""Parts whose numbers get the decimal mark; the others hold versions, commands and names."""
 
 
 def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
@@ -31,20 +34,17 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
         widths: name of each figure that was drawn -> its width in percent of the page.
     """
     results, rows, mark = analysis.results, analysis.rows, analysis.mark
-    judged = verdict.verdicts(rows, mark)
-    lines = [_verdict(entry, analysis.has_several_nodes, mark) for entry in judged]
-    return {
+    judged = verdict.verdicts(rows)
+    lines = [_verdict(entry, analysis.has_several_nodes) for entry in judged]
+    data = {
         "meta": _meta(results, rows),
         "incomplete": incomplete(results),
         "figures": dict(widths),
         "kernels": sorted(chapters.measured(results)),
         "verdicts": [list(line.values()) for line in lines],
-        "slow": fleet.slow_node_sentences(rows, mark),
+        "slow": fleet.slow_node_sentences(rows),
         "caveats": [
-            *(
-                typeset(sentence, mark)
-                for sentence in verdict.build_caveats(rows, judged, results.config)
-            ),
+            *map(typeset, verdict.build_caveats(rows, judged, results.config)),
             *_other_layout(analysis),
         ],
         "verdict_head": list(lines[0]),
@@ -52,11 +52,12 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
         "machine": machine_text.alike(machine_text.nodes(results, mark)),
         "method": method_text.build(analysis),
         "sections": Sections(analysis, widths).build(),
-        "runs": appendix.elsewhere() if analysis.is_fleet else appendix.runs(rows, mark),
+        "runs": appendix.elsewhere() if analysis.is_fleet else appendix.runs(rows),
         "problems": appendix.problems(results),
-        "artifact": appendix.artifact(results, mark),
+        "artifact": appendix.artifact(results),
         "provenance": appendix.provenance(results),
     }
+    return data | {key: mapped(data[key], partial(decimal_mark, mark=mark)) for key in NUMBERS}
 
 
 def _other_layout(analysis: Analysis) -> list[str]:
@@ -141,7 +142,7 @@ def _meta(results: Results, rows: Rows) -> dict[str, Any]:
     }
 
 
-def _verdict(entry: verdict.Verdict, several: bool, mark: str) -> dict[str, list[str]]:
+def _verdict(entry: verdict.Verdict, several: bool) -> dict[str, list[str]]:
     """A line of page one: heading -> what stands there, and small below it; of ``several`` nodes
     their median and the slowest.
     """
@@ -163,5 +164,5 @@ def _verdict(entry: verdict.Verdict, several: bool, mark: str) -> dict[str, list
             "Share": [entry.share, entry.clocks],
             "Beside a reference": [entry.reference.replace("n = ", "n\u00a0=\u00a0"), ""],
         }
-    confidence = [entry.confidence, typeset(entry.why, mark)]
+    confidence = [entry.confidence, typeset(entry.why)]
     return {"Resource": [entry.title, entry.what], **shares, "Confidence, and why": confidence}

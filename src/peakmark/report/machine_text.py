@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from peakmark.analysis import fleet
-from peakmark.formatting import binary, listed, plural, significant, typeset
+from peakmark.formatting import binary, decimal_mark, listed, plural, significant, typeset
 from peakmark.storage.results import Results
 
 NAMED = 3
@@ -163,7 +163,10 @@ def _groups(facts: Facts, mark: str, cores: Sequence[str]) -> list[dict[str, Any
     }
     lines = {
         title: [
-            [what, typeset(value, mark) if isinstance(value, _Quantity) else str(value)]
+            [
+                what,
+                decimal_mark(typeset(value), mark) if isinstance(value, _Quantity) else str(value),
+            ]
             for what, value in group.items()
             if value not in (None, "")
         ]

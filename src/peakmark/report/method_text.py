@@ -13,7 +13,7 @@ from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
 from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
-from peakmark.formatting import percent, plural, size, typeset
+from peakmark.formatting import decimal_mark, percent, plural, size, typeset
 from peakmark.resources import ROOT
 from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results
@@ -22,9 +22,7 @@ from peakmark.tables.presentation import empty_reason
 from peakmark.tools.tables import SMALL_RECORD, TABLES
 
 
-def build_formulas(
-    rows: Sequence[Row], printed: Mapping[Key, LayoutTable], mark: str = "."
-) -> dict[str, Any]:
+def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> dict[str, Any]:
     """Each formula once, with the rows it stands for, called as ``printed`` in a layout; sources
     are told once.
     """
@@ -49,14 +47,14 @@ def build_formulas(
         lines.append(
             {
                 "rows": which,
-                "formula": typeset(shown + _at_clocks(members), mark),
+                "formula": typeset(shown + _at_clocks(members)),
                 "kind": kind,
                 "source": numbers,
             }
         )
     return {
         "lines": lines,
-        "sources": [f"{number}. {typeset(source, mark)}." for source, number in sources.items()],
+        "sources": [f"{number}. {typeset(source)}." for source, number in sources.items()],
     }
 
 
@@ -101,7 +99,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
     results, rows = analysis.results, analysis.rows
     subsystems = planned(rows)
     ran = programs(analysis, subsystems)
-    arises = [typeset(paragraph, analysis.mark) for paragraph in _arises(results)]
+    arises = [decimal_mark(typeset(text), analysis.mark) for text in _arises(results)]
     return {
         "parts": [
             {"title": "How a number arises", "paragraphs": arises},

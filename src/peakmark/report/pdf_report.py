@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from peakmark import documents, output
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
-from peakmark.formatting import listed
+from peakmark.formatting import listed, mapped
 from peakmark.report import chapters, stored
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -146,16 +146,3 @@ def printable(value: Any, known: Container[int]) -> Any:
         value,
         lambda text: "".join(it if ord(it) in known or it == "\n" else "\ufffd" for it in text),
     )
-
-
-def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with every text in it passed through ``change``; keys too, as a node's name may
-    be one.
-    """
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {change(key): mapped(entry, change) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [mapped(entry, change) for entry in value]
-    return value

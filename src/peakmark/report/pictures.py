@@ -81,16 +81,16 @@ def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]
     return _picture(name, widths, caption, f"{caption} {'; '.join(values)}." if values else caption)
 
 
-def of_nodes(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
+def of_nodes(drawn: Drawn, widths: Widths) -> Picture | None:
     """A figure of many nodes, None where it was not drawn; all have the same caption."""
     if drawn.name not in widths:
         return None
     caption = captions.text(captions.NODES)
-    values = (finding.text for finding in fleet.node_conclusions(drawn.rows, mark)[:2])
+    values = (finding.text for finding in fleet.node_conclusions(drawn.rows)[:2])
     return _picture(drawn.name, widths, caption, " ".join([caption, *values]))
 
 
-def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
+def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
     """A figure of a table's rows, None where it was not drawn."""
     if drawn.name not in widths:
         return None
@@ -113,7 +113,7 @@ def of_rows(drawn: Drawn, widths: Widths, mark: str) -> Picture | None:
     else:
         caption = f"{LabelFormatter.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
     caption += captions.warning_counts(rows)
-    return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, mark, value)}")
+    return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, value)}")
 
 
 def extent(svg: Path) -> tuple[float, float]:
@@ -127,7 +127,7 @@ def _picture(name: str, widths: Widths, caption: str, alt: str) -> Picture:
     return {"file": f"figures/{name}.svg", "width": widths[name], "caption": caption, "alt": alt}
 
 
-def _extremes(rows: Sequence[Row], mark: str, value: str) -> str:
+def _extremes(rows: Sequence[Row], value: str) -> str:
     """The lowest and the highest own value of what the figure shows, and the limit of the highest."""
     of = _VALUES[value]
     shown = sorted(
@@ -138,16 +138,16 @@ def _extremes(rows: Sequence[Row], mark: str, value: str) -> str:
         return ""
 
     def text(number: float, row: Row) -> str:
-        labels = LabelFormatter.of(row, mark)
+        labels = LabelFormatter.of(row)
         quantity = (
-            f"{percent(number, mark)} % of the limit"
+            f"{percent(number)} % of the limit"
             if value == "efficiency"
             else labels.quantity(number)
         )
         return f"{quantity} ({labels.row(row)})"
 
     low, high = shown[0], shown[-1]
-    labels = LabelFormatter.of(high[1], mark)
+    labels = LabelFormatter.of(high[1])
     values = text(*high) if low is high else f"from {text(*low)} to {text(*high)}"
     known = value == "measured" and high[1].limit.value is not None
     limit = f"; limit there {labels.quantity(high[1].limit.value or 0.0)}" if known else ""

@@ -71,24 +71,23 @@ class Sections:
         """The table of many nodes: a line for each point, then one for each row, for which paper has
         no room.
         """
-        rows, mark = self.analysis.rows[table.name], self.analysis.mark
+        rows = self.analysis.rows[table.name]
         if not fleet.group_rows(rows):
             return []
-        parts = [self._part(*nodes.grid(self.analysis.results, rows[0].table, rows, mark))]
+        parts = [self._part(*nodes.grid(self.analysis.results, rows[0].table, rows))]
         typical = fleet.typical_rows(rows)
-        built = method_text.build_formulas(typical, {}, mark)
+        built = method_text.build_formulas(typical, {})
         if built["lines"]:
             built["sources"].insert(
                 0, f"Of {typical[0].key.node}, the node nearest to the median of all."
             )
         said = [
-            _as_data(finding.heading, finding.text)
-            for finding in fleet.fleet_conclusions(rows, mark)
+            _as_data(finding.heading, finding.text) for finding in fleet.fleet_conclusions(rows)
         ]
         parts[0] |= {"findings": said, "formulas": built}
         for drawn in figures_of(table, rows):
-            parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths, mark)])
-        each = presentation.grid(self.analysis.results, rows[0].table, rows, mark)
+            parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths)])
+        each = presentation.grid(self.analysis.results, rows[0].table, rows)
         every_node = self._part(replace(each, title=f"{each.title}: every node"), rows)
         return [*parts, every_node | {"on_paper": False}]
 
@@ -96,7 +95,7 @@ class Sections:
         """A part for each sheet of the layout, one for the rows that no sheet shows, else one for
         the table. Figures and formulas stand with the last of them, as they are those of all.
         """
-        rows, mark = self.analysis.rows[table.name], self.analysis.mark
+        rows = self.analysis.rows[table.name]
         if layout and _is_told_elsewhere(table, self.analysis.rows, layout):
             return []
         every = self._printed(table, layout)
@@ -115,7 +114,7 @@ class Sections:
                         **empty,
                         "findings": [],
                         "figures": [],
-                        "formulas": method_text.build_formulas([], {}, mark),
+                        "formulas": method_text.build_formulas([], {}),
                     }
                 ]
             )
@@ -125,15 +124,15 @@ class Sections:
             if printed.keys not in [later.keys for later in every[number + 1 :]]:
                 members = [row for row in rows if row.key in printed.keys]
                 part["findings"] = self._findings(
-                    printed.grid, findings.conclusions(members, mark, printed.layout_table), members
+                    printed.grid, findings.conclusions(members, printed.layout_table), members
                 )
         distinct = len({printed.keys for printed in every})
         if distinct > 1:
-            for text in findings.joint_conclusions(rows, mark, every[-1].layout_table):
+            for text in findings.joint_conclusions(rows, every[-1].layout_table):
                 parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
         for drawn in figures_of(table, rows, layout):
             picture, keys = (
-                pictures.of_rows(drawn, self.widths, mark),
+                pictures.of_rows(drawn, self.widths),
                 {row.key for row in drawn.rows},
             )
             if picture:
@@ -149,12 +148,12 @@ class Sections:
             if printed.layout_table
             for key in printed.keys
         }
-        parts[-1]["formulas"] = method_text.build_formulas(rows, called, mark)
+        parts[-1]["formulas"] = method_text.build_formulas(rows, called)
         return parts
 
     def _printed(self, table: Table, layout: Layout | None) -> list[_Printed]:
         """The tables in which the rows of ``table`` are printed."""
-        rows, mark = self.analysis.rows[table.name], self.analysis.mark
+        rows = self.analysis.rows[table.name]
         shown = (
             [layout_table for layout_table in layout.layout_tables if layout_table.table is table]
             if layout
@@ -165,11 +164,11 @@ class Sections:
             lines = layout_tables.lines(layout_table, rows)
             if lines:
                 keys = frozenset(row.key for line in lines for row in line.rows)
-                grid = layout_tables.grid(self.analysis.results, layout_table, rows, mark)
+                grid = layout_tables.grid(self.analysis.results, layout_table, rows)
                 every.append(_Printed(grid, [line.rows[0] for line in lines], keys, layout_table))
         rest = layout_tables.left_over(layout, table.name, rows) if layout and shown else rows
         if rest:
-            grid = presentation.grid(self.analysis.results, rest[0].table, rest, mark)
+            grid = presentation.grid(self.analysis.results, rest[0].table, rest)
             every.append(_Printed(grid, rest, frozenset(row.key for row in rest), None))
         for number, printed in enumerate(
             every
@@ -187,10 +186,10 @@ class Sections:
             "title": grid.title,
             "on_paper": True,
             "name": captions.of_table(grid.title, members[0].table.subsystem),
-            "table": presentation.as_data(grid, members, self.analysis.mark),
+            "table": presentation.as_data(grid, members),
             "findings": [],
             "figures": [],
-            "formulas": method_text.build_formulas([], {}, self.analysis.mark),
+            "formulas": method_text.build_formulas([], {}),
         }
 
     def _findings(

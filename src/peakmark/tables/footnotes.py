@@ -61,9 +61,7 @@ class Notes:
             merged=merged,
         )
 
-    def footnotes(
-        self, mark: str, more: Callable[[str], str] = lambda _: ""
-    ) -> tuple[Footnote, ...]:
+    def footnotes(self, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
         """What the letters stand for, as it is printed, with each remedy once; ``more``: what is
         said behind the words of a letter.
         """
@@ -72,9 +70,7 @@ class Notes:
         for place, sentence in self.sentences_by_letter.items():
             text = sentence.fact if sentence.remedy in remedies else str(sentence)
             remedies.add(sentence.remedy)
-            footnotes.append(
-                Footnote(place, typeset(closed(f"{text.rstrip('.')}{more(place)}"), mark))
-            )
+            footnotes.append(Footnote(place, typeset(closed(f"{text.rstrip('.')}{more(place)}"))))
         return tuple(footnotes)
 
     @property
@@ -82,7 +78,7 @@ class Notes:
         """Whether a number stands beside a letter."""
         return any(form.own for form in self.merged.values())
 
-    def warnings(self, rows: Sequence[Row], mark: str = ".") -> str:
+    def warnings(self, rows: Sequence[Row]) -> str:
         """The letters of what a line's rows note, each once with the line's own number: ``a 11 %,
         b, c 2.74 GHz``.
         """
@@ -92,7 +88,7 @@ class Notes:
             numbers.setdefault(self.letters[note], []).extend([own] if own else [])
         texts = []
         for place in sorted(numbers, key=lambda place: (len(place), place)):
-            own_range = f" {typeset(between(numbers[place]).text, mark)}" if numbers[place] else ""
+            own_range = f" {typeset(between(numbers[place]).text)}" if numbers[place] else ""
             texts.append(f"{place}{own_range}".replace(" ", BOUND))
         return BETWEEN.join(texts)
 

@@ -157,9 +157,7 @@ def row_of(column: LayoutColumn, line: Line) -> Row | None:
     return None
 
 
-def grid(
-    results: Results, layout_table: LayoutTable, rows: Sequence[Row], mark: str = "."
-) -> PrintedTable:
+def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> PrintedTable:
     """A sheet as text, with the notes of its rows: headings as in the layout, and a column of
     letters for the notes.
     """
@@ -172,7 +170,7 @@ def grid(
     where = presentation.where_heading(shown)
 
     def text(column: LayoutColumn) -> Callable[[Line], str]:
-        return lambda line: _text(layout_table, column, line, mark)
+        return lambda line: _text(layout_table, column, line)
 
     fields: list[Field] = [
         *(
@@ -182,14 +180,11 @@ def grid(
         ),
         *((_described(column, layout_lines), text(column)) for column in layout_table.columns),
         *through(
-            (
-                published_field(name, layout_table.table, layout_table.factor, mark)
-                for name in published
-            ),
+            (published_field(name, layout_table.table, layout_table.factor) for name in published),
             lambda line: line.rows[0],
         ),
         (presentation.DOUBT, lambda line: _level(line.rows)),
-        (presentation.NOTES, lambda line: notes.warnings(line.rows, mark)),
+        (presentation.NOTES, lambda line: notes.warnings(line.rows)),
     ]
     remarks = _remarks(results, layout_table, shown)
     return PrintedTable.of(
@@ -200,7 +195,6 @@ def grid(
         notes,
         remarks,
         layout_table.remark,
-        mark,
     )
 
 
@@ -220,7 +214,7 @@ def _described(column: LayoutColumn, layout_lines: Sequence[Line]) -> presentati
     )
 
 
-def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line, mark: str) -> str:
+def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> str:
     if column.text is not None:
         return line.text(column)
     shown, row = value(layout_table, column, line), row_of(column, line)
@@ -231,11 +225,11 @@ def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line, mark: str
         )
         return presentation.NOT_MEASURED if hole and (row is None or row.own is None) else ""
     if column.value == "efficiency":
-        return percent(shown / 100, mark)
+        return percent(shown / 100)
     if column.value == "deviation":
-        return significant(shown, 3, mark)
+        return significant(shown, 3)
     series = row.column_of(column.instrument) if row else None
-    return significant(shown, mark=mark, step=series.step * layout_table.factor if series else 0.0)
+    return significant(shown, step=series.step * layout_table.factor if series else 0.0)
 
 
 def _remarks(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> list[str]:

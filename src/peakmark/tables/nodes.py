@@ -25,9 +25,7 @@ from peakmark.tools.tables import Table
 NAMED = 3
 
 
-def grid(
-    results: Results, table: Table, rows: Sequence[Row], mark: str = "."
-) -> tuple[PrintedTable, list[Row]]:
+def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTable, list[Row]]:
     """The points of one table as text, and for each the row of the node that is nearest to the
     median.
     """
@@ -38,7 +36,7 @@ def grid(
     def shown(value: Callable[[NodeGroup], float | None]) -> Callable[[NodeGroup], str]:
         def text(group: NodeGroup) -> str:
             number = value(group)
-            return "" if number is None else significant(number * table.factor, mark=mark)
+            return "" if number is None else significant(number * table.factor)
 
         return text
 
@@ -46,7 +44,7 @@ def grid(
         shares = [
             row.measured.efficiency for row in group.rows if row.measured.efficiency is not None
         ]
-        return percent(statistics.median(shares), mark) if shares else ""
+        return percent(statistics.median(shares)) if shares else ""
 
     def limit(group: NodeGroup) -> float | None:
         limits = [row.limit.value for row in group.rows if row.limit.value is not None]
@@ -61,7 +59,7 @@ def grid(
         (PrintedColumn("median", own, "number"), shown(lambda group: group.median)),
         (PrintedColumn("low", own, "number"), shown(lambda group: group.low)),
         (PrintedColumn("high", own, "number"), shown(lambda group: group.high)),
-        (PrintedColumn("Spread (%)", kind="number"), lambda group: percent(group.range, mark)),
+        (PrintedColumn("Spread (%)", kind="number"), lambda group: percent(group.range)),
         (PrintedColumn("Slowest node"), lambda group: group.worst.key.node),
         *(
             (
@@ -74,7 +72,7 @@ def grid(
         (PrintedColumn("Efficiency (%)", kind="number"), share),
         (PrintedColumn("Nodes", kind="number"), lambda group: str(len(group.rows))),
         (PrintedColumn("Apart"), _apart),
-        (presentation.NOTES, lambda group: notes.warnings(group.every, mark)),
+        (presentation.NOTES, lambda group: notes.warnings(group.every)),
     ]
     remarks = presentation.remarks_on_gaps(
         results, table, rows, {series.instrument for series in table.series}
@@ -86,9 +84,9 @@ def grid(
         )
     reading = f"A line for each point: {every} nodes. {table.remark}"
     whole = PrintedTable.of(
-        f"{table.name}_nodes", table.title, fields, groups, notes, remarks, reading, mark
+        f"{table.name}_nodes", table.title, fields, groups, notes, remarks, reading
     )
-    placed = notes.footnotes(mark, lambda letter: _where(letter, notes, rows, every))
+    placed = notes.footnotes(lambda letter: _where(letter, notes, rows, every))
     return replace(whole, notes=placed), [group.middle for group in groups]
 
 

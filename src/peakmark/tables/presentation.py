@@ -67,15 +67,15 @@ class PrintedTable:
     @classmethod
     def of(
         cls, name: str, title: str, fields: Sequence[Field], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
-        reading: str, mark: str,
+        reading: str,
     ) -> PrintedTable:  # fmt: skip
         """The ``fields`` of each line, without the columns that say nothing: those empty in all
         lines, and such as are the same in all, which a remark then says. Remarks and notes get
-        their full stop and the decimal ``mark``.
+        their full stop.
         """
 
         def printed(sentences: Iterable[str]) -> tuple[str, ...]:
-            return tuple(typeset(closed(sentence), mark) for sentence in sentences)
+            return tuple(typeset(closed(sentence)) for sentence in sentences)
 
         texts = [[text(line) for line in lines] for _, text in fields]
         kept, once = [], []
@@ -91,9 +91,9 @@ class PrintedTable:
             title=title,
             columns=tuple(fields[place][0] for place in kept),
             body=tuple(zip(*(texts[place] for place in kept), strict=True)),
-            notes=notes.footnotes(mark),
+            notes=notes.footnotes(),
             remarks=(*once, *printed(remarks)),
-            reading=reading and typeset(closed(reading), mark),
+            reading=reading and typeset(closed(reading)),
             shared=printed(notes.common),
             numbered=notes.numbered,
         )
@@ -193,14 +193,14 @@ def of_series(series: Program, value: Callable[[Measured], T], hole: T) -> Calla
     return of
 
 
-def published_field(name: str, table: Table, factor: float, mark: str) -> Field:
+def published_field(name: str, table: Table, factor: float) -> Field:
     """What a published set has in a row; ``factor``: to the unit that is shown."""
 
     def text(row: Row) -> str:
         value = row.published.get(name)
         shown = "" if value is None else significant(value * factor)
         # 7 was printed as 7: zeros behind the mark would claim a precision that nobody had.
-        return (shown.rstrip("0").rstrip(".") if "." in shown else shown).replace(".", mark)
+        return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
     return PrintedColumn(name, table.published_group, "number"), text
 
@@ -227,32 +227,28 @@ def key_fields(table: Table) -> list[Field]:
     return fields
 
 
-def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -> PrintedTable:
-    """The rows of one table as text; numbers with four significant digits and ``mark`` as decimal
-    mark. Columns that are empty throughout are left out, and a remark says why.
+def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
+    """The rows of one table as text; numbers with four significant digits.
+    Columns that are empty throughout are left out, and a remark says why.
     """
     notes = Notes.of(rows)
     interval = interval_heading(rows)
 
     def shown(value: float | None, step: float = 0.0) -> str:
-        return (
-            ""
-            if value is None
-            else significant(value * table.factor, mark=mark, step=step * table.factor)
-        )
+        return "" if value is None else significant(value * table.factor, step=step * table.factor)
 
     def measured(series: Program) -> Callable[[Row], str]:
         hole = NOT_MEASURED if series is table.own else ""
         return of_series(series, lambda it: shown(it.centre, it.step), hole)
 
     def share(it: Measured) -> str:
-        return "" if it.efficiency is None else percent(it.efficiency, mark)
+        return "" if it.efficiency is None else percent(it.efficiency)
 
     def own(text: Callable[[Summary], str]) -> Callable[[Row], str]:
         return of_series(table.own, lambda it: text(it.summary), "")
 
     def deviation(summary: Summary) -> str:
-        return "" if summary.stdev is None else significant(summary.stdev * table.factor, 3, mark)
+        return "" if summary.stdev is None else significant(summary.stdev * table.factor, 3)
 
     fields: list[Field] = [
         *where_fields(rows),
@@ -279,14 +275,12 @@ def grid(results: Results, table: Table, rows: Sequence[Row], mark: str = ".") -
         ),
         (PrintedColumn("low", interval, "number"), own(lambda summary: shown(summary.low))),
         (PrintedColumn("high", interval, "number"), own(lambda summary: shown(summary.high))),
-        *(published_field(name, table, table.factor, mark) for name in published_names(rows)),
+        *(published_field(name, table, table.factor) for name in published_names(rows)),
         (DOUBT, lambda row: str(row.level or "")),
-        (NOTES, lambda row: notes.warnings([row], mark)),
+        (NOTES, lambda row: notes.warnings([row])),
     ]
     remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
-    return PrintedTable.of(
-        table.name, table.title, fields, rows, notes, remarks, table.remark, mark
-    )
+    return PrintedTable.of(table.name, table.title, fields, rows, notes, remarks, table.remark)
 
 
 def remarks_on_gaps(
@@ -373,7 +367,7 @@ _BREAK = re.compile(
 LONG = 8  # rows from which on the eye needs rules between them
 
 
-def as_data(grid: PrintedTable, rows: Sequence[Row], mark: str) -> dict[str, Any]:
+def as_data(grid: PrintedTable, rows: Sequence[Row]) -> dict[str, Any]:
     """A grid with what only the page needs: headings over several columns, thin rules, numbers
     padded to their decimal mark.
     """
@@ -381,15 +375,15 @@ def as_data(grid: PrintedTable, rows: Sequence[Row], mark: str) -> dict[str, Any
         [text for text in texts if text != NOT_MEASURED] for texts in zip(*grid.body, strict=True)
     ]
     decimals = [
-        max((len(text.partition(mark)[2]) for text in texts), default=0) for texts in measured
+        max((len(text.partition(".")[2]) for text in texts), default=0) for texts in measured
     ]
 
     def cell(place: int, text: str) -> str | dict[str, str]:
         if grid.columns[place].kind != "number" or text == NOT_MEASURED:
             return text
-        fraction = text.partition(mark)[2]
+        fraction = text.partition(".")[2]
         lacking = decimals[place] - len(fraction)
-        pad = "" if not text or lacking <= 0 else ("" if fraction else mark) + "0" * lacking
+        pad = "" if not text or lacking <= 0 else ("" if fraction else ".") + "0" * lacking
         return {"text": text, "pad": pad}
 
     head, subhead = _headings(grid)

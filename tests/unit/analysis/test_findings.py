@@ -286,9 +286,9 @@ def test_programs_that_disagree_are_a_finding_and_a_mark_on_the_row(tmp_path: Pa
 def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
     lab = layouts.load("file-io-lab").layout_tables[0]
     rows = disk(tmp_path / "lab", GRID, iozone={key: 0.5 * value for key, value in GRID.items()})
-    best, *others = [finding.text for finding in findings.conclusions(rows, ",", lab)]
-    assert holds(best, "16MB, 8 threads (400,4 MB/s", "64KB, 1 thread (10,01 MB/s")
-    assert any(holds(text, "FileIO", "2,00 times", "IOZone") for text in others)
+    best, *others = [finding.text for finding in findings.conclusions(rows, lab)]
+    assert holds(best, "16MB, 8 threads (400.4 MB/s", "64KB, 1 thread (10.01 MB/s")
+    assert any(holds(text, "FileIO", "2.00 times", "IOZone") for text in others)
     six = next(
         one for one in layouts.load("six-core-evaluation").layout_tables if one.name == "disk"
     )

@@ -105,15 +105,17 @@ def test_the_overview_draws_the_limit_where_it_is_known_and_legibly(cpu: Analysi
 
 
 def test_the_decimal_mark_reaches_ticks_limits_and_words(sweep: Analysis) -> None:
-    figure = figures.overview(limited(sweep, Limit(5e10, "op/s", "", "", "site")), ",")
+    figure = figures.overview(limited(sweep, Limit(5e10, "op/s", "", "", "site")))
     assert figure is not None
+    style.use_decimal_mark(figure, ",")
     texts = [text.get_text() for text in figure.axes[0].texts if "MyCPUBench" in text.get_text()]
     assert texts and not any(re.search(r"\d\.\d", text) for text in texts)
     for name in ("disk_latency", "memory_latency"):
         # In the unit of the table, not in that of the rows, the values need a decimal mark.
         rows = [replace(row, table=BY_NAME[name]) for row in sweep.rows[name]]
-        figure = panels.plot(BY_NAME[name], rows, ",")
+        figure = panels.plot(BY_NAME[name], rows)
         assert figure is not None
+        style.use_decimal_mark(figure, ",")
         figure.draw_without_rendering()
         labels = [label.get_text() for axis in figure.axes for label in axis.get_yticklabels()]
         assert any("," in label for label in labels), name

@@ -27,7 +27,7 @@ def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
         "d": Sentence("Mine: the clock fell"),
     }
     notes = footnotes.Notes({}, sentences, (), {})
-    assert [note.text for note in notes.footnotes(".")] == [
+    assert [note.text for note in notes.footnotes()] == [
         f"Mine: it spread by 7 %: {REMEDY}.",
         "Mine: 1 of 3 not measured: the disk is full.",
         "Mine: something else: see there.",

@@ -18,8 +18,8 @@ from peakmark.tools.tables import BY_NAME
 REMEDY = "repeat on an idle node, or set pool: auto"
 
 
-def printed(analysis: Analysis, name: str, mark: str = ".") -> PrintedTable:
-    return presentation.grid(analysis.results, BY_NAME[name], analysis.rows[name], mark)
+def printed(analysis: Analysis, name: str) -> PrintedTable:
+    return presentation.grid(analysis.results, BY_NAME[name], analysis.rows[name])
 
 
 def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path)
     for threads, spread in ((1, 0.3), (2, 0.2), (4, 0.0)):
         values = [1e11 * (1 + spread * side) for side in (-1, 0, 1)]
         records += make.runs("cpubench", "DP", *values, concurrency=threads)
-    grid = printed(make.judge(tmp_path / "c", records), "cpu", ",")
+    grid = printed(make.judge(tmp_path / "c", records), "cpu")
     ((letter, text),) = [(note.letter, note.text) for note in grid.notes if "spread" in note.text]
     assert "20 – 30\u00a0%" in text
     warnings = [line.split(footnotes.BETWEEN) for line in grid.texts("notes")]
@@ -101,7 +101,7 @@ def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
         "d": Sentence("Mine: the clock fell"),
     }
     notes = footnotes.Notes({}, sentences, (), {})
-    assert [note.text for note in notes.footnotes(".")] == [
+    assert [note.text for note in notes.footnotes()] == [
         f"Mine: it spread by 7 %: {REMEDY}.",
         "Mine: 1 of 3 not measured: the disk is full.",
         "Mine: something else: see there.",
