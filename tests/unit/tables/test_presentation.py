@@ -10,7 +10,6 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import selection
-from peakmark.messages import Sentence
 from peakmark.tables import captions, footnotes, presentation, tables
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import BY_NAME
@@ -53,62 +52,6 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
     assert not [note for note in network.notes if "over loopback" in note.text]
 
 
-def test_times_are_printed_in_a_unit_that_reads_well_and_filed_in_that_of_the_reports(
-    tmp_path: Path,
-) -> None:
-    near, far = (
-        make.runs("rambench", "LAT", 1.708e-9, block=block) for block in (1 << 14, 1 << 26)
-    )
-    found = make.judge(tmp_path / "c", [*near, *far])
-    rows, table = found.rows["memory_latency"], BY_NAME["memory_latency"]
-    grid = presentation.grid(found.results, rows[0].table, rows)
-    headings = [(column.label, column.group) for column in grid.columns]
-    assert ("MyRAMBench", "Measured Latency (ns)") in headings
-    assert "1.708" in grid.body[0]
-    filed = tables.frame(table, rows)[table.measured_heading(table.own)]
-    assert filed.name.endswith("(us)")
-    assert filed.tolist() == pytest.approx([1.708e-3] * 2)
-
-
-def test_ping_is_printed_with_the_decimals_that_it_gives(tmp_path: Path) -> None:
-    records = make.runs("netbench", "LAT-TCP", 1.5e-5, block=1)
-    records += make.runs("ping", "LAT-ICMP", 23e-6, details={"resolution": 1e-6})
-    grid = printed(make.judge(tmp_path / "c", records), "network_latency")
-    labels = [column.label for column in grid.columns]  # measured ones before efficiencies
-    shown = [grid.body[0][labels.index(name)] for name in ("MyNETBench", "ping")]
-    assert shown == ["0.01500", "0.023"]
-
-
-def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path) -> None:
-    records = []
-    for threads, spread in ((1, 0.3), (2, 0.2), (4, 0.0)):
-        values = [1e11 * (1 + spread * side) for side in (-1, 0, 1)]
-        records += make.runs("cpubench", "DP", *values, concurrency=threads)
-    grid = printed(make.judge(tmp_path / "c", records), "cpu")
-    ((letter, text),) = [(note.letter, note.text) for note in grid.notes if "spread" in note.text]
-    assert "20 – 30\u00a0%" in text
-    warnings = [line.split(footnotes.BETWEEN) for line in grid.texts("notes")]
-    numbers = [next((mark for mark in line if mark.startswith(letter)), "") for line in warnings]
-    assert numbers == [f"{letter}\u00a030\u00a0%", f"{letter}\u00a020\u00a0%", ""]
-    assert footnotes.BESIDE in grid.below
-
-
-def test_a_remedy_stands_at_the_first_note_that_names_it() -> None:
-    sentences = {
-        "a": Sentence("Mine: it spread by 7 %", REMEDY),
-        "b": Sentence("Mine: 1 of 3 not measured: the disk is full", REMEDY),
-        "c": Sentence("Mine: something else", "see there"),
-        "d": Sentence("Mine: the clock fell"),
-    }
-    notes = footnotes.Notes({}, sentences, (), {})
-    assert [note.text for note in notes.footnotes()] == [
-        f"Mine: it spread by 7 %: {REMEDY}.",
-        "Mine: 1 of 3 not measured: the disk is full.",
-        "Mine: something else: see there.",
-        "Mine: the clock fell.",
-    ]
-
-
 def test_letters_go_on_after_z() -> None:
     shown = [footnotes.letter(number) for number in (0, 25, 26, 27, 52)]
     assert shown == ["a", "z", "aa", "ab", "ba"]
@@ -119,14 +62,6 @@ def test_every_figure_has_a_caption() -> None:
     assert set(captions.FIGURES) == {"overview", "fleet", *drawn}
     others = {*captions.KINDS, captions.NODES, captions.WORKLOAD}
     assert set(captions.sentences()) == {*captions.FIGURES, *others}
-
-
-def test_a_caption_speaks_of_the_limit_only_where_it_is_drawn() -> None:
-    assert "dashed" in captions.text("cpu")
-    for name in {*captions.FIGURES} - {"overview", "fleet"}:
-        without = captions.text(name, {"limit"})
-        assert "dashed" not in without
-        assert without.endswith(".") and len(without) > 60
 
 
 def test_a_caption_is_silent_about_programs_that_are_not_in_the_figure() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path
 
 import pandas as pd
@@ -63,62 +62,12 @@ def test_headings_are_those_of_the_classic_reports_and_the_own_column_is_filled(
     assert (frame[heading(table.name)] != "").all() and (frame["n"] == 3).all()
 
 
-def test_values_are_the_median_in_the_tables_unit_with_full_precision(
-    swept: Path, sweep: Analysis
-) -> None:
-    values = [
-        entry["value"]
-        for record in sweep.results.records
-        for entry in record.data["measurements"]
-        if record.cell.point == "UDP_32KiB_x2" and record.cell.instrument == "netbench"
-    ]
-    frame = read(swept, "network_throughput").set_index(["Protocol", "Concurrency", "Block Size"])
-    line = frame.loc[("UDP", 2, "32KiB")]
-    assert line[heading("network_throughput")] == statistics.median(values) / 1e6
-    assert line["Standard Deviation"] == pytest.approx(statistics.stdev(values) / 1e6)
-
-
-def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) -> None:
-    frame = read(swept, "disk_throughput")
-    keys = list(zip(frame["Workload"], frame["Concurrency"], frame["Block Size"], strict=True))
-    first = [("RS", threads, block) for threads in (1, 2) for block in ("1MiB", "16MiB")]
-    assert keys[:4] == first
-    assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
-
-
-def test_summary_and_runs_hold_every_row_and_every_repetition(swept: Path, sweep: Analysis) -> None:
-    rows = sweep.rows["memory_throughput"]
-    summary = tables.summary(rows)
-    own = summary[summary.instrument == "rambench"]
-    assert set(own.level) == {0.75}, "of three repetitions"
-    assert list(own.doubt) == [str(row.level or "") for row in rows if row.own is not None]
-    measured = sum(len(record.data["measurements"]) for record in sweep.results.records)
-    assert len(read(swept, "runs")) == measured
-
-
-def test_working_sets_are_never_in_one_row(swept: Path) -> None:
-    frame = read(swept, "memory_throughput")
-    pool, block = (frame[frame["Working Set"] == name] for name in ("pool", "block"))
-    assert len(pool) == len(block) == 24
-    pmbw = heading("memory_throughput", "pmbw")
-    assert (pool[pmbw] == "").all()
-    assert (block[block["Workload"] == "RS"][pmbw] != "").all()
-
-
 def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
     throughput, iops = BY_NAME["disk_throughput"], BY_NAME["disk_iops"]
     places = (("RR", 4096), ("WR", 16384), ("RR", 65536), ("RS", 4096), ("WS", 1 << 20))
     for workload, block in places:
         assert throughput.takes(workload, block) != iops.takes(workload, block)
     assert iops.takes("RR", 4096) and throughput.takes("RS", 4096)
-
-
-def test_ping_stands_beside_every_protocol_and_stream_count(swept: Path) -> None:
-    frame = read(swept, "network_latency")
-    assert set(frame["Protocol"]) == {"TCP", "UDP"}
-    assert frame[heading("network_latency", "ping")].nunique() == 1
-    two = frame[frame["Concurrency"] == 2]
-    assert list(two[heading("network_latency", "qperf")]) == ["", ""]
 
 
 def test_mean_instead_of_median_when_the_configuration_asks(tmp_path: Path) -> None:
