@@ -21,8 +21,8 @@ from peakmark.config.inputs import check_logo
 from peakmark.report import chapters, pictures, stored
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
+from peakmark.tables.columns import NOT_MEASURED
 from peakmark.tables.footnotes import BETWEEN, BOUND
-from peakmark.tables.presentation import NOT_MEASURED
 
 TEMPLATES = ROOT / "reports" / "html"
 PROBLEMS = "Cells without a result, and repeated cells"

@@ -13,20 +13,22 @@ from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import noun, repeated
 from peakmark.analysis.row import Row
-from peakmark.analysis.row import Series as Measured
-from peakmark.formatting import percent, significant, size
+from peakmark.formatting import significant, size
 from peakmark.messages import Severity
 from peakmark.resources import ROOT
 from peakmark.tables import presentation
-from peakmark.tables.presentation import (
+from peakmark.tables.columns import (
     NOT_MEASURED,
-    Field,
-    PrintedColumn,
-    PrintedTable,
-    of_series,
+    Column,
+    efficiency_column,
+    measured_column,
+    numbers,
+    place_columns,
+    quantity_column,
     through,
-    where_fields,
+    words,
 )
+from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Program, Table
 
 MOST = 7
@@ -43,36 +45,21 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
     least one.
     """
     table = rows[0].table
-    (first, name), *sizes = _keys(rows)
-    place = where_fields(rows)
+    first, *sizes = _keys(rows)
+    place = [replace(column, heading="") for column in place_columns(rows) if column.label]
     with_limit = any(row.limit.value is not None for row in rows)
     room = MOST - 3 - len(sizes) - 2 * with_limit - len(place)
-
-    def shown(value: float | None) -> str:
-        return "" if value is None else significant(value * table.factor)
-
-    def measured(series: Program) -> Callable[[Row], str]:
-        return of_series(
-            series, lambda it: shown(it.centre), NOT_MEASURED if series is table.own else ""
-        )
-
-    def share(it: Measured) -> str:
-        return "" if it.efficiency is None else percent(it.efficiency)
-
-    limit: list[Field] = [
-        (PrintedColumn("Limit", kind="number"), lambda row: shown(row.limit.value)),
-        (PrintedColumn("%", kind="number"), of_series(table.own, share, "")),
+    programs = (table.own, *_references(rows)[: max(0, room)])
+    limit = [
+        quantity_column(table, "Limit", lambda row: row.limit.value),
+        replace(efficiency_column(table, table.own), label="%"),
     ]
-    beside = _references(rows)[: max(0, room)]
-    fields: list[Field] = [
+    columns = [
         *place,
-        (first, lambda row: name(row) + (MARKS[row.level] if row.level else "")),
+        replace(first, text=lambda row: first.text(row) + MARKS.get(row.level, "")),
         *sizes,
-        (PrintedColumn("N", kind="number"), lambda row: str(row.key.concurrency or row.key.word)),
-        *(
-            (PrintedColumn(series.instrument, kind="number"), measured(series))
-            for series in (table.own, *beside)
-        ),
+        numbers("N", lambda row: str(row.key.concurrency or row.key.word)),
+        *(replace(measured_column(table, each), label=each.instrument) for each in programs),
         *(limit if with_limit else []),
     ]
     counted = [row.own.summary.n for row in rows if row.own]
@@ -81,7 +68,7 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
         "% share of the limit" if with_limit else "",
         *(text for level, text in LEGEND.items() if any(row.level is level for row in rows)),
     ]
-    return _brief_table(table, "", fields, rows, legend)
+    return _brief_table(table, "", columns, rows, legend)
 
 
 def brief_of_nodes(rows: Sequence[Row]) -> PrintedTable:
@@ -93,40 +80,33 @@ def brief_of_nodes(rows: Sequence[Row]) -> PrintedTable:
     def shown(value: Callable[[NodeGroup], float]) -> Callable[[NodeGroup], str]:
         return lambda group: significant(value(group) * table.factor)
 
-    fields: list[Field] = [
+    columns = [
         *through(_keys([group.middle for group in groups]), lambda group: group.middle),
-        (
-            PrintedColumn("N", kind="number"),
-            lambda group: group.middle.key.word or str(group.middle.key.concurrency),
-        ),
-        (PrintedColumn("median", kind="number"), shown(lambda group: group.median)),
-        (PrintedColumn("low", kind="number"), shown(lambda group: group.low)),
-        (PrintedColumn("high", kind="number"), shown(lambda group: group.high)),
-        (PrintedColumn("Slowest"), lambda group: group.worst.key.node),
+        numbers("N", lambda group: group.middle.key.word or str(group.middle.key.concurrency)),
+        numbers("median", shown(lambda group: group.median)),
+        numbers("low", shown(lambda group: group.low)),
+        numbers("high", shown(lambda group: group.high)),
+        words("Slowest", lambda group: group.worst.key.node),
     ]
     what = f" of {len({row.key.node for row in rows})} nodes: median, lowest and highest"
-    return _brief_table(table, what, fields, groups, [])
+    return _brief_table(table, what, columns, groups, [])
 
 
-def _keys(rows: Sequence[Row]) -> list[Field]:
+def _keys(rows: Sequence[Row]) -> list[Column]:
     """Workload, with its variant where there are several, and size where there is one."""
     table, variants = rows[0].table, {row.key.variant for row in rows}
 
     def name(row: Row) -> str:
-        return table.workload_label(row.key.workload) + (
-            f" {row.key.variant}" if len(variants) > 1 else ""
-        )
+        variant = f" {row.key.variant}" if len(variants) > 1 else ""
+        return f"{table.workload_label(row.key.workload)}{variant}"
 
-    sizes = (
-        [(PrintedColumn("Size"), lambda row: size(row.key.block))]
-        if any(row.key.block for row in rows)
-        else []
-    )
-    return [(PrintedColumn(table.first), name), *sizes]
+    sized = any(row.key.block for row in rows)
+    sizes = [words("Size", lambda row: size(row.key.block))] if sized else []
+    return [words(table.first, name), *sizes]
 
 
 def _brief_table(
-    table: Table, what: str, fields: Sequence[Field], lines: Sequence[Any], legend: Sequence[str]
+    table: Table, what: str, columns: Sequence[Column], lines: Sequence[Any], legend: Sequence[str]
 ) -> PrintedTable:
     """A grid with all that is said of it in one sentence below."""
     unit = f" in {table.shown}" if table.shown else ""
@@ -134,8 +114,8 @@ def _brief_table(
     return PrintedTable(
         name=table.name,
         title=table.title,
-        columns=tuple(column for column, _ in fields),
-        body=tuple(tuple(text(line) for _, text in fields) for line in lines),
+        columns=tuple(columns),
+        body=tuple(tuple(column.text(line) for column in columns) for line in lines),
         remarks=(f"{'; '.join(filter(None, parts))}.",),
     )
 
@@ -251,7 +231,7 @@ def _template() -> Template:
     return environment.get_template("table.tex.j2")
 
 
-def _stacked(column: PrintedColumn) -> str:
+def _stacked(column: Column) -> str:
     """A heading with its words one below the other, short ones together: it is hardly wider than
     the numbers below it.
     """
@@ -266,7 +246,7 @@ def _stacked(column: PrintedColumn) -> str:
     return text if len(lines) == 1 else f"\\shortstack[{side}]{{{text}}}"
 
 
-def _specification(grid: PrintedTable, number: int, column: PrintedColumn) -> str:
+def _specification(grid: PrintedTable, number: int, column: Column) -> str:
     if column.kind != "number":
         return "l"
     texts = [line[number] for line in grid.body]
@@ -282,7 +262,7 @@ def _is_number(text: str) -> bool:
     return bool(text) and text.replace(".", "", 1).isdigit()
 
 
-def _cell(column: PrintedColumn, text: str) -> str:
+def _cell(column: Column, text: str) -> str:
     if column.kind == "number":
         return text if _is_number(text) or not text else f"{{{escape(text)}}}"
     if column.kind == "notes" and text:

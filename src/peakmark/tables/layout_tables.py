@@ -5,7 +5,7 @@ asks for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -17,7 +17,16 @@ from peakmark.formatting import natural, percent, significant
 from peakmark.messages import worst
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation
-from peakmark.tables.presentation import Field, PrintedTable, published_field, through
+from peakmark.tables.columns import (
+    NOT_MEASURED,
+    Column,
+    place,
+    place_label,
+    published,
+    through,
+    words,
+)
+from peakmark.tables.presentation import PrintedTable
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -40,7 +49,7 @@ def lines(layout_table: LayoutTable, rows: Sequence[Row]) -> list[Line]:
     """The lines of a sheet in its order; rows that the layout does not ask for are left out."""
     workloads = list(layout_table.workloads)
 
-    def place(row: Row, key: str) -> int | tuple[int | str, ...]:
+    def position(row: Row, key: str) -> int | tuple[int | str, ...]:
         if key == "workload":
             if workloads:
                 return workloads.index(row.key.workload)
@@ -59,7 +68,7 @@ def lines(layout_table: LayoutTable, rows: Sequence[Row]) -> list[Line]:
             natural(row.key.node),
             [
                 (
-                    place(row, key),
+                    position(row, key),
                     (row.key.block or 0)
                     if key == "workload" and _renamed(layout_table, row)
                     else 0,
@@ -100,10 +109,10 @@ def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
     measured.
     """
     layout_lines = lines(layout_table, rows)
-    where = presentation.where_heading([row for line in layout_lines for row in line.rows])
+    where = place_label([row for line in layout_lines for row in line.rows])
     body = [
         [
-            *([presentation.where(line.rows)] if where else []),
+            *([place(line.rows)] if where else []),
             *(
                 line.text(column) if column.text is not None else value(layout_table, column, line)
                 for column in layout_table.columns
@@ -165,32 +174,31 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> Pr
     shown = [row for line in layout_lines for row in line.rows]
     notes = footnotes.Notes.of(shown)
     # Beside a line of several rows a published value could stand for any of them.
-    published = published_names(shown) if len(layout_lines) == len(shown) else []
+    names = published_names(shown) if len(layout_lines) == len(shown) else []
 
-    where = presentation.where_heading(shown)
+    where = place_label(shown)
 
     def text(column: LayoutColumn) -> Callable[[Line], str]:
         return lambda line: _text(layout_table, column, line)
 
-    fields: list[Field] = [
+    columns = [
+        *([words(where, lambda line: place(line.rows))] if where else []),
         *(
-            [(presentation.PrintedColumn(where), lambda line: presentation.where(line.rows))]
-            if where
-            else []
+            replace(_described(column, layout_lines), text=text(column))
+            for column in layout_table.columns
         ),
-        *((_described(column, layout_lines), text(column)) for column in layout_table.columns),
         *through(
-            (published_field(name, layout_table.table, layout_table.factor) for name in published),
+            [published(name, layout_table.table, layout_table.factor) for name in names],
             lambda line: line.rows[0],
         ),
-        (presentation.DOUBT, lambda line: _level(line.rows)),
-        (presentation.NOTES, lambda line: notes.warnings(line.rows)),
+        Column(label="Doubt", kind="doubt", text=lambda line: _level(line.rows)),
+        Column(label="Notes", kind="notes", text=lambda line: notes.warnings(line.rows)),
     ]
     remarks = _remarks(results, layout_table, shown)
     return PrintedTable.of(
         layout_table.name,
         layout_table.title,
-        fields,
+        columns,
         layout_lines,
         notes,
         remarks,
@@ -205,13 +213,12 @@ def _level(rows: Sequence[Row]) -> str:
     )
 
 
-def _described(column: LayoutColumn, layout_lines: Sequence[Line]) -> presentation.PrintedColumn:
+def _described(column: LayoutColumn, layout_lines: Sequence[Line]) -> Column:
     """Texts that are numbers, such as thread counts, stand to the right as numbers do."""
     texts = [line.text(column) for line in layout_lines]
     digits = bool(texts) and all(text[:1].isdigit() and " " not in text for text in texts)
-    return presentation.PrintedColumn(
-        column.heading, kind="number" if digits or column.text is None else "text"
-    )
+    kind = "number" if digits or column.text is None else "text"
+    return Column(label=column.heading, kind=kind)
 
 
 def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> str:
@@ -223,7 +230,7 @@ def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> str:
             column.value in ("measured", "mean")
             and column.instrument == layout_table.table.own.instrument
         )
-        return presentation.NOT_MEASURED if hole and (row is None or row.own is None) else ""
+        return NOT_MEASURED if hole and (row is None or row.own is None) else ""
     if column.value == "efficiency":
         return percent(shown / 100)
     if column.value == "deviation":

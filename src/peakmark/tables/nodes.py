@@ -18,8 +18,9 @@ from peakmark.analysis.row import Row
 from peakmark.formatting import listed, percent, significant
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
+from peakmark.tables.columns import EFFICIENCY, Column, key_columns, numbers, through, words
 from peakmark.tables.footnotes import Notes
-from peakmark.tables.presentation import Field, PrintedColumn, PrintedTable
+from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Table
 
 NAMED = 3
@@ -54,25 +55,22 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         return lambda group: _median(group, instrument)
 
     own = f"{table.own.heading}: {table.measured_group}"
-    fields: list[Field] = [
-        *presentation.through(presentation.key_fields(table), lambda group: group.middle),
-        (PrintedColumn("median", own, "number"), shown(lambda group: group.median)),
-        (PrintedColumn("low", own, "number"), shown(lambda group: group.low)),
-        (PrintedColumn("high", own, "number"), shown(lambda group: group.high)),
-        (PrintedColumn("Spread (%)", kind="number"), lambda group: percent(group.range)),
-        (PrintedColumn("Slowest node"), lambda group: group.worst.key.node),
+    columns = [
+        *through(key_columns(table), lambda group: group.middle),
+        numbers("median", shown(lambda group: group.median), own),
+        numbers("low", shown(lambda group: group.low), own),
+        numbers("high", shown(lambda group: group.high), own),
+        numbers("Spread (%)", lambda group: percent(group.range)),
+        words("Slowest node", lambda group: group.worst.key.node),
         *(
-            (
-                PrintedColumn(series.heading, "Medians of references", "number"),
-                shown(of(series.instrument)),
-            )
+            numbers(series.heading, shown(of(series.instrument)), "Medians of references")
             for series in table.references
         ),
-        (PrintedColumn(table.theoretical_heading, kind="number"), shown(limit)),
-        (PrintedColumn("Efficiency (%)", kind="number"), share),
-        (PrintedColumn("Nodes", kind="number"), lambda group: str(len(group.rows))),
-        (PrintedColumn("Apart"), _apart),
-        (presentation.NOTES, lambda group: notes.warnings(group.every)),
+        numbers(table.theoretical_heading, shown(limit)),
+        numbers(EFFICIENCY, share),
+        numbers("Nodes", lambda group: str(len(group.rows))),
+        words("Apart", _apart),
+        Column(label="Notes", kind="notes", text=lambda group: notes.warnings(group.every)),
     ]
     remarks = presentation.remarks_on_gaps(
         results, table, rows, {series.instrument for series in table.series}
@@ -84,7 +82,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         )
     reading = f"A line for each point: {every} nodes. {table.remark}"
     whole = PrintedTable.of(
-        f"{table.name}_nodes", table.title, fields, groups, notes, remarks, reading
+        f"{table.name}_nodes", table.title, columns, groups, notes, remarks, reading
     )
     placed = notes.footnotes(lambda letter: _where(letter, notes, rows, every))
     return replace(whole, notes=placed), [group.middle for group in groups]

@@ -6,40 +6,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any
 
-from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row
-from peakmark.analysis.row import Series as Measured
-from peakmark.formatting import listed, percent, significant, size, typeset
+from peakmark.formatting import listed, typeset
 from peakmark.limits.base import Missing
-from peakmark.statistics import Summary
 from peakmark.storage.results import Results
 from peakmark.tables import captions
+from peakmark.tables.columns import NOT_MEASURED, Column, columns, printed
 from peakmark.tables.footnotes import BESIDE, Footnote, Notes, closed
-from peakmark.tools.tables import Program, Table, count
+from peakmark.tools.tables import Table
 
-NOT_MEASURED = "not measured"
-ENDS = "Client → server"
-
-
-@dataclass(frozen=True)
-class PrintedColumn:
-    """A column; those of the same ``group`` stand beside each other under one heading.
-
-    kind  text, number, doubt or notes
-    once  the sentence that stands for the column where all rows have the same in it
-    """
-
-    label: str
-    group: str = ""
-    kind: str = "text"
-    once: str = ""
-
-
-T = TypeVar("T")
-Field = tuple[PrintedColumn, Callable[[Any], str]]
-"""A column, and its text in a line."""
+USUAL = ("psync", "plain", "")
+"""Variants that nobody asked for: they need no word."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +35,7 @@ class PrintedTable:
 
     name: str
     title: str
-    columns: tuple[PrintedColumn, ...]
+    columns: tuple[Column, ...]
     body: tuple[tuple[str, ...], ...]
     notes: tuple[Footnote, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -66,20 +45,20 @@ class PrintedTable:
 
     @classmethod
     def of(
-        cls, name: str, title: str, fields: Sequence[Field], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
+        cls, name: str, title: str, columns: Sequence[Column], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
         reading: str,
     ) -> PrintedTable:  # fmt: skip
-        """The ``fields`` of each line, without the columns that say nothing: those empty in all
+        """The ``columns`` of each line, without the columns that say nothing: those empty in all
         lines, and such as are the same in all, which a remark then says. Remarks and notes get
         their full stop.
         """
 
-        def printed(sentences: Iterable[str]) -> tuple[str, ...]:
+        def typeset_all(sentences: Iterable[str]) -> tuple[str, ...]:
             return tuple(typeset(closed(sentence)) for sentence in sentences)
 
-        texts = [[text(line) for line in lines] for _, text in fields]
+        texts = [[column.text(line) for line in lines] for column in columns]
         kept, once = [], []
-        for place, (column, _) in enumerate(fields):
+        for place, column in enumerate(columns):
             if column.once and len(lines) > 1 and len(set(texts[place])) == 1:
                 once += (
                     [column.once.format(texts[place][0])] if texts[place][0] not in USUAL else []
@@ -89,12 +68,12 @@ class PrintedTable:
         return cls(
             name=name,
             title=title,
-            columns=tuple(fields[place][0] for place in kept),
+            columns=tuple(columns[place] for place in kept),
             body=tuple(zip(*(texts[place] for place in kept), strict=True)),
             notes=notes.footnotes(),
-            remarks=(*once, *printed(remarks)),
+            remarks=(*once, *typeset_all(remarks)),
             reading=reading and typeset(closed(reading)),
-            shared=printed(notes.common),
+            shared=typeset_all(notes.common),
             numbered=notes.numbered,
         )
 
@@ -130,157 +109,14 @@ def without(grid: PrintedTable, kind: str) -> PrintedTable:
     )
 
 
-USUAL = ("psync", "plain", "")
-"""Variants that nobody asked for: they need no word."""
-DOUBT = PrintedColumn("Doubt", kind="doubt")
-NOTES = PrintedColumn("Notes", kind="notes")
-
-
-def interval_heading(rows: Sequence[Row]) -> str:
-    """``95 % interval``, or what the number of repetitions allows: ``75 % interval``, ``75 to 95 %
-    interval``.
-    """
-    levels = sorted(
-        {int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1}
-    )
-    capped = list(dict.fromkeys(min(level, 95) for level in levels)) or [95]
-    return (
-        f"{capped[0]} % interval" if len(capped) == 1 else f"{capped[0]} to {capped[-1]} % interval"
-    )
-
-
-def where_heading(rows: Sequence[Row]) -> str:
-    """Heading of the column that says where rows were measured; empty where all were on one node,
-    which need not be said.
-    """
-    if any(row.endpoints for row in rows):
-        return ENDS
-    return "Node" if len({row.key.node for row in rows}) > 1 else ""
-
-
-def where(rows: Sequence[Row]) -> str:
-    """Where the rows of one line were measured: ``node1``, ``node1 → node2`` from client to server,
-    or how many pairs.
-    """
-    pairs = sorted({pair for row in rows for pair in row.endpoints})
-    if len(pairs) > 1:
-        return f"{len(pairs)} pairs"
-    return " → ".join(pairs[0]) if pairs else rows[0].key.node
-
-
-def where_fields(rows: Sequence[Row]) -> list[Field]:
-    """The column that says where a row was measured, if there is any need of one."""
-    heading = where_heading(rows)
-    return [(PrintedColumn(heading), lambda row: where([row]))] if heading else []
-
-
-def through(fields: Iterable[Field], row: Callable[[Any], Row]) -> list[Field]:
-    """Columns of rows as columns of lines of another kind; ``row``: that which speaks for a line."""
-
-    def of(text: Callable[[Any], str]) -> Callable[[Any], str]:
-        return lambda line: text(row(line))
-
-    return [(column, of(text)) for column, text in fields]
-
-
-def of_series(series: Program, value: Callable[[Measured], T], hole: T) -> Callable[[Row], T]:
-    """What an instrument has in a row, ``hole`` where it did not measure it."""
-
-    def of(row: Row) -> T:
-        measured = row.series.get(series.instrument)
-        return value(measured) if measured else hole
-
-    return of
-
-
-def published_field(name: str, table: Table, factor: float) -> Field:
-    """What a published set has in a row; ``factor``: to the unit that is shown."""
-
-    def text(row: Row) -> str:
-        value = row.published.get(name)
-        shown = "" if value is None else significant(value * factor)
-        # 7 was printed as 7: zeros behind the mark would claim a precision that nobody had.
-        return shown.rstrip("0").rstrip(".") if "." in shown else shown
-
-    return PrintedColumn(name, table.published_group, "number"), text
-
-
-def key_fields(table: Table) -> list[Field]:
-    """The columns that say which row it is."""
-    fields: list[Field] = [
-        (PrintedColumn(table.first), lambda row: table.workload_label(row.key.workload)),
-        (
-            PrintedColumn("Concurrency", kind="number"),
-            lambda row: str(count(row.key.concurrency, row.key.word)),
-        ),
-    ]
-    if table.block:
-        fields.append(
-            (
-                PrintedColumn(table.block, kind="number"),
-                lambda row: size(row.key.block) or table.unsized,
-            )
-        )
-    if table.variant:
-        column = PrintedColumn(table.variant, once=f"{table.variant.capitalize()}: {{}}.")
-        fields.append((column, lambda row: table.variant_label(row.key.variant)))
-    return fields
-
-
 def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
-    """The rows of one table as text; numbers with four significant digits.
-    Columns that are empty throughout are left out, and a remark says why.
+    """The rows of one table as text; numbers with four significant digits. Columns that are empty
+    throughout are left out, and a remark says why.
     """
     notes = Notes.of(rows)
-    interval = interval_heading(rows)
-
-    def shown(value: float | None, step: float = 0.0) -> str:
-        return "" if value is None else significant(value * table.factor, step=step * table.factor)
-
-    def measured(series: Program) -> Callable[[Row], str]:
-        hole = NOT_MEASURED if series is table.own else ""
-        return of_series(series, lambda it: shown(it.centre, it.step), hole)
-
-    def share(it: Measured) -> str:
-        return "" if it.efficiency is None else percent(it.efficiency)
-
-    def own(text: Callable[[Summary], str]) -> Callable[[Row], str]:
-        return of_series(table.own, lambda it: text(it.summary), "")
-
-    def deviation(summary: Summary) -> str:
-        return "" if summary.stdev is None else significant(summary.stdev * table.factor, 3)
-
-    fields: list[Field] = [
-        *where_fields(rows),
-        *key_fields(table),
-        *(
-            (PrintedColumn(series.heading, table.measured_group, "number"), measured(series))
-            for series in table.series
-        ),
-        (
-            PrintedColumn(table.theoretical_heading, kind="number"),
-            lambda row: shown(row.limit.value),
-        ),
-        *(
-            (
-                PrintedColumn(series.heading, "Efficiency (%)", "number"),
-                of_series(series, share, ""),
-            )
-            for series in table.series
-        ),
-        (PrintedColumn("Standard Deviation", kind="number"), own(deviation)),
-        (
-            PrintedColumn("n", kind="number", once="n = {} in all rows."),
-            own(lambda summary: str(summary.n)),
-        ),
-        (PrintedColumn("low", interval, "number"), own(lambda summary: shown(summary.low))),
-        (PrintedColumn("high", interval, "number"), own(lambda summary: shown(summary.high))),
-        *(published_field(name, table, table.factor) for name in published_names(rows)),
-        (DOUBT, lambda row: str(row.level or "")),
-        (NOTES, lambda row: notes.warnings([row])),
-    ]
+    shown = printed(columns(table, rows, notes))
     remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
-    return PrintedTable.of(table.name, table.title, fields, rows, notes, remarks, table.remark)
+    return PrintedTable.of(table.name, table.title, shown, rows, notes, remarks, table.remark)
 
 
 def remarks_on_gaps(

@@ -4,35 +4,26 @@ digits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from peakmark import documents
 from peakmark.analysis import findings, fleet
-from peakmark.analysis.analysis import Analysis, layout_of, published_names
+from peakmark.analysis.analysis import Analysis, layout_of
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
 from peakmark.messages import worst
-from peakmark.statistics import Summary
 from peakmark.storage import measurements
 from peakmark.tables import latex, layout_tables, nodes, presentation
-from peakmark.tables.presentation import of_series
-from peakmark.tools.tables import TABLES, Table, count
-from peakmark.units import format_size
+from peakmark.tables.columns import columns
+from peakmark.tables.footnotes import Notes
+from peakmark.tools.tables import TABLES, Table
 
 RUN_COLUMNS = (
     "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
     "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
 )  # fmt: skip
-
-CLOCKS = ("nominal", "maximum")
-ENDS = ("Client", "Server")
-
-Of = Callable[[Row], Any]
-"""What a column has of a row."""
 
 
 def build(campaign: Path | Analysis) -> None:
@@ -92,84 +83,11 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by ";
     ".
     """
-    chosen = columns(table, len({row.key.node for row in rows}) > 1, published_names(rows))
+    kept = [column for column in columns(table, rows, Notes.of(())) if column.heading]
     return pd.DataFrame(
-        [[of(row) for _, of in chosen] for row in rows], columns=[heading for heading, _ in chosen]
+        [[column.value(row) for column in kept] for row in rows],
+        columns=[column.heading for column in kept],
     )
-
-
-def columns(
-    table: Table, with_node: bool = False, published: Sequence[str] = ()
-) -> list[tuple[str, Of]]:
-    """Each column of a table's CSV: its heading, and what it has of a row; ``published`` sets stand
-    beside it.
-    """
-
-    def shown(value: float | None) -> float | None:
-        return None if value is None else value * table.factor
-
-    def own(value: Callable[[Summary], float | None]) -> Of:
-        return of_series(table.own, lambda it: value(it.summary), None)
-
-    def in_percent(share: float | None) -> float | None:
-        return None if share is None else 100 * share
-
-    def at_clock(name: str) -> Of:
-        return lambda row: in_percent(row.shares.get(name))
-
-    def beside(name: str) -> Of:
-        return lambda row: shown(row.published.get(name))
-
-    def if_named(heading: str | None, column: Of) -> list[tuple[str, Of]]:
-        return [(heading, column)] if heading else []
-
-    series = table.series
-    return [
-        *if_named("Node" if with_node else None, lambda row: row.key.node),
-        (table.first, lambda row: table.workload_label(row.key.workload)),
-        ("Concurrency", lambda row: count(row.key.concurrency, row.key.word)),
-        *if_named(
-            table.block,
-            lambda row: table.unsized if row.key.block is None else format_size(row.key.block),
-        ),
-        *if_named(table.variant, lambda row: table.variant_label(row.key.variant)),
-        *(
-            (table.measured_heading(it), of_series(it, lambda m: shown(m.centre), None))
-            for it in series
-        ),
-        (table.theoretical_heading, lambda row: shown(row.limit.value)),
-        *(
-            (table.efficiency_heading(it), of_series(it, lambda m: in_percent(m.efficiency), None))
-            for it in series
-        ),
-        ("Standard Deviation", own(lambda summary: shown(summary.stdev))),
-        ("n", lambda row: row.own.summary.n if row.own else 0),
-        ("Interval of the median, low", own(lambda summary: shown(summary.low))),
-        ("Interval of the median, high", own(lambda summary: shown(summary.high))),
-        ("Level of the interval (%)", own(lambda summary: 100 * summary.level)),
-        ("Doubt", lambda row: str(row.level or "")),
-        *((f"{name}: {table.published_group}", beside(name)) for name in published),
-        *(
-            (f"Efficiency at {name} clock (%)", at_clock(name))
-            for name in CLOCKS
-            if SUBSYSTEMS[table.subsystem].pinned
-        ),
-        *((name, _ends(place)) for place, name in enumerate(ENDS) if table.subsystem == "network"),
-        ("Notes", lambda row: "; ".join(row.said(row.warnings))),
-    ]
-
-
-def _ends(place: int) -> Of:
-    """Hosts of the clients, or of the servers, pair by pair; over loopback both are the one
-    machine.
-    """
-
-    def hosts(row: Row) -> str:
-        points = (point for series in row.series.values() for point in series.points)
-        alone = dict.fromkeys((host, host) for host in (point.context["host"] for point in points))
-        return "; ".join(pair[place] for pair in row.endpoints or alone)
-
-    return hosts
 
 
 def summary(rows: Sequence[Row]) -> pd.DataFrame:

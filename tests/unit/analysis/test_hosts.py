@@ -25,7 +25,7 @@ from peakmark.report import html_report, pdf_report
 from peakmark.resources import ROOT
 from peakmark.storage import records
 from peakmark.storage.results import Results
-from peakmark.tables import presentation, tables
+from peakmark.tables import columns, tables
 from peakmark.tools.tables import BY_NAME
 
 VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
@@ -433,7 +433,7 @@ def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
             for threads, n in enumerate(counts, 1)
             for share in WOBBLE[:n]
         ]
-        return presentation.interval_heading(
+        return columns.interval_label(
             cpu_rows(campaign(tmp_path / "-".join(map(str, counts)), {"a": {}}, runs))
         )
 

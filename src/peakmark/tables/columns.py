@@ -1,0 +1,317 @@
+"""The columns of a table, each once: its heading and values in the CSV file, its label and texts in
+print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from peakmark.analysis.analysis import published_names
+from peakmark.analysis.row import Row, Series
+from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.formatting import percent, significant, size
+from peakmark.tables.footnotes import Notes
+from peakmark.tools.tables import Program, Table, count
+from peakmark.units import format_size
+
+NOT_MEASURED = "not measured"
+CLOCKS = ("nominal", "maximum")
+ENDS = ("Client", "Server")
+EFFICIENCY = "Efficiency (%)"
+
+Value = str | int | float | None
+ValueOf = Callable[[Row], Value]
+TextOf = Callable[[Any], str]
+"""Of a row, or of what else stands in a line."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes:
+        heading: in the CSV file; empty where the file does not have the column.
+        value: of a row, in the unit of the table with full precision; None where it has none.
+        label: in print; empty where print does not have the column.
+        group: columns of the same group stand beside each other under one heading.
+        kind: text, number, doubt or notes.
+        text: of a line, in print.
+        once: the sentence that stands for the column in print where all rows have the same in it.
+    """
+
+    heading: str = ""
+    value: ValueOf = lambda _: None
+    label: str = ""
+    group: str = ""
+    kind: str = "text"
+    text: TextOf = lambda _: ""
+    once: str = ""
+
+
+def numbers(label: str, text: TextOf, group: str = "") -> Column:
+    """A column of numbers that only print has."""
+    return Column(label=label, group=group, kind="number", text=text)
+
+
+def words(label: str, text: TextOf) -> Column:
+    """A column of words that only print has."""
+    return Column(label=label, text=text)
+
+
+def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
+    """All columns of a table in the order of the CSV file."""
+    return [
+        *place_columns(rows),
+        *key_columns(table),
+        *(measured_column(table, program) for program in table.series),
+        quantity_column(table, table.theoretical_heading, lambda row: row.limit.value),
+        *(efficiency_column(table, program) for program in table.series),
+        *_spread(table, rows),
+        Column("Doubt", _level, "Doubt", kind="doubt", text=_level),
+        *(published(name, table, table.factor) for name in published_names(rows)),
+        *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
+        *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
+        Column(
+            "Notes",
+            lambda row: "; ".join(row.said(row.warnings)),
+            "Notes",
+            kind="notes",
+            text=lambda row: notes.warnings([row]),
+        ),
+    ]
+
+
+def through(every: Sequence[Column], row: Callable[[Any], Row]) -> list[Column]:
+    """Columns of rows as columns of lines of another kind.
+
+    Args:
+        every: columns of rows.
+        row: of a line, the row that speaks for it.
+    """
+
+    def of(text: TextOf) -> TextOf:
+        return lambda line: text(row(line))
+
+    return [replace(column, text=of(column.text)) for column in every]
+
+
+def printed(every: Sequence[Column]) -> list[Column]:
+    """The columns that print has; doubt and notes stand last."""
+    shown = [column for column in every if column.label]
+    return sorted(shown, key=lambda column: column.kind in ("doubt", "notes"))
+
+
+def place_columns(rows: Sequence[Row]) -> list[Column]:
+    """Where a row was measured, as far as rows differ in it."""
+    several = len({row.key.node for row in rows}) > 1
+    label = place_label(rows)
+    column = Column("Node" if several else "", _node, label, text=lambda row: place([row]))
+    return [column] if several or label else []
+
+
+def place_label(rows: Sequence[Row]) -> str:
+    """Label of the column that says where rows were measured; empty where all were on one node."""
+    if any(row.endpoints for row in rows):
+        return "Client → server"
+    return "Node" if len({row.key.node for row in rows}) > 1 else ""
+
+
+def place(rows: Sequence[Row]) -> str:
+    """Where the rows of one line were measured: ``node1``, ``node1 → node2`` from client to server,
+    or how many pairs.
+    """
+    pairs = sorted({pair for row in rows for pair in row.endpoints})
+    if len(pairs) > 1:
+        return f"{len(pairs)} pairs"
+    return " → ".join(pairs[0]) if pairs else rows[0].key.node
+
+
+def _node(row: Row) -> str:
+    return row.key.node
+
+
+def _level(row: Row) -> str:
+    return str(row.level or "")
+
+
+def key_columns(table: Table) -> list[Column]:
+    """What makes a row: workload, concurrency, block and variant."""
+
+    def workload(row: Row) -> str:
+        return table.workload_label(row.key.workload)
+
+    def concurrency(row: Row) -> int | str:
+        return count(row.key.concurrency, row.key.word)
+
+    def block(row: Row) -> str:
+        return table.unsized if row.key.block is None else format_size(row.key.block)
+
+    def variant(row: Row) -> str:
+        return table.variant_label(row.key.variant)
+
+    every = [
+        Column(table.first, workload, table.first, text=workload),
+        Column(
+            "Concurrency",
+            concurrency,
+            "Concurrency",
+            kind="number",
+            text=lambda row: str(concurrency(row)),
+        ),
+    ]
+    if table.block:
+        text = partial(_size, table)
+        every.append(Column(table.block, block, table.block, kind="number", text=text))
+    if table.variant:
+        once = f"{table.variant.capitalize()}: {{}}."
+        every.append(Column(table.variant, variant, table.variant, text=variant, once=once))
+    return every
+
+
+def _size(table: Table, row: Row) -> str:
+    return size(row.key.block) or table.unsized
+
+
+def of_series(
+    program: Program, value: Callable[[Series], float | None]
+) -> Callable[[Row], float | None]:
+    """What a program has in a row, None where it did not measure it."""
+
+    def of(row: Row) -> float | None:
+        series = row.series.get(program.instrument)
+        return value(series) if series else None
+
+    return of
+
+
+def quantity_column(
+    table: Table, label: str, of: Callable[[Row], float | None], group: str = "", heading: str = ""
+) -> Column:
+    """A column of values in SI units, shown in the unit of the table with four digits."""
+
+    def value(row: Row) -> float | None:
+        number = of(row)
+        return None if number is None else number * table.factor
+
+    def text(row: Row) -> str:
+        number = value(row)
+        return "" if number is None else significant(number)
+
+    return Column(heading or label, value, label, group, "number", text)
+
+
+def measured_column(table: Table, program: Program) -> Column:
+    """What a program measured; a hole of the own kernel is named."""
+    hole = NOT_MEASURED if program is table.own else ""
+
+    def text(row: Row) -> str:
+        series = row.series.get(program.instrument)
+        if series is None:
+            return hole
+        return significant(series.centre * table.factor, step=series.step * table.factor)
+
+    value = quantity_column(table, "", of_series(program, lambda series: series.centre)).value
+    heading = table.measured_heading(program)
+    return Column(heading, value, program.heading, table.measured_group, "number", text)
+
+
+def efficiency_column(table: Table, program: Program) -> Column:
+    share = of_series(program, lambda series: series.efficiency)
+    heading = table.efficiency_heading(program)
+    return Column(
+        heading,
+        partial(_in_percent, share),
+        program.heading,
+        EFFICIENCY,
+        "number",
+        lambda row: "" if (known := share(row)) is None else percent(known),
+    )
+
+
+def _in_percent(share: Callable[[Row], float | None], row: Row) -> float | None:
+    known = share(row)
+    return None if known is None else 100 * known
+
+
+def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
+    """Standard deviation, number of repetitions, and interval of the median of the own kernel."""
+    deviation = of_series(table.own, lambda series: series.summary.stdev)
+    group = interval_label(rows)
+
+    def digits(row: Row) -> str:
+        known = deviation(row)
+        return "" if known is None else significant(known * table.factor, 3)
+
+    def repetitions(row: Row) -> int:
+        return row.own.summary.n if row.own else 0
+
+    low = of_series(table.own, lambda series: series.summary.low)
+    high = of_series(table.own, lambda series: series.summary.high)
+    level = of_series(table.own, lambda series: series.summary.level)
+    label = "Standard Deviation"
+    deviations = quantity_column(table, label, deviation).value
+    return [
+        Column(label, deviations, label, kind="number", text=digits),
+        Column(
+            "n",
+            repetitions,
+            "n",
+            kind="number",
+            text=lambda row: str(repetitions(row)) if row.own else "",
+            once="n = {} in all rows.",
+        ),
+        quantity_column(table, "low", low, group, "Interval of the median, low"),
+        quantity_column(table, "high", high, group, "Interval of the median, high"),
+        Column("Level of the interval (%)", partial(_in_percent, level)),
+    ]
+
+
+def interval_label(rows: Sequence[Row]) -> str:
+    """``95 % interval``, or what the number of repetitions allows: ``75 to 95 % interval``."""
+    levels = sorted(
+        {int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1}
+    )
+    capped = list(dict.fromkeys(min(level, 95) for level in levels)) or [95]
+    if len(capped) == 1:
+        return f"{capped[0]} % interval"
+    return f"{capped[0]} to {capped[-1]} % interval"
+
+
+def published(name: str, table: Table, factor: float) -> Column:
+    """What a published set has in a row; ``factor`` leads to the unit that is shown."""
+
+    def value(row: Row) -> float | None:
+        known = row.published.get(name)
+        return None if known is None else known * factor
+
+    def text(row: Row) -> str:
+        known = value(row)
+        shown = "" if known is None else significant(known)
+        # 7 was printed as 7: zeros behind the point would claim a precision that nobody had.
+        return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+    heading = f"{name}: {table.published_group}"
+    return Column(heading, value, name, table.published_group, "number", text)
+
+
+def _at_clock(name: str) -> Column:
+    return Column(
+        f"Efficiency at {name} clock (%)",
+        partial(_in_percent, lambda row: row.shares.get(name)),
+    )
+
+
+def _end(at: int) -> Column:
+    """Hosts of the clients, or of the servers, pair by pair; over loopback both are the one
+    machine.
+    """
+
+    def hosts(row: Row) -> str:
+        points = (point for series in row.series.values() for point in series.points)
+        alone = dict.fromkeys((host, host) for host in (point.context["host"] for point in points))
+        return "; ".join(pair[at] for pair in row.endpoints or alone)
+
+    return Column(ENDS[at], hosts)
