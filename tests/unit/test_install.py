@@ -58,7 +58,7 @@ def programs(folder: Path, scripts: Mapping[str, str]) -> str:
 
 
 def path_without(folder: Path, *names: str) -> str:
-    """A PATH with all programs of this machine's but some; the environment's Python is not on it."""
+    """A PATH with all programs of this machine but some, without the environment's Python."""
     folder.mkdir()
     for place in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
         for program in Path(place).iterdir():
@@ -90,9 +90,7 @@ def empty_dpkg(folder: Path) -> str:
 
 
 @needs_dpkg
-def test_a_user_without_rights_gets_a_command_to_paste_and_the_needed_in_one_line(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_a_user_without_rights_gets_a_command_to_paste(checkout: Path, tmp_path: Path) -> None:
     path = path_without(tmp_path / "bin", "sudo", "gcc", "cc")
     front = AS_NOBODY if os.getuid() == 0 else []
     done = install(checkout, "run", front=front, PATH=path, DPKG_ADMINDIR=empty_dpkg(tmp_path))
@@ -152,9 +150,7 @@ def test_a_folder_that_cannot_be_written_or_run_from_is_told(
     assert not (checkout / ".venv").exists()
 
 
-def test_without_a_network_it_is_one_sentence_and_an_environment_from_elsewhere_is_moved_aside(
-    checkout: Path,
-) -> None:
+def test_no_network_is_one_sentence_and_an_old_environment_moved_aside(checkout: Path) -> None:
     shebang = "#!/home/jo/old/.venv/bin/python3\n"
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / "notes.txt").write_text("of the user")
@@ -170,9 +166,7 @@ def test_without_a_network_it_is_one_sentence_and_an_environment_from_elsewhere_
     assert aside.name in done.stdout
 
 
-def test_ctrl_c_while_the_environment_is_made_is_one_line_and_the_next_run_goes_on(
-    checkout: Path,
-) -> None:
+def test_after_ctrl_c_the_next_run_goes_on(checkout: Path) -> None:
     begun = checkout / ".venv" / "pyvenv.cfg"
     argv = ["bash", str(checkout / "envs" / "install.sh"), "run"]
     env = {**os.environ, **NO_INDEX}
@@ -224,10 +218,8 @@ OTHER_PYTHON = (
 )
 
 
-def test_an_environment_is_whole_for_its_folder_and_python_only(
-    checkout: Path, tmp_path: Path
-) -> None:
-    """The stamp of one that is whole: nothing is done; that of another folder or Python: not whole."""
+def test_an_environment_is_whole_for_its_folder_and_python(checkout: Path, tmp_path: Path) -> None:
+    """By its stamp, which another folder or Python changes."""
 
     def stamp(folder: Path, change: str = "") -> str:
         main = f"main() {{ python=$(find_python); {change} stamp_of; }}"

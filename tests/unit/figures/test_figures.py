@@ -61,9 +61,7 @@ def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
     assert not (folder / "figures" / "disk_throughput.svg").exists()
 
 
-def test_dram_and_caches_are_figures_of_their_own_and_a_single_point_can_be_drawn(
-    tmp_path: Path,
-) -> None:
+def test_dram_caches_and_a_single_point_are_figures(tmp_path: Path) -> None:
     records = make.runs("rambench", "LAT", 1e-9, block=16384, node="n_1.x_y-2")
     for variant in ("pool", "block"):
         records += make.runs("rambench", "RS", 1e10, variant=variant, block=1024, node="n_1.x_y-2")

@@ -146,9 +146,7 @@ def test_layouts_draw_what_their_reports_drew(name: str, expected: str) -> None:
     assert set(expected.split(", ")) <= found
 
 
-def test_the_layout_of_2020_draws_averages_and_deviations_of_its_four_patterns(
-    preset: Preset, tmp_path: Path
-) -> None:
+def test_the_layout_of_2020_draws_averages_and_deviations(preset: Preset, tmp_path: Path) -> None:
     whole = preset("disk-patterns-2020").results
     records = [record.data for record in whole.records if record.cell.concurrency <= 2]
     campaign = make.judge(tmp_path / "c", records, config=whole.config)

@@ -63,9 +63,7 @@ def test_every_repetition_is_a_point(cpu: list[Row]) -> None:
     assert sum(len(one.get_offsets()) for one in collections) == repetitions
 
 
-def test_the_limit_is_drawn_inside_the_panel_and_programs_are_named_at_their_lines(
-    cpu: list[Row],
-) -> None:
+def test_limit_and_names_of_programs_are_inside_the_panel(cpu: list[Row]) -> None:
     rows = [row for row in cpu if row.key.workload == "DP"]
     limits = [row.limit.value * 1e-9 for row in rows if row.limit.value is not None]
     assert len(limits) == len(rows)
@@ -82,9 +80,7 @@ def test_the_limit_is_drawn_inside_the_panel_and_programs_are_named_at_their_lin
     assert not boxes[0].overlaps(boxes[1])
 
 
-def test_a_legend_names_programs_where_the_last_panel_cannot_and_is_not_cut_off(
-    tmp_path: Path,
-) -> None:
+def test_a_legend_names_programs_where_the_last_panel_cannot(tmp_path: Path) -> None:
     records = []
     for workload, tool in (("RS", "diskbench"), ("WS", "diskbench"), ("RS", "fio")):
         records += make.runs(tool, workload, 1e8)
@@ -172,7 +168,7 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: P
         ([1, 2, 4, 8], lambda _: "", ["1", "2", "4", "8"]),
     ],
 )
-def test_labels_of_blocks_that_stand_close_are_not_written_over_each_other(
+def test_labels_of_close_blocks_do_not_overlap(
     places: list[int], names: Any, labels: list[str]
 ) -> None:
     assert elements.tick_labels(places, {place: names(place) for place in places}) == labels

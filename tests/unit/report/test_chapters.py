@@ -53,9 +53,7 @@ def config(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_they_stand_where_they_belong_cite_the_authors_bibliography_and_travel_with_the_bundle(
-    tmp_path: Path, config: dict[str, Any]
-) -> None:
+def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
     records = [record | {"raw": {}} for record in make.runs("cpubench", "DP", 4e10)]
     folder = make.write(tmp_path / "c", records, config={"report": config})
     text = pdf.text(pdf_report.build(folder))
@@ -93,7 +91,7 @@ def test_a_typst_text_may_have_its_ending_in_capitals(config: dict[str, Any]) ->
         ("none.md", None, r"'.*none\.md' is not a file that exists here"),
     ],
 )
-def test_a_text_that_cannot_be_read_is_one_sentence_before_anything_is_measured(
+def test_a_text_that_cannot_be_read_is_refused_by_the_plan(
     tmp_path: Path, name: str, content: bytes | None, sentence: str
 ) -> None:
     if content is not None:
@@ -102,36 +100,7 @@ def test_a_text_that_cannot_be_read_is_one_sentence_before_anything_is_measured(
         plan.make({**GRID, "report": {"text": {"design": str(tmp_path / name)}}})
 
 
-MARKDOWN = """## Title
-
-1. first\\
-   second
-2. **bold**
-
-> quoted
-
-    code
-
----
-"""
-
-
-def text_of(**words: str) -> dict[str, Any]:
-    return {
-        "kind": "paragraph",
-        "words": [{"kind": kind, "text": text} for kind, text in words.items()],
-    }
-
-
-def test_every_part_of_markdown_is_plain_values_and_images_are_one_sentence() -> None:
-    heading, steps, quote, code, rule = chapters.parse_markdown(MARKDOWN, "a.md")
-    assert (heading["kind"], heading["level"]) == ("heading", 2)
-    assert (steps["kind"], steps["ordered"]) == ("list", True)
-    (first,), (second,) = steps["items"]
-    assert [word["kind"] for word in first["words"]] == ["text", "break", "text"]
-    assert "strong" in [word["kind"] for word in second["words"]]
-    assert quote == {"kind": "quote", "blocks": [text_of(text="quoted")]}
-    assert (code, rule) == ({"kind": "code", "text": "code"}, {"kind": "rule"})
+def test_images_are_one_sentence() -> None:
     with pytest.raises(ConfigError, match=r"intro\.md shows an image, 'a\.png'"):
         chapters.parse_markdown("![a](a.png)", "intro.md")
 

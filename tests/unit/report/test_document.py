@@ -82,17 +82,6 @@ def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> No
     assert [line[0] for line in part["table"]["body"]] == ["RWS", "RWS", "RWR", "RWR"]
 
 
-def test_unknown_limits_that_differ_in_their_key_alone_are_one_remark(tmp_path: Path) -> None:
-    records = [*make.runs("diskbench", "RS", 1e8), *make.runs("diskbench", "WS", 1e8)]
-    records += make.runs("diskbench", "RR", 1e8)
-    facts = {"host": "node1", "storage": {"device": "vda", "interface": "virtio"}}
-    parts = parts_of(judged(tmp_path / "c", records, facts=facts))
-    (part,) = [part for part in parts if part["table"]]
-    remarks = [text for text in part["table"]["remarks"] if text.startswith("Theoretical")]
-    assert len(remarks) == 1 and "disk.throughput.RS, .RR and .WS" in remarks[0]
-    assert part["formulas"]["lines"] == []
-
-
 def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:
     records = []
     for threads in (1, 2):
@@ -107,11 +96,3 @@ def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> No
     assert any("“Write sequential: averages" in remark for remark in first["remarks"])
     assert any("spread" in remark for remark in second["remarks"])
     assert all(len(line) == len(first["columns"]) for line in first["body"])
-
-
-def test_words_of_a_column_are_not_counted_below_it(tmp_path: Path) -> None:
-    records = make.runs("diskbench", "RS", 1e9, 1e9, 1e9)
-    records += make.runs("diskbench", "RS", 0.6e9, 1e9, 1.4e9, concurrency=2)
-    parts = parts_of(judged(tmp_path / "c", records))
-    topics = {finding["topic"] for part in parts for finding in part["findings"]}
-    assert topics and "Doubt" not in topics

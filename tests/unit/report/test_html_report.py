@@ -25,6 +25,7 @@ from peakmark.report import html_report
 from peakmark.report.html_report import code, sort_value
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
+Found = dict[str, dict[str, Any]]
 VOID = {"meta", "link", "img", "br", "input"}
 
 
@@ -99,7 +100,8 @@ def title_of(dom: str) -> dict[str, Any]:
 
 
 SORT = """
-    const table = [...tables].find((one) => one.caption.textContent.startsWith("Memory: throughput"));
+    const called = (one) => one.caption.textContent.startsWith("Memory: throughput");
+    const table = tables.find(called);
     const headings = [...table.querySelectorAll("th[data-column]")];
     const heading = headings.find((one) => one.textContent === "MyRAMBench");
     const cells = (one) => bodyRows(table).map((row) => row.cells[one.dataset.column]);
@@ -136,7 +138,8 @@ ZOOM = """
     dialog.querySelector("[data-zoom=in]").click(); found.larger = width() > whole * 1.4;
     press("-"); press("-"); found.smaller = width() < whole * 0.9;
     press("0"); found.fit = Math.abs(width() - whole) < 1 && whole <= stage.clientWidth + 1;
-    stage.dispatchEvent(new WheelEvent("wheel", { deltaY: -1 })); found.wheel = width() > whole * 1.1;
+    stage.dispatchEvent(new WheelEvent("wheel", { deltaY: -1 }));
+    found.wheel = width() > whole * 1.1;
     dialog.querySelector("form button:last-child").click(); found.closed = !dialog.open;
     const ground = () => getComputedStyle(document.body).backgroundColor;
     const before = ground();
@@ -166,7 +169,7 @@ PHONE = """
 
 
 @pytest.fixture(scope="module")
-def pressed(text: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def pressed(text: str, tmp_path_factory: pytest.TempPathFactory) -> Found:
     """What is found in the page while its tables are sorted, filtered and its figures opened."""
     scripts = {"sort": SORT, "filter": FILTER, "zoom": ZOOM}
     blocks = [f"{{ const found = every.{name} = {{}}; {text} }}" for name, text in scripts.items()]
@@ -298,7 +301,7 @@ def test_the_page_runs_under_its_own_policy(text: str, tmp_path: Path) -> None:
     assert dom.count("<button") > 60
 
 
-def test_tables_sort_by_value_both_ways_and_back(pressed: dict[str, dict[str, Any]]) -> None:
+def test_tables_sort_by_value_both_ways_and_back(pressed: Found) -> None:
     found = pressed["sort"]
     numbers = [float(value) for value in found["before"]]
     assert len(set(numbers)) > 5
@@ -310,9 +313,7 @@ def test_tables_sort_by_value_both_ways_and_back(pressed: dict[str, dict[str, An
     assert found["blocks"] == ["1 KiB", "1 MiB", "10 MiB"]
 
 
-def test_the_filter_leaves_the_rows_that_hold_every_word(
-    pressed: dict[str, dict[str, Any]],
-) -> None:
+def test_the_filter_leaves_the_rows_that_hold_every_word(pressed: Found) -> None:
     found = pressed["filter"]
     assert 0 < len(found["some"]) < found["all"]
     assert all("rws" in row and "1" in row and "mib" in row for row in found["some"])
@@ -323,7 +324,7 @@ def test_the_filter_leaves_the_rows_that_hold_every_word(
     assert (found["none"], found["again"], found["quiet"]) == (0, found["all"], "")
 
 
-def test_figures_open_large_and_the_theme_changes(pressed: dict[str, dict[str, Any]]) -> None:
+def test_figures_open_large_and_the_theme_changes(pressed: Found) -> None:
     found = pressed["zoom"]
     assert found["title"] == "Operations per second"
     assert found["alt"]

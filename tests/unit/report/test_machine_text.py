@@ -53,7 +53,7 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(
 @pytest.mark.parametrize(
     ("core", "by_itself"), [("SkylakeX", True), ("Prescott", False), (None, True)]
 )
-def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_by_itself(
+def test_the_core_type_of_the_runs_stands_before_that_of_the_library(
     tmp_path: Path, core: str | None, by_itself: bool
 ) -> None:
     blas = {"name": "OpenBLAS", "config": "OpenBLAS 0.3.21 Prescott", "core_type": "Prescott"}

@@ -1,5 +1,5 @@
-"""The PDF: what it says, how its pages are filled, that hostile names cannot break it, that it never
-changes without a reason.
+"""The PDF: what it says, how its pages are filled, that hostile names cannot break it, and that it
+never changes without a reason.
 """
 
 from __future__ import annotations
@@ -70,9 +70,7 @@ def test_the_results_come_first_and_each_table_before_its_figures(text: str) -> 
         assert 0 <= table < min(place for place in later if place >= 0), part[:200]
 
 
-def test_the_same_records_give_the_same_bytes_of_the_claimed_standards(
-    swept: Path, tmp_path: Path
-) -> None:
+def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept: Path, tmp_path: Path) -> None:
     content = (swept / "report.pdf").read_bytes()
     assert pdf_report.build(swept, target=tmp_path / "again.pdf").read_bytes() == content
     assert b"<pdfaid:part>2</pdfaid:part>" in content  # archival
@@ -106,7 +104,7 @@ def drawn(file: Path, folder: Path, *options: str) -> list[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize(("name", "fewest", "most"), [("sweep", 5, 8), ("full", 11, 13)])
-def test_no_page_but_the_last_stays_half_empty_and_no_word_is_drawn_over_another(
+def test_pages_are_filled_and_no_word_is_drawn_over_another(
     request: pytest.FixtureRequest, tmp_path: Path, name: str, fewest: int, most: int
 ) -> None:
     fixture = request.getfixturevalue("swept" if name == "sweep" else "long")
@@ -139,7 +137,7 @@ def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     assert '#panic("x") $a$ *b*' in pdf.text(pdf_report.build(folder))
 
 
-def test_every_letter_that_a_font_has_is_drawn_and_others_are_told(
+def test_letters_without_a_font_are_told_and_others_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
@@ -166,9 +164,7 @@ def test_missing_cells_need_partial_and_are_then_shown(
     assert "1970" not in text
 
 
-def test_the_logo_stands_on_the_first_page_and_a_missing_one_is_one_sentence(
-    tmp_path: Path,
-) -> None:
+def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
     logo = tmp_path / "logo.svg"
     logo.write_text(LOGO)
     for name, section, shown in (("c", {}, False), ("d", {"logo": str(logo)}, True)):

@@ -1,4 +1,4 @@
-"""Tables and report are made anew when the campaign or what makes them has changed, and only then."""
+"""Tables and report are made anew only when the campaign or what makes them has changed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_makes_them_is_in_the_digest(checkout: Path, name: str, counts: boo
     assert (before != after) == counts
 
 
-def test_files_of_the_users_own_count_too_and_a_moved_checkout_does_not(
+def test_files_of_the_user_count_and_a_moved_checkout_does_not(
     checkout: Path, tmp_path: Path
 ) -> None:
     logo = tmp_path / "logo.svg"

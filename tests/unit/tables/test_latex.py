@@ -89,9 +89,7 @@ def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_brief_table_has_at_most_seven_columns_and_numbers_that_fit_their_format(
-    swept: Path, name: str
-) -> None:
+def test_a_brief_table_has_seven_columns_and_fitting_numbers(swept: Path, name: str) -> None:
     text = (swept / "tables" / f"{name}.tex").read_text()
     formats = FORMATS.findall(text.split("@{}")[1])
     assert len(formats) <= 7

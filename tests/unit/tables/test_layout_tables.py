@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
 from tests.unit import campaign_data as make
@@ -14,7 +13,7 @@ from peakmark.config import layouts
 from peakmark.config.layouts import LayoutTable
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
-from peakmark.tables import layout_tables, tables
+from peakmark.tables import layout_tables
 from peakmark.tools.tables import BY_NAME
 
 TABLE = {
@@ -46,19 +45,6 @@ def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Pat
     assert efficiency.item() == pytest.approx(80.0)
     remarks = layout_tables.grid(found.results, layout_table, rows).remarks
     assert "100 - 100 * measured / theoretical" in " ".join(remarks)
-
-
-def test_three_runs_stand_beside_their_average(tmp_path: Path) -> None:
-    records = make.runs("diskbench", "WS", 99e6, 93e6, 97e6)
-    folder = make.write(
-        tmp_path / "c", records, config={"report": {"tables": "disk-patterns-2020"}}
-    )
-    tables.build(folder)
-    line = pd.read_csv(folder / "tables" / "disk-patterns-2020" / "ws_runs.csv").iloc[0]
-    assert "1 and 1MB" in line.tolist()
-    assert [line[f"MyDiskBenchmark Run {run}"] for run in (1, 2, 3)] == [99.0, 93.0, 97.0]
-    assert line["Average MyDiskBenchmark"] == pytest.approx(289 / 3)
-    assert pd.isna(line["Iozone bench. Run 1"])
 
 
 def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> None:

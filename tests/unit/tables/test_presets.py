@@ -132,9 +132,7 @@ def test_presets_use_their_reports_own_definitions(
 
 
 @pytest.mark.parametrize("name", PRESETS[:2])
-def test_fio_fills_the_column_of_an_iozone_that_takes_no_such_records(
-    preset: Preset, name: str
-) -> None:
+def test_fio_fills_the_column_where_iozone_cannot(preset: Preset, name: str) -> None:
     rows = preset(name).rows["disk_throughput"]
     (layout_table,) = [
         one for one in layouts.load(name).layout_tables if one.table.name == "disk_throughput"
