@@ -9,11 +9,23 @@ is_debian13() {
     grep -qx 'ID=debian' /etc/os-release && [ "$(sed -n 's/^VERSION_ID="\([0-9]*\)".*/\1/p' /etc/os-release)" -ge 13 ]
 } 2>/dev/null
 
-# Package, kind, what it is for: one a line, of the wanted lists.
+# Package, kind, what it is for: one a line, of the wanted lists and of the reference tools.
 wanted() {
     local elsewhere=d
     ! is_debian13 || elsewhere='s// optional /'
     sed "/^#/d; /^$/d; / debian13 /$elsewhere" "${lists[@]}"
+    packages_of_tools
+}
+
+# The package that each module of a reference tool names, in Debian's component "non-free" or not.
+packages_of_tools() {
+    awk -F '"' '
+        function print_package() { if (package) print package, kind, heading " columns"; package = "" }
+        FNR == 1 { print_package(); kind = "optional" }
+        /^    (name|heading) = "/ { heading = $2 }
+        /^    package = "/ { package = $2 }
+        /^    component = "/ { kind = $2 }
+        END { print_package() }' src/peakmark/tools/programs/*.py
 }
 
 installed() { dpkg-query -W -f '${Status}\n' "$1" 2>/dev/null | grep -q '^install ok installed'; }
@@ -54,8 +66,8 @@ apt_install() {
     apt "${options[@]}" -o "DPkg::Path=$work/services:/usr/sbin:/usr/bin:/sbin:/bin" install -y -qq --no-install-recommends "$@"
 }
 
-# iozone3 is in Debian's non-free component. The machine's own mirror is asked for it with lists of our own, so that the
-# machine's list of sources stays as it is.
+# For packages in Debian's non-free component the machine's own mirror is asked with lists of our own, so that the machine's
+# list of sources stays as it is.
 non_free_sources() {
     local file
     mkdir -p "$work/parts" "$work/lists/partial" "$work/archives/partial"
@@ -84,7 +96,7 @@ services_stay_off() {
 }
 
 install_debian() {
-    local package known options=()
+    local package known non_free options=()
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     if ! services_stay_off; then
@@ -103,10 +115,11 @@ install_debian() {
             apt_install "$package" || true
         done
     fi
-    if [ -n "$(missing non-free)" ]; then
+    mapfile -t non_free < <(missing non-free)
+    if [ ${#non_free[@]} -gt 0 ]; then
         non_free_sources
         if apt "${options[@]}" update -qq; then
-            apt_install iozone3 || true
+            apt_install "${non_free[@]}" || true
         fi
     fi
 }

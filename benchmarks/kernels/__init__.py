@@ -3,7 +3,6 @@
 pairs.py      what is compared with what, and with which target: data
 run.py        one execution of one side, by the instruments of ``peakmark``
 namespaces.py two network namespaces joined by a virtual link, made and removed here
-neighbours.py how much of the machine others used meanwhile
 ratios.py     ratios of pairs and verdicts: pure functions
 table.py      what is printed and written
 """

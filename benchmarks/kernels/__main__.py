@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks import results
-from benchmarks.kernels import namespaces, neighbours, pairs, table
+from benchmarks.kernels import load, namespaces, pairs, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
 from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
@@ -95,7 +95,7 @@ def measure(
         for turn in range(MOST * turns):
             if turn >= turns and not any(_spoiled(line, turns) for line in own):
                 break
-            neighbours.settle(settle_s, len(runner.cpus))
+            load.settle(settle_s, len(runner.cpus))
             try:
                 found = runner.turn([line.row for line in own])
             except PeakmarkError as error:
@@ -110,7 +110,7 @@ def measure(
                     line.pairs.append(pair)
         ratios = []
         for line in own:
-            ratio = f"{line.comparison.ratio:.3f}" if line.comparison else line.note
+            ratio = f"{line.comparison.ratios.median:.3f}" if line.comparison else line.note
             ratios.append(f"{line.row.against} {ratio}")
         took = time.monotonic() - started
         print(f"{bundle}: {', '.join(ratios)} ({took:.0f} s)", file=sys.stderr, flush=True)
@@ -118,7 +118,7 @@ def measure(
 
 def _spoiled(line: Line, turns: int) -> bool:
     """Whether a peak has fewer pairs than were asked for."""
-    whole = line.comparison.n if line.comparison else 0
+    whole = line.comparison.ratios.n if line.comparison else 0
     return line.row.against == pairs.PEAK and bool(line.pairs) and whole < turns
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from benchmarks.kernels.ratios import Target
 from peakmark.cell import Cell, Scalar
+from peakmark.tools import references
+from peakmark.tools.base import Coverage
 from peakmark.units import format_size
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -213,7 +215,7 @@ def _depths(plan: Plan) -> Iterator[Row]:
 
 def _network(plan: Plan) -> Iterator[Row]:
     def cell(tool: str, point: Point) -> Cell:
-        # iperf3 and qperf take whole seconds; neither side warms up.
+        # The reference tools take whole seconds; neither side warms up.
         seconds = float(max(1, round(plan.seconds)))
         return _cell("network", tool, point, seconds=seconds, warmup=0.0)
 
@@ -231,6 +233,16 @@ def _network(plan: Plan) -> Iterator[Row]:
             ours = cell("netbench", ("UDP", variant, KIB, 1))
             yield Row(ours, theirs, "throughput", target, route, bundle, quick=here)
         for workload in ("LAT-TCP", "LAT-UDP"):
-            ours, theirs = (cell(tool, (workload, "", 1, 1)) for tool in ("netbench", "qperf"))
+            ours = cell("netbench", (workload, "", 1, 1))
             bundle = f"network {workload} {route}"
-            yield Row(ours, theirs, "latency", Target(high=1.0), route, bundle, quick=here)
+            for name, coverage in _of_messages(workload):
+                theirs = cell(name, (coverage.cell or workload, "", 1, 1))
+                yield Row(ours, theirs, "latency", Target(high=1.0), route, bundle, quick=here)
+
+
+def _of_messages(workload: str) -> Iterator[tuple[str, Coverage]]:
+    """The reference tools that exchange messages of the size of a row, as an own kernel does."""
+    for name, tool in references().items():
+        for coverage in tool.rows:
+            if workload in coverage.workloads and coverage.per_block:
+                yield name, coverage

@@ -1,23 +1,17 @@
-"""Ratios of pairs and verdicts on them: pure functions. Medians and intervals are those of
-``peakmark.statistics``.
-"""
+"""Ratios of pairs, and verdicts on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from peakmark import statistics
-
-Word = Literal["met", "missed", "no pair"]
+from peakmark.statistics import Summary
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the median of the ratios own / reference must lie in, ends included unless ``strict``;
-    None: no bound.
-    """
+    """Bounds of the median ratio own / reference, included unless ``strict``; None: no bound."""
 
     low: float | None = None
     high: float | None = None
@@ -39,23 +33,27 @@ class Target:
 
 @dataclass(frozen=True)
 class Pair:
-    """One turn of both, in one SI unit. None where that side's run failed; it stays in the data.
+    """One turn of both, in one SI unit; None where that run failed.
 
-    neighbours  share of the machine's processor time, 0 to 1, that others used while the pair ran
-    had, theirs_had  for which share of the time that its threads wanted a CPU each had one; None
-                     where nothing tells
-    per_cpu_time     its ratio is that of what each did in the time that it had
+    Attributes:
+        ours: value of the own kernel.
+        reference: value of the reference.
+        others: share of the machine's processor time that other programs used meanwhile.
+        had: share of the time in which our threads had the CPU they wanted; None if unknown.
+        theirs_had: the same of the reference's threads.
+        per_cpu_time: whether the ratio is that of what each did in the time that it had.
     """
 
     ours: float | None
     reference: float | None
-    neighbours: float = 0.0
+    others: float = 0.0
     had: float | None = None
     theirs_had: float | None = None
     per_cpu_time: bool = False
 
     @property
     def ratio(self) -> float | None:
+        """Own / reference; None where a run failed."""
         if self.ours is None or self.reference is None:
             return None
         ratio = self.ours / self.reference
@@ -66,30 +64,22 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a line of the table shows of its pairs.
+    """The pairs of a row.
 
-    n, failed    pairs with a ratio, and without
-    ours, reference   medians over the pairs with a ratio
-    ratio        median of the ratios, never the ratio of the medians: only runs next to each other
-                 saw the same machine
-    minimum, maximum  of the ratios
-    low, high    interval of the median ratio, which holds with probability ``level``: below 95 %
-                 for n < 6
-    neighbours   median of the pairs'
-    had, theirs_had  medians of the pairs'; None where nothing tells
+    Attributes:
+        ratios: summary of the pairs' ratios. Its median is the ratio of the row, never the ratio of
+            the medians: only runs next to each other saw the same machine.
+        failed: pairs without a ratio.
+        ours: median over the pairs with a ratio; ``reference`` likewise.
+        others: median over all pairs.
+        had: medians over the pairs with a ratio; ``theirs_had`` likewise.
     """
 
-    n: int
-    failed: int
-    ours: float
-    reference: float
-    ratio: float
-    minimum: float
-    maximum: float
-    low: float
-    high: float
-    level: float
-    neighbours: float
+    ratios: Summary
+    failed: int = 0
+    ours: float | None = None
+    reference: float | None = None
+    others: float = 0.0
     had: float | None = None
     theirs_had: float | None = None
 
@@ -97,62 +87,33 @@ class Comparison:
 def compare(pairs: Sequence[Pair]) -> Comparison | None:
     """The comparison over all pairs, None when no pair has a ratio."""
     whole = [one for one in pairs if one.ratio is not None]
-    ratios = _known(one.ratio for one in whole)
-    if not ratios:
+    if not whole:
         return None
-    summary = statistics.summarise(ratios)
     return Comparison(
-        n=len(whole),
+        ratios=statistics.summarise([one.ratio for one in whole if one.ratio is not None]),
         failed=len(pairs) - len(whole),
-        ours=statistics.median(_known(one.ours for one in whole)),
-        reference=statistics.median(_known(one.reference for one in whole)),
-        ratio=summary.median,
-        minimum=summary.minimum,
-        maximum=summary.maximum,
-        low=summary.low,
-        high=summary.high,
-        level=summary.level,
-        neighbours=statistics.median([one.neighbours for one in pairs]),
+        ours=_median(one.ours for one in whole),
+        reference=_median(one.reference for one in whole),
+        others=statistics.median([one.others for one in pairs]),
         had=_median(one.had for one in whole),
         theirs_had=_median(one.theirs_had for one in whole),
     )
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
 def _median(values: Iterable[float | None]) -> float | None:
-    known = _known(values)
+    known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """``word`` by the median ratio alone; ``sure`` when the whole interval lies on the same side of
-    the target.
-    """
-
-    word: Word
-    sure: bool
-
-    def __str__(self) -> str:
-        return self.word if self.sure else f"{self.word}?"
-
-
-def judge(target: Target, comparison: Comparison | None) -> Verdict:
-    """Whether the target is met. A miss is sure only when the interval has no part within the
-    target.
-    """
+def judge(target: Target, comparison: Comparison | None) -> str:
+    """``met`` or ``missed`` by the median ratio, ``?`` where the interval holds the bound."""
     if comparison is None:
-        return Verdict("no pair", True)
-    ends = [target.holds(comparison.low), target.holds(comparison.high)]
-    if target.holds(comparison.ratio):
-        return Verdict("met", all(ends))
+        return "no pair"
+    ratios = comparison.ratios
+    ends = [target.holds(ratios.low), target.holds(ratios.high)]
+    if target.holds(ratios.median):
+        return "met" if all(ends) else "met?"
     # Both ends outside of a two-sided target still enclose it when they lie on its two sides.
-    across = (
-        target.low is not None
-        and target.high is not None
-        and comparison.low < target.low <= target.high < comparison.high
-    )
-    return Verdict("missed", not any(ends) and not across)
+    two_sided = target.low is not None and target.high is not None
+    across = two_sided and ratios.low < (target.low or 0) and ratios.high > (target.high or 0)
+    return "missed?" if any(ends) or across else "missed"

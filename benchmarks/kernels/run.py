@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels import had, neighbours
+from benchmarks.kernels import load
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Pair
@@ -19,8 +19,7 @@ from peakmark.errors import ParseError
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.run import execute, lock, pair, pinning
 from peakmark.tools import REGISTRY
-from peakmark.tools.base import Measurement, Tool, Workspace
-from peakmark.tools.common import last_line
+from peakmark.tools.base import Measurement, Tool, Workspace, last_line
 from peakmark.tools.programs import pmbw
 
 NOT_POSSIBLE = 77
@@ -38,7 +37,7 @@ class Run:
     measurements: tuple[Measurement, ...] = ()
     routines: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
-    neighbours: float = 0.0
+    others: float = 0.0
     had: float | None = None
 
     def value(self, row: Row) -> float | None:
@@ -101,13 +100,13 @@ class Runner:
             memory = int(self.facts["limits"]["memory_bytes"])
             space = Workspace(directory, self.cpus, memory, self.facts)
             invocation = instrument.prepare(cell, tool, space)
-            before = neighbours.read()
+            before = load.read()
             try:
                 with ExitStack() as stack:
                     values: Mapping[str, str] = {}
                     names = self.namespaces if route == "namespaces" else None
                     if invocation.server is not None:
-                        server = pinning.other_end(cell, invocation.server, space.cpus)
+                        server = pinning.pinned_server(cell, invocation.server, space.cpus)
                         if names is not None:
                             values = stack.enter_context(names.serving(server, directory))
                         else:
@@ -116,7 +115,7 @@ class Runner:
                     folder.mkdir()
                     pinned = pinning.pinned(cell, invocation.command, space.cpus)
                     command = pinned if names is None else names.inside(names.client, pinned)
-                    with had.watching() as watch:
+                    with load.watching() as watch:
                         done = execute.run(command, folder, values)
                     if done.returncode == NOT_POSSIBLE:
                         raise Unavailable(last_line(done.stderr) or "exit 77")
@@ -125,16 +124,16 @@ class Runner:
                         raise MeasurementError(f"exit code {done.returncode}{said}")
                 parsed = instrument.parse(cell, done)
             except (MeasurementError, ParseError) as error:
-                return Run(error=str(error), neighbours=self._neighbours(before))
+                return Run(error=str(error), others=self._others(before))
             routines = {}
             if cell.instrument == "pmbw":
                 results = pmbw.read_results(done.files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
-            away = self._neighbours(before)
-            return Run(parsed.measurements, routines, neighbours=away, had=watch.share)
+            away = self._others(before)
+            return Run(parsed.measurements, routines, others=away, had=watch.share)
 
-    def _neighbours(self, before: neighbours.Reading) -> float:
-        return neighbours.share(before, neighbours.read(), len(self.cpus))
+    def _others(self, before: load.Reading) -> float:
+        return load.share(before, load.read(), len(self.cpus))
 
     def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
         """One turn of a bundle: every cell once, in the order of the rows. A pair and what went
@@ -174,9 +173,9 @@ class Runner:
             held_up = mine is not None and mine.details.get("held_up")
             if held_up:
                 why = f"something else used the pipes of {held_up} of its cores"
-                return Pair(None, None, ours.neighbours), why
-            return Pair(value, limit, ours.neighbours, had, 1.0, self.per_cpu_time), ours.error
-        away = max(ours.neighbours, theirs.neighbours)
+                return Pair(None, None, ours.others), why
+            return Pair(value, limit, ours.others, had, 1.0, self.per_cpu_time), ours.error
+        away = max(ours.others, theirs.others)
         pair = Pair(value, theirs.value(row), away, ours.had, theirs.had, self.per_cpu_time)
         return pair, "; ".join(filter(None, (ours.error, theirs.error)))
 
@@ -208,5 +207,5 @@ def _clocks(mine: Measurement | None, ours: Run) -> tuple[Pair, str]:
     clocks = [float(clock) for clock in told if isinstance(clock, int | float)]
     if len(clocks) < len(told):
         why = ours.error or "the kernel told no clock under the work"
-        return Pair(None, None, ours.neighbours), why
-    return Pair(clocks[0], (clocks[1] + clocks[2]) / 2, ours.neighbours), ours.error
+        return Pair(None, None, ours.others), why
+    return Pair(clocks[0], (clocks[1] + clocks[2]) / 2, ours.others), ours.error

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks import results
 from benchmarks.kernels.pairs import Row
-from benchmarks.kernels.ratios import Comparison, Pair, Verdict, compare, judge
+from benchmarks.kernels.ratios import Comparison, Pair, compare, judge
 from peakmark.formatting import significant
 
 # Above this share of the machine used by others a line says so.
@@ -20,7 +20,6 @@ _SCALES = {
     "bit/s": (1e9, "Gbit/s"),
 }
 _UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s"}
-_NUMBERS = ("ours", "reference", "ratio", "minimum", "maximum", "low", "high", "level")
 
 
 @dataclass
@@ -38,7 +37,8 @@ class Line:
         return compare(self.pairs)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> str:
+        """See ``judge``."""
         return judge(self.row.target, self.comparison)
 
 
@@ -62,21 +62,22 @@ def cells(line: Line) -> dict[str, str]:
     """The line's text by its heading."""
     row, found = line.row, line.comparison
     texts = {"row": row.name, "against": row.against, "target": str(row.target)}
-    if found is None:
+    if found is None or found.ours is None or found.reference is None:
         return {**texts, "n": "0", "verdict": "-", "others": line.note or "not measured"}
     by, name = scale(found.ours, unit(row))
+    ratios = found.ratios
     had = [f"{share:.2f}" for share in (found.had, found.theirs_had) if share is not None]
     return {
         **texts,
         "ours": significant(found.ours / by),
         "reference": significant(found.reference / by),
         "unit": name,
-        "ratio": f"{found.ratio:.3f}",
-        "spread": f"{found.minimum:.3f} to {found.maximum:.3f}",
-        "interval": f"{found.low:.3f} to {found.high:.3f} ({100 * found.level:.0f} %)",
-        "n": f"{found.n}" + (f" ({found.failed} failed)" if found.failed else ""),
-        "verdict": str(line.verdict),
-        "others": f"{found.neighbours:.0%}" + (" !" if found.neighbours > DISTURBED else ""),
+        "ratio": f"{ratios.median:.3f}",
+        "spread": f"{ratios.minimum:.3f} to {ratios.maximum:.3f}",
+        "interval": f"{ratios.low:.3f} to {ratios.high:.3f} ({100 * ratios.level:.0f} %)",
+        "n": f"{ratios.n}" + (f" ({found.failed} failed)" if found.failed else ""),
+        "verdict": line.verdict,
+        "others": f"{found.others:.0%}" + (" !" if found.others > DISTURBED else ""),
         "had CPUs": ", ".join(had),
     }
 
@@ -95,7 +96,7 @@ def markdown(lines: Sequence[Line]) -> str:
 
 def legend(lines: Sequence[Line]) -> str:
     """What the columns mean and how many targets were met."""
-    words = [line.verdict.word for line in lines]
+    words = [line.verdict.removesuffix("?") for line in lines]
     return (
         f"{words.count('met')} met, {words.count('missed')} missed, {words.count('no pair')} not measured.\n"
         "ratio: median of the pairs' ratios, ours / reference; spread: the smallest and largest of them; interval: of the\n"
@@ -113,19 +114,26 @@ def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
 
 def _summary(line: Line) -> dict[str, Any]:
     row, found, ours = line.row, line.comparison, line.row.ours
+    ratios = found.ratios if found else None
+    values = {
+        "ours": found and found.ours,
+        "reference": found and found.reference,
+        "ratio": ratios and ratios.median,
+        "minimum": ratios and ratios.minimum,
+        "maximum": ratios and ratios.maximum,
+        "low": ratios and ratios.low,
+        "high": ratios and ratios.high,
+        "level": ratios and ratios.level,
+    }
     return {
         **{"group": row.group, "row": row.name, "workload": ours.workload, "variant": ours.variant},
         **{"block": ours.block, "concurrency": ours.concurrency, "route": row.route},
-        **{"against": row.against, "unit": unit(row)},
-        **{name: getattr(found, name, "") for name in _NUMBERS},
-        "n": found.n if found else 0,
+        **{"against": row.against, "unit": unit(row), **values},
+        "n": ratios.n if ratios else 0,
         "failed": found.failed if found else len(line.pairs),
-        **{"target_low": row.target.low, "target_high": row.target.high},
-        "verdict": str(line.verdict),
-        "others": found.neighbours if found else "",
-        "had": found.had if found else "",
-        "theirs_had": found.theirs_had if found else "",
-        "note": line.note,
+        **{"target_low": row.target.low, "target_high": row.target.high, "verdict": line.verdict},
+        **{"others": found and found.others, "had": found and found.had},
+        **{"theirs_had": found and found.theirs_had, "note": line.note},
     }
 
 
@@ -136,7 +144,7 @@ def pairs_csv(lines: Sequence[Line]) -> str:
             **{"group": line.row.group, "row": line.row.name, "against": line.row.against},
             **{"pair": number, "unit": unit(line.row)},
             **{"ours": one.ours, "reference": one.reference, "ratio": one.ratio},
-            **{"others": round(one.neighbours, 4), "had": one.had, "theirs_had": one.theirs_had},
+            **{"others": round(one.others, 4), "had": one.had, "theirs_had": one.theirs_had},
         }
         for line in lines
         for number, one in enumerate(line.pairs)

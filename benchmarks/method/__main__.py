@@ -59,7 +59,7 @@ def like_and_like(bench: Bench, quick: bool, repetitions: int) -> tuple[Counts, 
     by_pair = same.failed(turned, turned=True)
     whole[f"unchanged campaigns, real ones, judged by pair, {many}"] = by_pair
     if not quick:
-        apart = same.measure_apart(bench, grids, 2, repetitions)
+        apart = same.measure(bench, grids, 2, repetitions, in_turn=False)
         every, calm, _ = same.really(apart)
         whole[f"real campaigns, {table.APART}, {many}"] = same.failed(apart)
         counts[f"real campaigns, {table.APART}, {many}"] = every

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark.machine import allowed
+from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 from peakmark.reasons import Unavailable
 
@@ -78,7 +78,7 @@ def _cgroup(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Surro
             "a control group that limits the disk needs root, and one disk behind the scratch directory"
         )
     rate = max(1_000_000, int(healthy / 20))
-    for version, folder in reversed(allowed.folders(here, "blkio")):
+    for version, folder in reversed(job_limits.folders(here, "blkio")):
         group = Path(folder) / f"peakmark-{os.getpid()}"
         try:
             if (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import results
 from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
 from peakmark.analysis import checks, compare, datasets
@@ -79,7 +80,11 @@ def campaigns(
     different = missed = changed = 0
     false = 0.0
     for _ in range(pairs):
-        before, after = (_in_turn if turned else _apart)(lot, repetitions, drift, change)
+        moved = (_in_turn if turned else _apart)(lot, repetitions, drift)
+        spreads = 0.002 * 25 ** lot.random(ROWS)
+        names = ("A", "B") if turned else ("", "")
+        before = _side(lot, spreads, moved[0], 0.0, names)
+        after = _side(lot, spreads, moved[1], change, names[::-1])
         found, _, _ = compare.compare(before, after)
         faster = {one.point for one in found if change and one.point.concurrency % FASTER == 0}
         wrong = sum(one.verdict in CLAIMED and one.point not in faster for one in found)
@@ -90,41 +95,31 @@ def campaigns(
     return Tally(Count(different, pairs), Count(false, pairs), Count(missed, changed))
 
 
-def _apart(
-    lot: np.random.Generator, repetitions: int, drift: float, change: float
-) -> tuple[Dataset, Dataset]:
-    """Two campaigns one after the other; tables move by equal steps from round to round."""
+def _apart(lot: np.random.Generator, repetitions: int, drift: float) -> tuple[Values, Values]:
+    """How far the machine has moved, by row and round, in two campaigns one after the other.
+
+    Tables move by equal steps from round to round.
+    """
     steps = lot.normal(0, drift / np.sqrt(repetitions), size=(len(TABLES), 2 * repetitions))
     moved = np.cumsum(steps, axis=1)[np.arange(ROWS) % len(TABLES)]
-    spreads = 0.002 * 25 ** lot.random(ROWS)
-    return _side(lot, spreads, moved[:, :repetitions]), _side(
-        lot, spreads, moved[:, repetitions:], change
-    )
+    return moved[:, :repetitions], moved[:, repetitions:]
 
 
-def _in_turn(
-    lot: np.random.Generator, repetitions: int, drift: float, change: float
-) -> tuple[Dataset, Dataset]:
-    """Two campaigns measured in turn; the machine moves by equal steps from cell to cell."""
-    walk = np.cumsum(
-        lot.normal(0, drift / np.sqrt(repetitions * ROWS), size=2 * repetitions * ROWS)
-    )
+def _in_turn(lot: np.random.Generator, repetitions: int, drift: float) -> tuple[Values, Values]:
+    """The same of two campaigns in turn; the machine moves by equal steps from cell to cell."""
+    steps = lot.normal(0, drift / np.sqrt(repetitions * ROWS), size=2 * repetitions * ROWS)
     # Row and round -> the two moments at which they are measured, A's first in every other round.
-    moments = walk.reshape(repetitions, ROWS, 2).transpose(1, 0, 2)
+    moments = np.cumsum(steps).reshape(repetitions, ROWS, 2).transpose(1, 0, 2)
     moments[:, 1::2] = moments[:, 1::2, ::-1]
-    spreads = 0.002 * 25 ** lot.random(ROWS)
-    return (
-        _side(lot, spreads, moments[:, :, 0], names=("A", "B")),
-        _side(lot, spreads, moments[:, :, 1], change, names=("B", "A")),
-    )
+    return moments[:, :, 0], moments[:, :, 1]
 
 
 def _side(
     lot: np.random.Generator,
     spreads: Values,
     moved: Values,
-    change: float = 0.0,
-    names: tuple[str, str] = ("", ""),
+    change: float,
+    names: tuple[str, ...],
 ) -> Dataset:
     """Rows with a spread of their own between 0.2 and 5 %, on a machine that ``moved`` so far, by
     row and round.
@@ -196,40 +191,31 @@ def _missed(
     return Count(missed, rows)
 
 
-PROMISED = {
-    "called unsure": 0.05,
-    "outlier named": 0.05,
-    "unchanged campaigns": 0.05,
-    "false claims": 0.05,
-    "that miss": 0.05,
-}
-"""Words of a promise -> the largest share that keeps it; what is not found is told as it is."""
+def promised(name: str) -> float | None:
+    """The largest share that keeps a promise; None where the report tells what was not found."""
+    words = ("called unsure", "outlier named", "unchanged campaigns", "false claims", "that miss")
+    return 0.05 if any(word in name for word in words) else None
 
 
 def table(counts: Sequence[tuple[str, Count]]) -> str:
     """A Markdown table: measured beside promised."""
-    lines = ["| promise | cases | broken | share | promised |", "|---|---|---|---|---|"]
+    lines = []
     for name, one in counts:
         share = f"{one.share:.1%}" if one.judged else "none there"
-        lines.append(
-            f"| {name} | {one.judged} | {round(one.claimed, 1):g} | {share} | {_promised(name)} |"
-        )
-    return "\n".join(lines)
+        most = promised(name)
+        target = "none: told in the report" if most is None else f"at most {most:.0%}"
+        lines.append([name, str(one.judged), f"{round(one.claimed, 1):g}", share, target])
+    return results.markdown(["promise", "cases", "broken", "share", "promised"], lines)
 
 
 def broken(counts: Sequence[tuple[str, Count]]) -> list[str]:
     """Promises that were broken more often than chance explains, a sentence each."""
     found = []
     for name, one in counts:
-        allowed = next((share for words, share in PROMISED.items() if words in name), None)
-        if allowed is not None and one.interval[0] > allowed:
-            found.append(f"{name}: {one.share:.1%}, promised is at most {allowed:.0%}")
+        most = promised(name)
+        if most is not None and one.interval[0] > most:
+            found.append(f"{name}: {one.share:.1%}, promised is at most {most:.0%}")
     return found
-
-
-def _promised(name: str) -> str:
-    share = next((share for words, share in PROMISED.items() if words in name), None)
-    return "none: told in the report" if share is None else f"at most {share:.0%}"
 
 
 def measure(quick: bool) -> list[tuple[str, Count]]:

@@ -69,47 +69,36 @@ class Count:
 
 
 def measure(
-    bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int
+    bench: Bench,
+    grids: Mapping[str, Any],
+    blocks: int,
+    repetitions: int,
+    in_turn: bool = True,
 ) -> list[tuple[Path, Path]]:
-    """Pairs of campaigns, their cells in turn: each repetition of A beside that of B, the first of
-    the two by lot.
+    """Pairs of campaigns of the same cells.
+
+    In turn each repetition of A stands beside that of B, the first of the two by lot. Else B is
+    wholly after A: what the machine does differently meanwhile is a difference.
     """
     pairs = []
     for block in range(blocks):
-        sides = _sides(bench, f"turn/{block}", grids, repetitions)
-        for (folder, _), (other, _) in zip(sides, reversed(sides), strict=True):
+        name = f"same/{'turn' if in_turn else 'apart'}/{block}"
+        before, first = bench.campaign(f"{name}/A", grids, repetitions)
+        after, second = bench.campaign(f"{name}/B", grids, repetitions)
+        pairs.append((before, after))
+        if not in_turn:
+            bench.measure([(before, cell) for cell in first], Surroundings())
+            bench.measure([(after, cell) for cell in second], Surroundings())
+            continue
+        for folder, other in ((before, after), (after, before)):
             plan = json.loads((folder / "plan.json").read_text())
             write_text(folder / "plan.json", json.dumps({**plan, "beside": other.name}))
         lot = random.Random(block)  # noqa: S311 - an order, not a secret
-        orders = []
-        for cells in zip(*(cells for _, cells in sides), strict=True):
-            both = [(folder, cell) for (folder, _), cell in zip(sides, cells, strict=True)]
-            lot.shuffle(both)
-            orders += both
+        orders: list[tuple[Path, Cell]] = []
+        for one, two in zip(first, second, strict=True):
+            orders += lot.sample([(before, one), (after, two)], 2)
         bench.measure(orders, Surroundings())
-        pairs.append((sides[0][0], sides[1][0]))
     return pairs
-
-
-def measure_apart(
-    bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int
-) -> list[tuple[Path, Path]]:
-    """Pairs of campaigns, one wholly after the other: what a machine does differently meanwhile is
-    a difference.
-    """
-    pairs = []
-    for block in range(blocks):
-        sides = _sides(bench, f"apart/{block}", grids, repetitions)
-        for folder, cells in sides:
-            bench.measure([(folder, cell) for cell in cells], Surroundings())
-        pairs.append((sides[0][0], sides[1][0]))
-    return pairs
-
-
-def _sides(
-    bench: Bench, name: str, grids: Mapping[str, Any], repetitions: int
-) -> list[tuple[Path, Sequence[Cell]]]:
-    return [bench.campaign(f"same/{name}/{side}", grids, repetitions) for side in ("A", "B")]
 
 
 def really(

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.kernels.namespaces import SERVER, Namespaces
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
-from peakmark.run import interfaces
+from peakmark.machine import network
 from peakmark.run.measure import Request, measure
 from peakmark.run.pair import Peer
 from peakmark.tools.base import Command
@@ -27,7 +27,7 @@ def beyond(names: Namespaces) -> FarEnd:
     @contextmanager
     def up(server: Command, directory: Path) -> Iterator[Peer]:
         with names.serving(server, directory) as values:
-            yield Peer(names.server, SERVER, interfaces.towards(SERVER), dict(values))
+            yield Peer(names.server, SERVER, network.interface_towards(SERVER), dict(values))
 
     return up
 

@@ -11,19 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import results
-from benchmarks.workflow import campaigns, lines, overhead, planning, reporting
+from benchmarks.workflow import cluster, lines, local
 from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
 
 PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
-    "planning": planning.dry_runs,
-    "nothing": planning.nothing_to_do,
-    "jobs": overhead.per_cell,
-    "campaign": campaigns.to_the_report,
-    "report": reporting.largest_preset,
-    "table": reporting.many_records,
+    "planning": local.dry_runs,
+    "nothing": local.nothing_to_do,
+    "jobs": cluster.per_cell,
+    "campaign": cluster.to_the_report,
+    "report": local.largest_preset,
+    "table": local.many_records,
 }
 
 

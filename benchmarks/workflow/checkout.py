@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,9 @@ SHORT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one command with all its children: wall-clock and processor seconds, peak memory of the
-    largest in bytes.
-    """
+    """Of one command: seconds, and peak memory in bytes of its largest process."""
 
     wall: float
-    cpu: float
     memory: int
 
 
@@ -57,11 +54,15 @@ class TimedCheckout:
         )
         return file
 
-    def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Cost:
-        """Run a command to its end in the folder. Errors: PeakmarkError with the end of what it
-        said.
-        """
-        return run(argv, self.directory, env)
+    def run(self, *argv: str) -> Cost:
+        """Run a command to its end in the folder. Errors: PeakmarkError."""
+        return run(argv, self.directory)
+
+    def report(self, name: str) -> float:
+        """Seconds that tables and report of a campaign take."""
+        words = (sys.executable, "-m", "peakmark")
+        tables = self.run(*words, "tables", f"results/{name}")
+        return tables.wall + self.run(*words, "report", f"results/{name}").wall
 
     def snakemake(self, config: str, *words: str) -> Cost:
         """The workflow with the local profile."""
@@ -69,13 +70,12 @@ class TimedCheckout:
         return self.run("snakemake", *words, "--profile", "local", "--configfile", config)
 
 
-def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> Cost:
+def run(argv: Sequence[str], cwd: Path) -> Cost:
     """Run a command to its end. Errors: PeakmarkError with the end of what it said."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(cwd / "src"),
-        **(env or {}),
     }
     said = cwd / ".said"
     started = time.monotonic()
@@ -89,4 +89,4 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) ->
     if process.returncode:
         end = said.read_text(errors="replace")[-2000:]
         raise PeakmarkError(f"`{' '.join(argv)}` ended with exit code {process.returncode}:\n{end}")
-    return Cost(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    return Cost(time.monotonic() - started, usage.ru_maxrss * 1024)

@@ -77,19 +77,6 @@ class Cell(rfm.RunOnlyRegressionTest):
 """
 
 
-def install() -> Path:
-    """The program, installed where it is not there yet. Errors: PeakmarkError when it cannot be
-    had.
-    """
-    program = ENVIRONMENT / "bin" / "reframe"
-    if not program.exists():
-        ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
-        run([sys.executable, "-m", "venv", str(ENVIRONMENT)], ENVIRONMENT.parent)
-        pip = str(ENVIRONMENT / "bin" / "pip")
-        run([pip, "install", "--quiet", REQUIREMENT], ENVIRONMENT.parent)
-    return program
-
-
 @dataclass(frozen=True)
 class ReFrame:
     """Its settings and checks in a folder of its own."""
@@ -99,7 +86,13 @@ class ReFrame:
 
     @classmethod
     def make(cls, folder: Path) -> ReFrame:
-        program = install()
+        """Errors: PeakmarkError when it cannot be installed."""
+        program = ENVIRONMENT / "bin" / "reframe"
+        if not program.exists():
+            ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
+            run([sys.executable, "-m", "venv", str(ENVIRONMENT)], ENVIRONMENT.parent)
+            pip = str(ENVIRONMENT / "bin" / "pip")
+            run([pip, "install", "--quiet", REQUIREMENT], ENVIRONMENT.parent)
         folder.mkdir(parents=True)
         (folder / "settings.py").write_text(SETTINGS)
         (folder / "checks.py").write_text(CHECKS)

@@ -10,10 +10,18 @@ Nothing is removed and nothing assumed normal. Sources:
     [Ken]  Kendall, Rank Correlation Methods, 4th edition 1970, chapters 4 and 5
     [MW]   Mann and Whitney, On a Test of Whether One of Two Random Variables is Stochastically
            Larger than the Other, Annals of Mathematical Statistics 18 (1947), pages 50-60
+    [vE]   van Elteren, On the Combination of Independent Two-Sample Tests of Wilcoxon, Bulletin of
+           the International Statistical Institute 37 (1960), pages 351-361, with equal weights
+    [KW]   Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, JASA 47 (1952),
+           pages 583-621
+    [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
+           Variances are Involved, Biometrika 34 (1947), pages 28-35
+    [BH]   Benjamini and Hochberg, Controlling the False Discovery Rate, Journal of the Royal
+           Statistical Society B 57 (1995), pages 289-300
     [ET]   Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3 (percentile
            interval)
 Every function raises ValueError for an empty sequence and for NaN or infinite values, naming the
-first of them.
+first of them. SciPy is imported by the functions that need it, as loading it takes a second.
 """
 
 from __future__ import annotations
@@ -31,6 +39,8 @@ Values = Sequence[float] | NDArray[np.float64]
 # 96.9 %. [DN]
 ENOUGH = 6
 OUTLIER_Z = 3.5  # [IH]
+EXACT = 400
+"""So many values have the distribution of their rank sums counted."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +59,8 @@ class Interval:
 class Summary:
     """What a table row shows of its repetitions, in their unit.
 
-    harmonic_mean  of rates: total work / total time for equal work; None unless all values are
-                   positive
     stdev, cv      sample standard deviation (n - 1) and its share of the mean; None for n = 1 (cv
                    also for mean 0)
-    mad            median absolute deviation, not scaled
     low, high      interval of the median, ``level`` the probability that it really holds,
                    ``enough`` whether that is the 95 % asked for: with n < 6 the whole range is less
                    sure than that
@@ -61,13 +68,11 @@ class Summary:
 
     n: int
     mean: float
-    harmonic_mean: float | None
     stdev: float | None
     cv: float | None
     median: float
     minimum: float
     maximum: float
-    mad: float
     low: float
     high: float
     level: float
@@ -76,17 +81,14 @@ class Summary:
 
 @dataclass(frozen=True)
 class Drift:
-    """Change over the order of repetitions: ``relative`` from first to last as a share of the
-    median, and how sure.
+    """Change over the order of repetitions.
 
-    slope  per repetition, median of the slopes of all pairs
-    tau    from -1 (always falling) to 1 (always rising)
-    p      chance of a tau at least this far from 0 without any drift
+    Attributes:
+        relative: from first to last, as a share of the median.
+        p: chance of a trend at least this clear without any drift.
     """
 
-    slope: float
     relative: float
-    tau: float
     p: float
 
 
@@ -114,21 +116,8 @@ def checked(values: Values) -> NDArray[np.float64]:
 
 
 def mean(values: Values) -> float:
-    """Arithmetic mean: right for times and other costs, see harmonic_mean for rates ([HB] rule 3)."""
+    """Arithmetic mean: right for times and other costs ([HB] rule 3)."""
     return math.fsum(checked(values)) / len(values)
-
-
-def harmonic_mean(values: Values) -> float:
-    """n / sum(1 / x): the mean of rates over equal work ([HB] rule 3). Errors: ValueError unless
-    all are positive.
-    """
-    array = checked(values)
-    lowest = float(array.min())
-    if lowest <= 0:
-        raise ValueError(f"a harmonic mean needs positive rates, the smallest value is {lowest}")
-    return (
-        lowest * array.size / math.fsum(lowest / array)
-    )  # scaled: the reciprocal of a tiny value overflows
 
 
 def stdev(values: Values) -> float:
@@ -227,53 +216,22 @@ def first_difference(values: Values) -> FirstDifference | None:
 
 
 def drift(values: Values) -> Drift | None:
-    """Trend over the order of the values: Theil-Sen slope [Sen] and Kendall's tau with its p [Ken];
-    None for n < 4.
+    """Trend over the order of the values: slope of Theil and Sen [Sen], with the p of Kendall's tau
+    [Ken]; None for fewer than four values.
     """
+    from scipy import stats
+
     array = checked(values)
-    n = array.size
-    if n < 4:
+    if array.size < 4:
         return None
-    first, second = np.triu_indices(n, 1)
-    rise = array[second] - array[first]
-    slope = median(rise / (second - first))
-    concordance = int(np.sign(rise).sum())
-    centre = median(array)
-    relative = (
-        slope * (n - 1) / abs(centre)
-        if centre != 0
-        else (0.0 if slope == 0 else math.copysign(math.inf, slope))
-    )
-    return Drift(slope, relative, concordance / (n * (n - 1) / 2), _kendall_p(array, concordance))
-
-
-def _kendall_p(array: NDArray[np.float64], concordance: int) -> float:
-    """Two-sided p of Kendall's S: counted for up to 20 values without ties, else by the normal
-    approximation [Ken].
-    """
-    n = array.size
-    _, ties = np.unique(array, return_counts=True)
-    if n <= 20 and ties.max() == 1:
-        # Of the n! orders, how many have a given number of discordant pairs.
-        counts = [1]
-        for length in range(2, n + 1):
-            longer = [0] * (len(counts) + length - 1)
-            for pairs, count in enumerate(counts):
-                for shift in range(length):
-                    longer[pairs + shift] += count
-            counts = longer
-        total = n * (n - 1) // 2
-        extreme = sum(
-            count
-            for pairs, count in enumerate(counts)
-            if abs(total - 2 * pairs) >= abs(concordance)
-        )
-        return min(1.0, extreme / math.factorial(n))
-    variance = (n * (n - 1) * (2 * n + 5) - int((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
-    if variance == 0:
-        return 1.0
-    z = max(0.0, abs(concordance) - 1) / math.sqrt(variance)
-    return math.erfc(z / math.sqrt(2))
+    change = float(stats.theilslopes(array).slope) * (array.size - 1)
+    p = float(stats.kendalltau(np.arange(array.size), array).pvalue)
+    if math.isnan(p):  # all values are equal
+        return Drift(0.0, 1.0)
+    centre = abs(median(array))
+    if centre == 0 and change != 0:
+        return Drift(math.copysign(math.inf, change), p)
+    return Drift(change / centre if change else 0.0, p)
 
 
 def can_differ(first: int, second: int, confidence: float = 0.95) -> bool:
@@ -284,37 +242,99 @@ def can_differ(first: int, second: int, confidence: float = 0.95) -> bool:
     return first > 0 and second > 0 and 2 / math.comb(first + second, first) <= 1 - confidence
 
 
-def rank_test(first: Values, second: Values) -> float:
-    """Two-sided p of the rank sum test [MW]: the chance of ranks at least as uneven if both samples
-    are of one kind.
+def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
+    """Two-sided p of the summed rank sums of pairs of samples [MW], [vE].
 
     Whatever the distribution, p <= 0.05 happens in at most 5 % of comparisons of like with like.
-    Counted over all divisions of the values for up to 60 of them, tied values sharing their mean
-    rank; else the normal approximation.
+    Tied values share their mean rank.
+
+    Args:
+        pairs: two samples of each point that is compared.
+
+    Returns:
+        The chance of ranks at least as uneven if both samples of each pair are of one kind: counted
+        for up to ``EXACT`` values in all, else by the normal approximation.
     """
-    one, other = checked(first), checked(second)
-    both = np.concatenate([one, other])
-    _, place, ties = np.unique(both, return_inverse=True, return_counts=True)
-    # Twice the mean rank of each value: whole numbers, ties or not.
-    twice = (2 * np.cumsum(ties) - ties + 1)[place]
-    n, m, total = one.size, other.size, both.size
-    distance = abs(2 * int(twice[:n].sum()) - 2 * n * (total + 1))
-    if total > 60:
-        variance = (
-            4 * n * m / 12 * (total + 1 - int((ties**3 - ties).sum()) / (total * (total - 1)))
-        )
-        return (
-            1.0
-            if variance == 0
-            else math.erfc(max(0.0, distance / 2 - 1) / math.sqrt(2 * variance))
-        )
-    # ways[k, s]: how many sets of k values have the rank sum s.
-    ways = np.zeros((n + 1, int(twice.sum()) + 1))
+    exact = sum(len(first) + len(second) for first, second in pairs) <= EXACT
+    distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
+    for first, second in pairs:
+        one, other = checked(first), checked(second)
+        both = np.concatenate([one, other])
+        _, place, ties = np.unique(both, return_inverse=True, return_counts=True)
+        twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
+        n, total = one.size, both.size
+        observed += int(twice[:n].sum())
+        centre += n * (total + 1)
+        tied = int((ties**3 - ties).sum()) / (total * (total - 1))
+        variance += n * (total - n) / 3 * (total + 1 - tied)
+        if exact:
+            distribution = np.convolve(distribution, _rank_sums(twice, n))
+    distance = abs(observed - centre)
+    if not exact:
+        return 1.0 if variance == 0 else math.erfc(max(0.0, distance - 1) / math.sqrt(2 * variance))
+    sums = np.abs(np.arange(distribution.size) - centre)
+    return float(min(1.0, distribution[sums >= distance].sum()))
+
+
+def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    """The share of the sets of ``n`` ranks that have each sum, without any difference."""
+    ways = np.zeros((n + 1, int(ranks.sum()) + 1))
     ways[0, 0] = 1
-    for rank in twice:
+    for rank in ranks:
         ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
-    sums = np.abs(2 * np.arange(ways.shape[1]) - 2 * n * (total + 1))
-    return float(min(1.0, ways[n, sums >= distance].sum() / math.comb(total, n)))
+    shares: NDArray[np.float64] = ways[n] / ways[n].sum()
+    return shares
+
+
+def kruskal_wallis(groups: Sequence[Values]) -> float:
+    """The p of at least two samples with ranks so uneven if all were of one kind [KW]."""
+    from scipy import stats
+
+    values = np.concatenate([checked(group) for group in groups])
+    return 1.0 if np.ptp(values) == 0 else float(stats.kruskal(*groups).pvalue)
+
+
+def welch(first: Values, second: Values) -> float:
+    """Two-sided p of Welch's test on the logarithms of two samples of positive values, at least two
+    each [W].
+
+    A factor is a difference of logarithms. Unlike a rank test of few values its p has no least
+    value above the level that many rows ask for; a claim takes both tests.
+    """
+    from scipy import stats
+
+    logs = [np.log(checked(values)) for values in (first, second)]
+    if all(np.ptp(values) == 0 for values in logs):
+        return 1.0 if logs[0][0] == logs[1][0] else 0.0
+    return float(stats.ttest_ind(*logs, equal_var=False).pvalue)
+
+
+def student(t: float, freedom: float) -> float:
+    """Two-sided p of Student's t."""
+    from scipy import stats
+
+    return float(2 * stats.t.sf(t, freedom))
+
+
+def student_quantile(p: float, freedom: float) -> float:
+    """The t of which Student's two-sided p is ``p``, 0 < p < 1."""
+    from scipy import stats
+
+    return float(stats.t.isf(p / 2, freedom))
+
+
+def discoveries(chances: Sequence[float], level: float) -> list[bool]:
+    """Which of many claims stand at a false discovery rate of ``level`` [BH].
+
+    Where nothing differs at all, a claim among all rows is as rare as ``level``.
+
+    Args:
+        chances: the p of each claim.
+        level: between 0 and 1.
+    """
+    ordered = sorted(chances)
+    limits = [p for rank, p in enumerate(ordered, 1) if p <= level * rank / len(ordered)]
+    return [bool(limits) and p <= max(limits) for p in chances]
 
 
 def ratio_interval(
@@ -365,13 +385,11 @@ def summarise(values: Values) -> Summary:
     return Summary(
         n=int(array.size),
         mean=average,
-        harmonic_mean=harmonic_mean(array) if array.min() > 0 else None,
         stdev=deviation,
         cv=None if deviation is None or average == 0 else deviation / abs(average),
         median=median(array),
         minimum=float(array.min()),
         maximum=float(array.max()),
-        mad=mad(array),
         low=interval.low,
         high=interval.high,
         level=interval.level,

@@ -30,7 +30,7 @@ from tests.faults.hostile_kinds import CAMPAIGN, PRECIOUS, Input, Kind
 
 from peakmark import cli
 from peakmark.analysis import compare  # noqa: F401
-from peakmark.bundle import anonymise, bundle, unbundle  # noqa: F401
+from peakmark.bundle import anonymise, bundle  # noqa: F401
 from peakmark.figures import figures  # noqa: F401
 from peakmark.workflow import doctor, summary  # noqa: F401
 

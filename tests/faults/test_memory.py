@@ -15,14 +15,14 @@ import pytest
 from bench import LIMIT_S, MIB, Bench
 
 from peakmark.cell import Cell
-from peakmark.machine import allowed
+from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 
 
 @pytest.fixture
 def group() -> Iterator[Path]:
     """A new control group for memory below this process's own; version 1 or 2."""
-    own = allowed.folders(Host(), "memory")
+    own = job_limits.folders(Host(), "memory")
     places = [Path(folder) for version, folder in own if version == 1] or [
         Path(folder) for _, folder in own[-1:]
     ]

@@ -19,7 +19,7 @@ from bench import KERNELS, Bench, executable, network_cell, wait_for
 from peakmark.reasons import MeasurementError
 from peakmark.run import measure as measuring
 from peakmark.run import pair
-from peakmark.tools import common
+from peakmark.tools import base
 
 NETBENCH = str(KERNELS / "netbench")
 KEY = {"NETBENCH_KEY": "a key of the tests"}
@@ -55,7 +55,7 @@ def test_a_bad_server_gives_no_number(
         bench.directory / "bin" / instrument,
         BAD_SERVER.format(python=sys.executable, program=program, reset=reset),
     )
-    monkeypatch.setattr(common, "timeout", lambda _: 3.0)
+    monkeypatch.setattr(base, "timeout", lambda _: 3.0)
     monkeypatch.setenv("TMPDIR", str(bench.scratch))
     cell = network_cell(instrument, seconds=1)
     request = measuring.Request(

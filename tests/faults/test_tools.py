@@ -18,7 +18,7 @@ from tests.programs import needs
 from peakmark.cell import Cell
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.run import measure as measuring
-from peakmark.tools import REGISTRY, common
+from peakmark.tools import REGISTRY, base
 
 # Asks for 8 GiB and touches none of it.
 GREEDY = """
@@ -118,7 +118,7 @@ def test_no_number_and_no_trace(
     if body is None:
         body = FAILING.get(one.instrument, ELSEWHERE) + "; exit 0"
     if "sleep" in body or one.subsystem == "network":
-        monkeypatch.setattr(common, "timeout", lambda _: 1.0)
+        monkeypatch.setattr(base, "timeout", lambda _: 1.0)
     said = attempt(bench, one, wrapper(bench, program, body), monkeypatch)
     bench.assert_failed(one, said, words)
 
@@ -127,7 +127,7 @@ def test_no_number_and_no_trace(
 def test_a_tool_that_hangs_with_its_children_is_ended(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(common, "timeout", lambda _: 1.0)
+    monkeypatch.setattr(base, "timeout", lambda _: 1.0)
     said = attempt(
         bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch
     )

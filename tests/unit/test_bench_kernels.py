@@ -1,6 +1,4 @@
-"""The benchmark of the kernels: ratios of pairs, verdicts, CSV, choice of rows; one real turn and
-the namespaces.
-"""
+"""The benchmark of the kernels: ratios, verdicts, tables, choice of rows; one real turn."""
 
 from __future__ import annotations
 
@@ -12,20 +10,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.kernels import __main__ as command
-from benchmarks.kernels import had, namespaces, pairs, table
-from benchmarks.kernels.neighbours import Reading, share
+from benchmarks.kernels import load, namespaces, pairs, table
+from benchmarks.kernels.load import Reading, share
 from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
 from benchmarks.kernels.run import Run, Runner
 from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
-from peakmark import machine
+from peakmark import machine, statistics
 from peakmark.reasons import Unavailable
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Measurement
@@ -38,7 +38,7 @@ CLOCKS = {"clock_hz_before": 3.1e9, "clock_hz_after": 2.9e9}
 
 
 def comparison(ratio: float, low: float, high: float) -> Comparison:
-    return Comparison(5, 0, ratio, 1.0, ratio, low, high, low, high, 0.9375, 0.0)
+    return Comparison(replace(statistics.summarise([ratio]), low=low, high=high))
 
 
 def row(workload: str, against: str) -> Row:
@@ -46,7 +46,7 @@ def row(workload: str, against: str) -> Row:
 
 
 def measured(**details: float | None) -> Run:
-    return Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),), had=0.5)  # type: ignore[arg-type]
+    return Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),), had=0.5)
 
 
 def runner(**more: bool) -> Runner:
@@ -54,23 +54,13 @@ def runner(**more: bool) -> Runner:
     return Runner(KERNELS, Path(), facts, {}, **more)  # type: ignore[arg-type]
 
 
-def test_the_ratio_is_the_median_of_the_pairs_ratios() -> None:
-    # The machine halves its speed after two pairs: the ratio of the medians, 20 / 11, would tell of
-    # nothing but that.
+def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none() -> None:
+    # The machine halves its speed after two pairs, which the ratio of the medians, 20 / 11, shows.
     found = compare([Pair(20, 22), Pair(20, 20), Pair(10, 11), Pair(10, 10), Pair(10, 10.5)])
-    assert found is not None
-    assert found.ratio == pytest.approx(10 / 10.5)
-    assert (found.ours, found.reference) == (10, 11)
-    assert (found.minimum, found.maximum) == (pytest.approx(20 / 22), 1.0)
-    assert found.level == 1 - 2 / 2**5
-
-
-def test_nine_pairs_narrow_the_interval_and_failed_ones_have_no_ratio() -> None:
-    ratios = (0.1, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05, 1.1, 1.2)
-    found = compare([*(Pair(10 * ratio, 10) for ratio in ratios), Pair(None, 3.0), Pair(3.0, None)])
-    assert found is not None
-    assert (found.n, found.failed, found.ratio, found.low, found.high) == (9, 2, 1.0, 0.9, 1.1)
-    assert (found.minimum, found.maximum) == (0.1, 1.2)
+    assert found is not None and (found.ours, found.reference) == (10, 11)
+    assert found.ratios.median == pytest.approx(10 / 10.5)
+    failed = compare([Pair(1.0, 1.0), Pair(None, 3.0), Pair(3.0, None)])
+    assert failed is not None and (failed.ratios.n, failed.failed) == (1, 2)
     assert compare([Pair(None, 3.0)]) is None
 
 
@@ -91,13 +81,32 @@ def test_nine_pairs_narrow_the_interval_and_failed_ones_have_no_ratio() -> None:
     ],
 )
 def test_verdicts(target: Target, found: Comparison | None, word: str) -> None:
-    assert str(judge(target, found)) == word
+    assert judge(target, found) == word
 
 
-def test_time_of_neighbours_is_what_is_not_ours() -> None:
+def test_others_have_the_time_that_is_not_ours() -> None:
     assert share(Reading(0, 100, 10), Reading(2, 103, 11), 2) == 0.5
-    assert share(Reading(0, 100, 10), Reading(2, 101.99, 12), 2) == 0.0  # the counter of 10 ms lags
+    assert share(Reading(0, 100, 10), Reading(2, 101.99, 12), 2) == 0.0  # The counter lags.
     assert share(Reading(1, 100, 10), Reading(1, 100, 10), 2) == 0.0
+
+
+def test_two_threads_on_one_cpu_have_half_of_it() -> None:
+    code = "import time; end = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
+    argv = ["taskset", "-c", str(min(os.sched_getaffinity(0))), sys.executable, "-c", code]
+    with load.watching() as watch:
+        both = [subprocess.Popen(argv) for _ in range(2)]
+        assert [one.wait(120) for one in both] == [0, 0]
+    assert watch.share is not None and 0 < watch.share < 0.8
+    with load.watching() as watch:
+        pass
+    assert watch.share is None
+
+
+def test_a_fifth_of_the_rate_with_a_fifth_of_a_cpu_is_the_same_rate() -> None:
+    fifth = [Pair(2e10, 1e11, 0.8, 0.2, 1.0, per_cpu_time) for per_cpu_time in (False, True)]
+    assert [one.ratio for one in fifth] == [pytest.approx(0.2), pytest.approx(1.0)]
+    assert Pair(2e10, 1e11, 0.8, None, 1.0, per_cpu_time=True).ratio == pytest.approx(0.2)
+    assert table.cells(Line(row("RS", "likwid-bench"), fifth[1:] * 5))["had CPUs"] == "0.20, 1.00"
 
 
 def test_a_routine_is_compared_with_its_own_value() -> None:
@@ -107,37 +116,27 @@ def test_a_routine_is_compared_with_its_own_value() -> None:
 
 
 def test_the_table_scales_and_the_csv_is_in_si_units() -> None:
-    scanned = Line(row("RS", "pmbw UnrollLoop"), [Pair(99e9, 1e11, 0.2)] * 5)
-    text = table.cells(scanned)
-    assert (text["ours"], text["unit"], text["ratio"], text["verdict"]) == (
-        *("99.00", "GB/s", "0.990"),
-        "missed",
-    )
-    assert text["others"] == "20% !"
-    lines = [
-        Line(row("LAT", "pmbw"), [Pair(2e-9, 1e-9), Pair(None, 1e-9)], "cut"),
-        Line(row("TCP", "iperf3"), note="n/a: iperf3 not found"),
-    ]
+    text = table.cells(Line(row("RS", "pmbw UnrollLoop"), [Pair(99e9, 1e11, 0.2)] * 5))
+    shown = [text[name] for name in ("ours", "unit", "ratio", "verdict", "others")]
+    assert shown == ["99.00", "GB/s", "0.990", "missed", "20% !"]
+    latency = Line(row("LAT", "pmbw"), [Pair(2e-9, 1e-9), Pair(None, 1e-9)], "cut")
+    lines = [latency, Line(row("TCP", "iperf3"), note="n/a: iperf3 not found")]
     assert "iperf3 not found" in table.markdown(lines)
     summary = table.summary_csv(lines, {"host": "n1", "load": 0.5})
     first, second = csv.DictReader(io.StringIO(summary))
     assert (float(first["ours"]), float(first["ratio"]), first["unit"]) == (2e-9, 2.0, "s")
-    assert [first[name] for name in ("n", "failed", "verdict", "note")] == [
-        "1",
-        "1",
-        "missed",
-        "cut",
-    ]
-    assert [second[name] for name in ("unit", "ratio", "n", "host")] == ["bit/s", "", "0", "n1"]
+    keys = ("n", "failed", "verdict", "note")
+    assert [first[key] for key in keys] == ["1", "1", "missed", "cut"]
+    assert [second[key] for key in ("unit", "ratio", "n", "host")] == ["bit/s", "", "0", "n1"]
     whole, failed = csv.DictReader(io.StringIO(table.pairs_csv(lines)))
     assert (whole["ratio"], failed["ours"], failed["ratio"]) == ("2.0", "", "")
 
 
-def test_every_row_can_be_measured_by_both_sides_alike() -> None:
+def test_both_sides_of_every_row_can_be_measured_alike() -> None:
     for one in ROWS:
         for cell in filter(None, (one.ours, one.reference)):
             instrument = REGISTRY[cell.instrument]
-            assert cell.workload in instrument.workloads[cell.subsystem]
+            instrument.check(cell)
             assert instrument.estimate(cell).seconds > 0
         other = one.reference or one.ours
         assert (one.ours.block, one.ours.concurrency) == (other.block, other.concurrency)
@@ -153,9 +152,7 @@ def test_every_row_can_be_measured_by_both_sides_alike() -> None:
         assert {options.get("huge_pages", True) for options in areas} == {pages}
 
 
-def test_rows_are_chosen_by_the_beginning_of_their_name(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_rows_are_chosen_by_the_beginning_of_their_name(capsys: Any) -> None:
     chosen = command.select(ROWS, ["memory LAT", "cpu DP x2"], quick=False)
     assert {(one.ours.workload, one.group) for one in chosen} == {("LAT", "memory"), ("DP", "cpu")}
     assert {one.ours.concurrency for one in chosen if one.group == "cpu"} == {2}
@@ -171,9 +168,8 @@ def test_rows_are_chosen_by_the_beginning_of_their_name(
 
 def test_a_cell_that_fills_several_rows_is_counted_once_per_turn() -> None:
     disk = [one for one in ROWS if one.bundle == f"disk psync {4 * KIB} 1"]
-    assert len(disk) == 8
-    # fio four times, IOZone once
-    assert len({one.reference.spec() for one in disk if one.reference}) == 5
+    # Four cells of fio, one of IOZone.
+    assert (len(disk), len({one.reference.spec() for one in disk if one.reference})) == (8, 5)
     assert command.expected_seconds(disk, 5) == pytest.approx(5 * command.expected_seconds(disk, 1))
 
 
@@ -187,37 +183,36 @@ def test_the_clock_under_the_work_is_held_against_the_one_before_and_after() -> 
 
 
 def test_the_peak_is_that_of_the_clock_under_the_work() -> None:
-    def limit(**details: float) -> float:
-        return runner()._limit(PEAK, measured(**details).measurements[0])
-
-    assert limit(**CLOCKS, clock_hz_loaded=2.7e9) == pytest.approx(2.7e9 * 16)
-    assert limit(**CLOCKS) == pytest.approx(3e9 * 16)
+    loaded, idle = (
+        runner()._pair(PEAK, measured(**CLOCKS, **more), None)[0].reference
+        for more in ({"clock_hz_loaded": 2.7e9}, {})
+    )
+    assert (loaded, idle) == (pytest.approx(2.7e9 * 16), pytest.approx(3e9 * 16))
     # What the core's other thread takes of its pipes is not the kernel's.
     for held_up in (0, 1):
         pair, why = runner()._pair(PEAK, measured(**CLOCKS, held_up=held_up), None)
         assert (pair.ratio is None) == bool(why) == bool(held_up)
 
 
-def test_a_peak_that_was_spoiled_gets_more_turns() -> None:
-    """As many whole pairs as were asked for, if three times as many turns have them; other rows get
-    no more.
-    """
-
+@pytest.mark.parametrize(
+    ("one", "calm", "turns"), [(PEAK, 1, 5), (PEAK, 2, 10), (PEAK, 9, 15), (CLOCK, 9, 5)]
+)
+def test_a_peak_that_was_spoiled_gets_up_to_three_times_as_many_turns(
+    one: Row, calm: int, turns: int
+) -> None:
     @dataclass
     class Crowded(Runner):
-        calm: int = 1
         turns: int = 0
 
         def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
             self.turns += 1
-            whole = self.turns % self.calm == 0 or rows[0].against != pairs.PEAK
-            return [(Pair(1.0, 1.0) if whole else Pair(None, None), "" if whole else "held up")]
+            whole = self.turns % calm == 0 or rows[0].against != pairs.PEAK
+            return [(Pair(1.0, 1.0), "") if whole else (Pair(None, None), "held up")]
 
-    for one, calm, expected in ((PEAK, 1, 5), (PEAK, 2, 10), (PEAK, 9, 15), (CLOCK, 9, 5)):
-        crowded = Crowded(KERNELS, Path(), {"limits": {"cpus_allowed": [0]}}, {}, calm=calm)
-        lines: list[Line] = []
-        command.measure(crowded, [one], 5, 0.0, lines)
-        assert (crowded.turns, len(lines[0].pairs)) == (expected, expected)
+    crowded = Crowded(KERNELS, Path(), {"limits": {"cpus_allowed": [0]}}, {})
+    lines: list[Line] = []
+    command.measure(crowded, [one], 5, 0.0, lines)
+    assert (crowded.turns, len(lines[0].pairs)) == (turns, turns)
 
 
 def test_one_real_turn(tmp_path: Path) -> None:
@@ -250,31 +245,9 @@ def test_namespaces_are_removed_also_after_an_error() -> None:
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
     try:
-        with namespaces.joined() as names:
+        with suppress(KeyboardInterrupt), namespaces.joined() as names:
             assert names.client in listed() and names.server in listed()
             raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        pass
     except Unavailable as error:
         pytest.skip(str(error))
     assert names.client not in listed() and names.server not in listed()
-
-
-def test_a_fifth_of_the_rate_with_a_fifth_of_a_cpu_is_the_same_rate() -> None:
-    fifth = [Pair(2e10, 1e11, 0.8, 0.2, 1.0, per_cpu_time) for per_cpu_time in (False, True)]
-    assert [one.ratio for one in fifth] == [pytest.approx(0.2), pytest.approx(1.0)]
-    assert Pair(2e10, 1e11, 0.8, None, 1.0, per_cpu_time=True).ratio == pytest.approx(0.2)
-    assert table.cells(Line(row("RS", "likwid-bench"), fifth[1:] * 5))["had CPUs"] == "0.20, 1.00"
-
-
-def test_two_threads_on_one_cpu_have_half_of_it() -> None:
-    code = "import time; end = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
-    cpu = str(min(os.sched_getaffinity(0)))
-    with had.watching() as watch:
-        argv = ["taskset", "-c", cpu, sys.executable, "-c", code]
-        both = [subprocess.Popen(argv) for _ in range(2)]
-        assert [one.wait(120) for one in both] == [0, 0]
-    assert watch.share is not None and 0 < watch.share < 0.8
-    with had.watching() as watch:
-        pass
-    assert watch.share is None

@@ -24,7 +24,7 @@ from benchmarks.method.verdicts import Outcome
 
 from peakmark import machine
 from peakmark.analysis.datasets import ComparedPoint
-from peakmark.machine import allowed
+from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 from peakmark.reasons import Unavailable
 
@@ -64,7 +64,7 @@ def test_two_real_campaigns_of_the_same_cells_are_compared(bench: Bench) -> None
 def left_over() -> list[str]:
     """Of this process: other tests, and other checkouts, may be at the same on this machine."""
     mine = f"peakmark-{os.getpid()}"
-    groups = [Path(folder) / mine for _, folder in allowed.folders(Host(), "blkio")]
+    groups = [Path(folder) / mine for _, folder in job_limits.folders(Host(), "blkio")]
     listed = ""
     if shutil.which("ip"):
         listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.workflow import journal, lines
+from benchmarks.workflow import cluster, lines
 from benchmarks.workflow.lines import Line
 
 # As slurmctld 22.05 wrote it: backfill and the main scheduler, a single job, tasks of an array, a
@@ -27,11 +27,11 @@ LOG = """\
 def test_slurmctlds_log_gives_the_time_of_jobs(tmp_path: Path) -> None:
     log = tmp_path / "slurmctld.log"
     log.write_text(LOG)
-    found = {job.name: round(job.node_seconds, 3) for job in journal.ended_jobs(log)}
+    found = {job.name: round(job.node_seconds, 3) for job in cluster.ended_jobs(log)}
     assert found == {"1": 0.062, "4_0(6)": 0.096, "5": 0.198}
-    assert [job.name for job in journal.ended_jobs(log, after=LOG.index("JobId=4_0"))] == ["5"]
+    assert [job.name for job in cluster.ended_jobs(log, after=LOG.index("JobId=4_0"))] == ["5"]
     names = ("node1", "gn4-2", "node[1-3,7]", "n[08-11]")
-    assert [journal.count(name) for name in names] == [1, 1, 4, 4]
+    assert [cluster.count(name) for name in names] == [1, 1, 4, 4]
 
 
 def test_verdicts_of_ratios_and_of_values() -> None:

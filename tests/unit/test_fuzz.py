@@ -27,7 +27,6 @@ from peakmark.config import site
 from peakmark.errors import ConfigError, ParseError, PeakmarkError
 from peakmark.plan import plan
 from peakmark.resources import ROOT
-from peakmark.tools import REGISTRY
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 """make fuzz takes many more."""
@@ -153,7 +152,7 @@ def test_a_changed_site_file_is_read_or_refused_in_a_sentence(
         one_sentence(error)
 
 
-CELL = samples.cell("disk", "fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
+CELL = samples.cell("fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
 
 
 @settings(max_examples=2 * EXAMPLES)
@@ -180,20 +179,15 @@ def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
         Cell.from_json({**CELL, key: word})
 
 
-JSON_CASES = [
-    case for case in GOOD if samples.main_text(samples.load(case)[1])[1].lstrip().startswith("{")
-]
+JSON_CASES = [case for case in GOOD if samples.text_of(case).lstrip().startswith("{")]
 
 
 @settings(max_examples=3 * EXAMPLES)
 @given(case=st.sampled_from(sorted(JSON_CASES)), seed=SEEDS, new=VALUES, grow=st.booleans())
 def test_a_tools_json_with_a_changed_value(case: str, seed: int, new: Any, grow: bool) -> None:
-    cell, completed = samples.load(case)
-    name, text = samples.main_text(completed)
-    document = changed(json.loads(text), seed, new, grow)
+    document = changed(json.loads(samples.text_of(case)), seed, new, grow)
     try:
-        other = samples.with_text(completed, name, json.dumps(document))
-        parsed = REGISTRY[cell.instrument].parse(cell, other)
+        parsed = samples.parse(case, json.dumps(document))
     except ParseError as error:
         one_sentence(error)
     else:

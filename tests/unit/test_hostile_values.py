@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, SECONDS, Said, copied, refused, stored
-from tests.unit.limits.machines import VM, machine
+from tests.unit.limits.test_limits import VM, machine
 
 from peakmark import files, yamlfile
 from peakmark.bundle import bundle

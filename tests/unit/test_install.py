@@ -34,7 +34,8 @@ Done = subprocess.CompletedProcess[str]
 
 def checkout_in(folder: Path) -> Path:
     """What install.sh reads, in a folder that everybody may write."""
-    shutil.copytree(ROOT / "envs", folder / "envs")
+    for name in ("envs", "src/peakmark/tools/programs"):
+        shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "pyproject.toml", folder)
     for parent in (folder, *folder.parents):
         if str(parent).startswith("/tmp/"):
@@ -125,7 +126,7 @@ def test_what_could_not_be_had_is_told_once(checkout: Path, tmp_path: Path) -> N
 def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path, name: str) -> None:
     folder = checkout_in(tmp_path / name)
     assert "move it" in refusal(install(folder))
-    assert sorted(path.name for path in folder.iterdir()) == ["envs", "pyproject.toml"]
+    assert sorted(path.name for path in folder.iterdir()) == ["envs", "pyproject.toml", "src"]
 
 
 def mounted(script: str, *argv: Path) -> list[str]:
@@ -202,7 +203,6 @@ def test_a_locale_without_the_letters_of_the_folder(tmp_path: Path) -> None:
     """
     checkout = checkout_in(tmp_path / "ü")
     (checkout / "envs" / "requirements.txt").write_text("")
-    (checkout / "src" / "peakmark").mkdir(parents=True)
     shutil.copy(ROOT / "src/peakmark/__init__.py", checkout / "src/peakmark")
     done = install(checkout, LC_ALL="C")
     if "cannot be reached" in done.stderr:

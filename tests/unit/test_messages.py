@@ -93,9 +93,8 @@ def test_an_error_holds_fact_and_remedy_of_its_code() -> None:
         and error.remedy
         and str(error) == f"{error.fact}: {error.remedy}"
     )
-    assert str(Unavailable("variant", program="ping", variant="x", known=("none", "y"))).endswith(
-        "none, y"
-    )
+    variant = {"variant": "x", "workload": "LAT", "known": ("none", "y")}
+    assert str(Unavailable("variant", program="ping", **variant)).endswith("none, y")
     assert "no interface 'a{b}'" in str(
         Unavailable("no-interface", host="n", interface="a{b}", known="is lo (::1)")
     )

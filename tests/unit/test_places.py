@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from tests.unit.tools.test_outputs import GOOD
 
 from peakmark import data
 from peakmark.analysis.checks import CHECKS
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.report import method_text
 from peakmark.resources import ROOT, schema
 from peakmark.tables import captions
@@ -22,10 +24,9 @@ from peakmark.tools.tables import TABLES
 PACKAGE = ROOT / "src" / "peakmark"
 UNIT = ROOT / "tests" / "unit"
 WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
-SPACK = {"likwid-bench": "likwid"}
-"""What Spack calls a tool."""
-WITHOUT_SPACK = {"pmbw": "no distribution carries it", "ping": "it is on every machine"}
-PLANNING = ("jobs", "grouping", "cluster", "durations")
+SPACK = {"likwid-bench": "likwid", "ping": "", "pmbw": ""}
+"""What Spack calls a tool; empty for one that it does not carry."""
+PLANNING = ("jobs", "plan", "cluster", "durations")
 PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
 ONLY_IN_THE_FILE = {
@@ -41,7 +42,7 @@ WORKLOADS = [(one.name, workload) for one in SUBSYSTEMS.values() for workload in
 @pytest.mark.parametrize(("subsystem", "workload"), WORKLOADS)
 def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     one = SUBSYSTEMS[subsystem]
-    assert workload in REGISTRY[one.kernel].workloads[subsystem]
+    assert any(workload in row.workloads for row in REGISTRY[one.kernel].rows)
     named = [names.split() for title, names, _ in method_text.COUNTED if title == one.title]
     # Reports/method.yaml: counted.
     assert any(name in (workload, workload.partition("-")[0]) for names in named for name in names)
@@ -62,6 +63,14 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
             assert f'"{workload}"' in (ROOT / name).read_text(), name
 
 
+@cache
+def packages() -> list[str]:
+    """The Debian packages of reference tools that envs/install.sh knows: package, kind, columns."""
+    script = "purpose=run; . envs/debian.bash; packages_of_tools"
+    words = ["bash", "-c", script]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+
+
 @pytest.mark.parametrize("name", references())
 def test_a_reference_tool_has_its_places(name: str) -> None:
     instrument = REGISTRY[name]
@@ -69,9 +78,8 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert any(case.startswith(f"{name}/") for case in GOOD), "tools/test_outputs.py"
     columns = {series.instrument for table in TABLES for series in table.references}
     assert name in columns
-    lines = (ROOT / "envs" / "debian.txt").read_text().splitlines()
-    packages = [line.split()[0] for line in lines if line[:1] != "#"]
-    assert instrument.package in packages or name in WITHOUT_PACKAGE, "envs/debian.txt"
+    line = f"{instrument.package} {instrument.component or 'optional'} {instrument.heading} columns"
+    assert line in packages() or name in WITHOUT_PACKAGE, "envs/debian.bash"
     config = schema("config")
     of_grid = config["$defs"]["grids"]["items"]["properties"]["references"]
     for named in (config["properties"]["tools"], config["properties"]["modules"], of_grid):
@@ -81,14 +89,14 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
     page = (ROOT / "docs" / "campaigns.md").read_text()
     assert references()[name].heading in page, "docs/campaigns.md"
-    spack = (ROOT / "envs" / "spack.yaml").read_text().split()
-    assert name in WITHOUT_SPACK or SPACK.get(name, name) in spack, "envs/spack.yaml"
+    spack = page.partition("`spack install ")[2].partition("`")[0].split()
+    assert SPACK.get(name, name) in [*spack, ""], "docs/campaigns.md"
     quick = (ROOT / "config" / "presets" / "quick.yaml").read_text()
     assert re.search(rf"^ +{name}: ", quick, re.MULTILINE), "config/presets/quick.yaml"
     assert f'"{name}"' in (UNIT / "plan" / "test_plan.py").read_text(), "test_plan.py"
     broken = (ROOT / "tests" / "faults" / "test_tools.py").read_text()
     assert name == "pmbw" or f'"{name}"' in broken, "tests/faults/test_tools.py"
-    assert instrument.heading and instrument.rows and instrument.columns and instrument.homes
+    assert len(instrument.homes) == len(instrument.executables)
 
 
 def test_a_check_is_called() -> None:

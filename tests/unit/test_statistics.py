@@ -15,7 +15,6 @@ from peakmark.analysis import compare
 
 FUNCTIONS = [
     statistics.mean,
-    statistics.harmonic_mean,
     statistics.stdev,
     statistics.median,
     statistics.mad,
@@ -53,14 +52,13 @@ def test_three_repetitions() -> None:
     assert (summary.minimum, summary.maximum) == (97, 103)
     assert summary.stdev == pytest.approx(3.0)
     assert summary.cv == pytest.approx(0.03)
-    assert summary.mad == 3
     assert (summary.low, summary.high, summary.level, summary.enough) == (97, 103, 0.75, False)
 
 
 def test_one_value_has_no_spread() -> None:
     summary = statistics.summarise([5.0])
-    assert (summary.mean, summary.median, summary.harmonic_mean) == (5, 5, 5)
-    assert (summary.stdev, summary.cv, summary.mad) == (None, None, 0)
+    assert (summary.mean, summary.median) == (5, 5)
+    assert (summary.stdev, summary.cv) == (None, None)
     assert (summary.low, summary.high, summary.level, summary.enough) == (5, 5, 0, False)
     with pytest.raises(ValueError, match="at least two"):
         statistics.stdev([5.0])
@@ -69,23 +67,14 @@ def test_one_value_has_no_spread() -> None:
 def test_equal_values() -> None:
     same = [0.1] * 9
     summary = statistics.summarise(same)
-    assert (summary.stdev, summary.cv, summary.mad) == (0, 0, 0)
+    assert (summary.stdev, summary.cv) == (0, 0)
     assert (summary.low, summary.high) == (0.1, 0.1)
     assert statistics.outliers(same) == []
     assert list(statistics.modified_z(same)) == [0.0] * 9
     trend = statistics.drift(same)
-    assert trend is not None and (trend.slope, trend.relative, trend.tau, trend.p) == (0, 0, 0, 1)
+    assert trend is not None and (trend.relative, trend.p) == (0, 1)
     first = statistics.first_difference(same)
     assert first is not None and (first.relative, first.z) == (0, 0)
-
-
-def test_harmonic_mean_is_work_over_time() -> None:
-    # 100 B at 10 B/s and 100 B at 40 B/s: 200 B in 12.5 s.
-    assert statistics.harmonic_mean([10.0, 40.0]) == pytest.approx(200 / 12.5)
-    with pytest.raises(ValueError, match="positive rates, the smallest value is 0"):
-        statistics.harmonic_mean([1.0, 0.0])
-    assert statistics.summarise([1.0, -1.0]).harmonic_mean is None
-    assert statistics.harmonic_mean([5e-324, 5e-324]) == 5e-324
 
 
 @pytest.mark.parametrize(
@@ -142,9 +131,7 @@ def test_first_repetition() -> None:
 def test_drift_of_a_machine_that_warms_up() -> None:
     found = statistics.drift([100.0, 99.0, 98.2, 97.0, 96.1, 95.0])
     assert found is not None
-    assert found.slope == pytest.approx(-1.0, abs=0.05)
     assert found.relative == pytest.approx(-0.05, abs=0.01)
-    assert found.tau == -1
     assert found.p == pytest.approx(2 / math.factorial(6))
     assert statistics.drift([1.0, 2.0, 3.0]) is None
 
@@ -183,7 +170,6 @@ def test_order_of_what_is_reported(values: list[float]) -> None:
     assert summary.minimum <= summary.low <= summary.median <= summary.high <= summary.maximum
     tolerance = 1e-9 * max(1.0, abs(summary.minimum), abs(summary.maximum))
     assert summary.minimum - tolerance <= summary.mean <= summary.maximum + tolerance
-    assert summary.mad >= 0
     assert 0 <= summary.level < 1
     assert summary.enough == (len(values) >= statistics.ENOUGH)
 
@@ -199,12 +185,6 @@ def test_agrees_with_the_standard_library(values: list[float]) -> None:
         assert getattr(statistics, name)(values) == expected
 
 
-@given(st.lists(rates, min_size=1, max_size=40))
-def test_harmonic_mean_never_exceeds_the_arithmetic(values: list[float]) -> None:
-    harmonic = statistics.harmonic_mean(values)
-    assert min(values) * (1 - 1e-9) <= harmonic <= statistics.mean(values) * (1 + 1e-9)
-
-
 @given(samples, st.randoms())
 def test_order_of_repetitions_does_not_matter_to_a_summary(
     values: list[float], shuffler: random.Random
@@ -212,7 +192,7 @@ def test_order_of_repetitions_does_not_matter_to_a_summary(
     other = list(values)
     shuffler.shuffle(other)
     one, two = statistics.summarise(values), statistics.summarise(other)
-    assert (one.median, one.low, one.high, one.mad) == (two.median, two.low, two.high, two.mad)
+    assert (one.median, one.low, one.high) == (two.median, two.low, two.high)
     assert one.mean == pytest.approx(two.mean, rel=1e-12, abs=1e-9)
 
 
@@ -226,23 +206,22 @@ def test_units_do_not_change_what_is_odd(values: list[int], factor: int, shift: 
     assert statistics.outliers(values) == statistics.outliers(changed)
     before, after = statistics.drift(values), statistics.drift(changed)
     assert before is not None and after is not None
-    assert (before.tau, before.p) == (after.tau, after.p)
-    assert after.slope == pytest.approx(before.slope * factor, rel=1e-9, abs=1e-6)
+    assert before.p == after.p
 
 
 @given(st.lists(numbers, min_size=4, max_size=30))
 def test_backwards_the_drift_turns_round(values: list[float]) -> None:
     forward, backward = statistics.drift(values), statistics.drift(values[::-1])
     assert forward is not None and backward is not None
-    assert forward.tau == -backward.tau
-    assert forward.p == backward.p
-    assert -1 <= forward.tau <= 1 and 0 <= forward.p <= 1
+    assert forward.relative == pytest.approx(-backward.relative, rel=1e-6)
+    assert forward.p == pytest.approx(backward.p)
+    assert 0 <= forward.p <= 1
 
 
 def test_rank_test_counts_every_division_of_the_values() -> None:
-    assert statistics.rank_test([1, 2, 3, 4], [5, 6, 7, 8]) == pytest.approx(2 / 70)
-    assert statistics.rank_test([5, 6, 7, 8], [1, 2, 3, 4]) == pytest.approx(2 / 70)
-    assert statistics.rank_test([1, 1, 1], [1, 1]) == 1.0
+    assert statistics.rank_test([([1, 2, 3, 4], [5, 6, 7, 8])]) == pytest.approx(2 / 70)
+    assert statistics.rank_test([([5, 6, 7, 8], [1, 2, 3, 4])]) == pytest.approx(2 / 70)
+    assert statistics.rank_test([([1, 1, 1], [1, 1])]) == 1.0
     chance = np.random.default_rng(3)
     for _ in range(60):
         n, m = chance.integers(1, 6, 2)
@@ -253,17 +232,17 @@ def test_rank_test_counts_every_division_of_the_values() -> None:
         divisions = itertools.combinations(range(n + m), n)
         extreme = [abs(ranks[list(one)].sum() - centre) >= observed - 1e-9 for one in divisions]
         share = float(np.mean(extreme))
-        assert statistics.rank_test(values[:n], values[n:]) == pytest.approx(share, abs=1e-12)
+        assert statistics.rank_test([(values[:n], values[n:])]) == pytest.approx(share, abs=1e-12)
 
 
 def test_rank_test_of_many_values_goes_on_where_counting_ends() -> None:
     chance = np.random.default_rng(5)
     one, other = chance.normal(0, 1, 31), chance.normal(0.6, 1, 30)
-    assert statistics.rank_test(one, other) == pytest.approx(
-        statistics.rank_test(one[:30], other), rel=0.5
+    assert statistics.rank_test([(one, other)]) == pytest.approx(
+        statistics.rank_test([(one[:30], other)]), rel=0.5
     )
-    assert statistics.rank_test(one, one) > 0.9
-    assert statistics.rank_test([1.0] * 40, [1.0] * 40) == 1.0
+    assert statistics.rank_test([(one, one)]) > 0.9
+    assert statistics.rank_test([([1.0] * 40, [1.0] * 40)]) == 1.0
 
 
 @pytest.mark.parametrize("kind", ["normal", "two modes", "long tail"])

@@ -24,7 +24,6 @@ from peakmark.messages import message
 from peakmark.plan import sequential_testing
 from peakmark.storage.node_class import differences, node_class
 from peakmark.storage.results import Results
-from peakmark.tools.fitting import fitted
 from peakmark.tools.tables import TABLES, Table
 
 KeyOf = Callable[[Cell, str, str, int | None, int], Key]
@@ -162,8 +161,8 @@ def _table_rows(
     )
     table_rows = [_row(results, table, key, drafts[key], centre) for key in ordered]
     if layout is None:
-        printed = fitted(
-            table, (series.centre for row in table_rows for series in row.series.values())
+        printed = table.fitted(
+            series.centre for row in table_rows for series in row.series.values()
         )
         return [replace(row, table=printed) for row in table_rows]
     return [

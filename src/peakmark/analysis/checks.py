@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from peakmark import statistics
-from peakmark.analysis import core_checks, significance
+from peakmark.analysis import core_checks
 from peakmark.analysis.row import DEFAULT, Measured
-from peakmark.catalogue.workloads import KERNELS, POOLS
+from peakmark.catalogue import KERNELS, POOLS
 from peakmark.limits import efficiency
 from peakmark.messages import ORDER, Message, Severity, message
 from peakmark.statistics import ENOUGH
@@ -325,7 +325,10 @@ def hosts_differ(by_host: Mapping[str, Sequence[float]]) -> HostDifference | Non
     groups = list(by_host.values())
     if len(groups) < 2:
         return None
-    p = statistics.rank_test(*groups) if len(groups) == 2 else significance.kruskal_wallis(groups)
+    if len(groups) == 2:
+        p = statistics.rank_test([(groups[0], groups[1])])
+    else:
+        p = statistics.kruskal_wallis(groups)
     medians = {host: statistics.median(values) for host, values in by_host.items()}
     highest, lowest = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
     if p > HOSTS_P or medians[highest] == medians[lowest]:

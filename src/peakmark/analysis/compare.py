@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from peakmark import statistics
-from peakmark.analysis import comparability, datasets, significance
+from peakmark.analysis import comparability, datasets
 from peakmark.analysis.comparability import Mismatch
 from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow, describe
 from peakmark.errors import ConfigError
@@ -98,7 +98,7 @@ def judge(
     interval = statistics.ratio_interval(before, after, confidence)
     if not statistics.can_differ(len(before), len(after), confidence):
         return Judgement(*interval, "cannot tell")
-    if statistics.rank_test(before, after) > 1 - confidence:
+    if statistics.rank_test([(before, after)]) > 1 - confidence:
         return Judgement(*interval, "no difference shown")
     return _beyond(*interval, lower_is_better, tolerance)
 
@@ -147,7 +147,9 @@ def drifts(before: Dataset, after: Dataset, level: float) -> float:
         return 0.0
     typical = math.sqrt(sum(look * look for look in looks) / len(looks))
     tables = max(1, len({*before.drift, *after.drift}))
-    return math.expm1(significance.quantile(level / tables, len(looks)) * math.sqrt(2) * typical)
+    return math.expm1(
+        statistics.student_quantile(level / tables, len(looks)) * math.sqrt(2) * typical
+    )
 
 
 def compare(
@@ -264,7 +266,7 @@ def _standing(comparisons: Sequence[Comparison], confidence: float) -> list[Comp
         _chance(comparisons[place]) if comparisons[place].verdict in CLAIMS else 1.0
         for place in judged
     ]
-    stands = dict(zip(judged, significance.discoveries(chances, 1 - confidence), strict=True))
+    stands = dict(zip(judged, statistics.discoveries(chances, 1 - confidence), strict=True))
     return [
         replace(row, judged=replace(row.judged, verdict="no difference shown"))
         if row.verdict in CLAIMS and not stands[place]
@@ -277,7 +279,7 @@ def _chance(comparison: Comparison) -> float:
     return (
         datasets.pair_p_value(comparison.pairs)
         if comparison.pairs
-        else significance.welch(comparison.before, comparison.after)
+        else statistics.welch(comparison.before, comparison.after)
     )
 
 

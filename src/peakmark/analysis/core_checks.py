@@ -7,8 +7,7 @@ from typing import Any
 
 from peakmark import statistics
 from peakmark.analysis.row import DEFAULT, Measured, RunValue
-from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.limits import efficiency
 from peakmark.messages import Message, Severity, Value, message
 

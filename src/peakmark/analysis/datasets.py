@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from peakmark import statistics
-from peakmark.analysis import analysis, comparability, significance
+from peakmark.analysis import analysis, comparability
 from peakmark.analysis.row import Key, Repetition, Series
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size
@@ -95,7 +95,7 @@ def pair_p_value(pairs: Sequence[tuple[float, float]]) -> float:
     distance = abs(statistics.mean(logs))
     if error == 0:
         return 1.0 if distance == 0 else 0.0
-    return significance.student(distance / error, len(logs) - 1)
+    return statistics.student(distance / error, len(logs) - 1)
 
 
 LEAST_ROWS = 3

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from peakmark import statistics
-from peakmark.analysis import paired_comparison, ratios, significance
+from peakmark.analysis import paired_comparison, ratios
 from peakmark.analysis.label_formatter import LabelFormatter, Topic, noun, repeated
 from peakmark.analysis.row import DEFAULT, Row, Series
 from peakmark.config.layouts import LayoutTable
@@ -44,7 +44,7 @@ def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
     groups of equal rows.
     """
     groups = [row.measured.values for row in rows]
-    return len(groups) > 1 and significance.kruskal_wallis(groups) <= level
+    return len(groups) > 1 and statistics.kruskal_wallis(groups) <= level
 
 
 def ratio(best: Row, worst: Row) -> float:

@@ -15,7 +15,7 @@ from peakmark.analysis import findings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed, natural, percent, plural
 from peakmark.messages import Severity
 from peakmark.tools.tables import Table

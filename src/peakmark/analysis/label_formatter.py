@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import LayoutTable, name_in, written
 from peakmark.formatting import plural, significant, size
-from peakmark.tools.fitting import UNITS
-from peakmark.tools.tables import Program, Table
+from peakmark.tools.tables import UNITS, Program, Table
 
 
 class Topic(Enum):

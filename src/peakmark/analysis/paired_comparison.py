@@ -20,9 +20,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
-
 from peakmark import statistics
 from peakmark.analysis import ratios
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
@@ -33,7 +30,6 @@ from peakmark.messages import Severity
 LEVEL = 0.05
 LEAST = 2
 """Of fewer pairs of rows nothing is said together: single rows have their own rule."""
-EXACT = 400
 MANY = 4
 """So many points are named; of fewer it is not said that they tell nothing."""
 PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -70,42 +66,6 @@ class PairedComparison:
     p: float
     least: float
     instrument: str = ""
-
-
-def chance(strata: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
-    """Two-sided p of the summed rank sums of pairs of samples; ties share their mean rank. Counted
-    exactly for up to ``EXACT`` values in all, else by the normal approximation.
-    """
-    exact = sum(len(first) + len(second) for first, second in strata) <= EXACT
-    distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
-    for first, second in strata:
-        own, other = statistics.checked(first), statistics.checked(second)
-        _, place, ties = np.unique(
-            np.concatenate([own, other]), return_inverse=True, return_counts=True
-        )
-        twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
-        n, total = own.size, twice.size
-        observed += int(twice[:n].sum())
-        centre += n * (total + 1)
-        shared = int((ties**3 - ties).sum()) / (total * (total - 1))
-        variance += n * (total - n) / 3 * (total + 1 - shared)
-        if exact:
-            distribution = np.convolve(distribution, _rank_sums(twice, n))
-    distance = abs(observed - centre)
-    if not exact:
-        return 1.0 if variance == 0 else math.erfc(max(0.0, distance - 1) / math.sqrt(2 * variance))
-    sums = np.abs(np.arange(distribution.size) - centre)
-    return float(min(1.0, distribution[sums >= distance].sum()))
-
-
-def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """The share of the sets of ``n`` ranks that have each sum, without any difference."""
-    ways = np.zeros((n + 1, int(ranks.sum()) + 1))
-    ways[0, 0] = 1
-    for rank in ranks:
-        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
-    shares: NDArray[np.float64] = ways[n] / ways[n].sum()
-    return shares
 
 
 def sentences(
@@ -279,7 +239,7 @@ def _together(
         tuple(row for (row, _, _), ahead in zip(pairs, better, strict=True) if ahead),
         tuple(row for (row, _, _), ahead in zip(pairs, better, strict=True) if not ahead),
         tuple(factors),
-        chance([(own.values, other.values) for _, own, other in pairs]),
+        statistics.rank_test([(own.values, other.values) for _, own, other in pairs]),
         min(
             1.0,
             2

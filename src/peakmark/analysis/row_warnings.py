@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.analysis import checks, comparability, ratios
 from peakmark.analysis.row import DEFAULT, Measured, Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
 from peakmark.messages import Message, Scope, Severity, message

@@ -14,7 +14,7 @@ from peakmark.analysis import fleet, ratios, row_warnings
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed, percent, plural
 from peakmark.messages import Message, merge
 from peakmark.statistics import ENOUGH

@@ -1,8 +1,8 @@
 """Host, user and network names of a campaign replaced by made-up ones, the same one everywhere.
 
-``replacer`` gives one function from text to text; ``staging.copy`` passes every text of a campaign
-through it. What it knows to be a name it replaces in free text too (messages, command lines, raw
-output), as a whole word.
+``replacer`` gives one function from text to text; ``bundle.copy`` passes every text of a campaign
+through it. Names are replaced in free text too (messages, command lines, raw output), as whole
+words.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import json
 import os
 import pwd
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.catalogue import KERNELS, WORKLOADS
 from peakmark.config import people
 from peakmark.formatting import natural
 from peakmark.storage.results import Results
@@ -30,26 +30,30 @@ _MAC = re.compile(r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9
 _DOCUMENTATION = {4: ("192.0.2.{}", 254), 6: ("2001:db8::{:x}", 65535)}
 """Addresses that are kept for documentation, by version, and how many there are."""
 _HOST_KEYS = ("host", "server_host")
-# Words that a host or a user may be called by and that mean something else in every record.
 _COMMON = frozenset(
     [
-        "any",
-        "all",
-        "unknown",
-        "localhost",
-        "lo",
-        "root",
-        "node",
-        "none",
-        "ok",
-        "failed",
-        "tmp",
-        "home",
-        "peakmark",
+        *[
+            "any",
+            "all",
+            "unknown",
+            "localhost",
+            "lo",
+            "root",
+            "node",
+            "none",
+            "ok",
+            "failed",
+            "tmp",
+            "home",
+            "peakmark",
+        ],
+        *REGISTRY,
+        *KERNELS,
+        *KERNELS.values(),
+        *(word for names in WORKLOADS.values() for word in names),
     ]
-    + [*REGISTRY, *KERNELS, *KERNELS.values()]
-    + [word for names in WORKLOADS.values() for word in names]
 )
+"""Words that a host or user may be called by and that mean something else in every record."""
 
 
 def replacer(results: Results) -> Callable[[str], str]:
@@ -59,38 +63,20 @@ def replacer(results: Results) -> Callable[[str], str]:
     addresses those that are kept for documentation (192.0.2.0/24, 2001:db8::/32). Loopback
     addresses stay. It changes no number.
     """
-    texts = list(_texts(results))
     hosts = sorted({*_hosts(results)}, key=natural)
-    users = sorted({*_users(results, texts)} - set(hosts))
-    replacements = {name: f"user{number}" for number, name in enumerate(users, 1)}
+    users = sorted({*_users(results)} - set(hosts))
+    replacements = {name.lower(): f"user{number}" for number, name in enumerate(users, 1)}
     short: dict[str, str] = {}
     for host in hosts:
-        first = host.partition(".")[0]
-        short.setdefault(first.lower(), f"host{len(short) + 1}")
-        replacements[host] = replacements[first] = short[first.lower()]
-    pattern = _any_of(replacements)
-    lower = {name.lower(): word for name, word in replacements.items()}
-    addresses = _Addresses()
+        first = host.partition(".")[0].lower()
+        short.setdefault(first, f"host{len(short) + 1}")
+        replacements[host.lower()] = replacements[first] = short[first]
+    names = "|".join(map(re.escape, sorted(replacements, key=len, reverse=True)))
+    whole_word = re.compile(rf"(?<![A-Za-z0-9_-])(?:{names})(?![A-Za-z0-9_-])", re.IGNORECASE)
+    addresses: dict[str, str] = {}
 
-    def replace(text: str) -> str:
-        if pattern is not None:
-            text = pattern.sub(lambda match: lower[match.group().lower()], text)
-        text = _MAC.sub("02:00:00:00:00:00", text)
-        return _IPV6.sub(addresses.instead, _IPV4.sub(addresses.instead, text))
-
-    return replace
-
-
-class _Addresses:
-    """Addresses already met, and what stands for them."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def instead(self, match: re.Match[str]) -> str:
-        """What stands for the address; the same text for what is none, and for addresses that tell
-        nothing.
-        """
+    def replace_address(match: re.Match[str]) -> str:
+        """Texts that are no address, and addresses that tell nothing, stay."""
         text = match.group()
         try:
             address = ipaddress.ip_address(text)
@@ -99,17 +85,15 @@ class _Addresses:
         if address.is_loopback or address.is_unspecified or address.is_multicast:
             return text
         form, most = _DOCUMENTATION[address.version]
-        return self._known.setdefault(text, form.format(len(self._known) % most + 1))
+        return addresses.setdefault(text, form.format(len(addresses) % most + 1))
 
+    def replace(text: str) -> str:
+        if replacements:
+            text = whole_word.sub(lambda match: replacements[match.group().lower()], text)
+        text = _MAC.sub("02:00:00:00:00:00", text)
+        return _IPV6.sub(replace_address, _IPV4.sub(replace_address, text))
 
-def _any_of(replacements: Mapping[str, str]) -> re.Pattern[str] | None:
-    """A pattern of these names as whole words, the longest first; letters, digits, dash and
-    underscore go on a word.
-    """
-    if not replacements:
-        return None
-    names = "|".join(re.escape(name) for name in sorted(replacements, key=len, reverse=True))
-    return re.compile(rf"(?<![A-Za-z0-9_-])(?:{names})(?![A-Za-z0-9_-])", re.IGNORECASE)
+    return replace
 
 
 def _hosts(results: Results) -> Iterator[str]:
@@ -126,7 +110,7 @@ def _hosts(results: Results) -> Iterator[str]:
             yield name
 
 
-def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
+def _users(results: Results) -> Iterator[str]:
     names = {os.environ.get("USER", "")}
     with suppress(KeyError, OSError):  # of a number without a name
         names.add(getpass.getuser())
@@ -139,8 +123,8 @@ def _users(results: Results, texts: Iterable[str]) -> Iterator[str]:
     names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
     for author in people.authors(results.report_config):
         names |= {author.name, author.affiliation, author.orcid}
-    for text in (*texts, str(results.directory.resolve())):
-        names.update(match.group(1) for match in _HOME.finditer(text))
+    for text in (*_texts(results), str(results.directory.resolve())):
+        names.update(_HOME.findall(text))
     for name in names:
         if len(name) > 1 and name.lower() not in _COMMON:
             yield name

@@ -1,7 +1,7 @@
-"""A campaign as one zip file: all that its report is made of, checksums, and a description as
-RO-Crate.
+"""A campaign as one zip file with checksums and a description, and the way back.
 
-From the file alone ``peakmark report`` builds the same PDF elsewhere, see ``unbundle``.
+From the file alone ``peakmark report`` builds the same PDF elsewhere. A bundle that came from
+elsewhere is unpacked into no other folder, and trusted no further than its checksums.
 """
 
 from __future__ import annotations
@@ -10,22 +10,36 @@ import hashlib
 import io
 import json
 import re
+import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from peakmark import documents, resources
-from peakmark.bundle import crate, staging
-from peakmark.bundle.staging import Replace
-from peakmark.errors import ConfigError
+from peakmark import files as filesystem
+from peakmark.bundle import crate
+from peakmark.config import inputs
+from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
+from peakmark.formatting import mapped
 from peakmark.report import document, html_report, pdf_report
-from peakmark.storage.results import Results
+from peakmark.report.stored import SOURCES
+from peakmark.storage import decisions, planfile, records
+from peakmark.storage.results import Results, StoredRecord
+from peakmark.units import gigabytes
 
 SUMS = "SHA256SUMS"
-OLDEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no time before
-_LICENCE = re.compile(r"^(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)$")
+MAX_FILES = 500_000
+MAX_BYTES = 8 << 30
+OLDEST = (1980, 1, 1, 0, 0, 0)
+"""A zip file knows no time before."""
+_LICENCE = re.compile(r"(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)")
+
+Replace = Callable[[str], str]
+"""What every text of a copied campaign passes through: values in JSON, raw outputs, paths."""
 
 
 def write(
@@ -34,17 +48,26 @@ def write(
     *,
     partial: bool = False,
     licence: str | None = None,
-    replace: Replace | None = None,
+    replace: Replace = str,
 ) -> Path:
-    """Write the bundle of a campaign; without ``target`` beside its folder, under the folder's
-    name. Returns its path.
+    """Write the bundle of a campaign; the same records give the same bytes.
 
-    replace  what every text passes through before it is bundled and reported, see ``staging``
-    The same records give the same bytes. Errors: PeakmarkError when cells are missing and
-    ``partial`` is not set, or the file cannot be written; RecordError for a damaged record or raw
-    output; ConfigError for the licence.
+    Args:
+        campaign: its folder.
+        target: the zip file; by default it lies beside the folder, with the folder's name.
+        partial: whether cells may be missing.
+        licence: an SPDX identifier or an address.
+        replace: what every text passes through, see ``copy``.
+
+    Returns:
+        Path of the zip file.
+
+    Raises:
+        PeakmarkError: cells are missing, or the file cannot be written.
+        RecordError: a record or raw output is damaged.
+        ConfigError: the licence is none.
     """
-    if licence is not None and not _LICENCE.match(licence):
+    if licence is not None and not _LICENCE.fullmatch(licence):
         raise ConfigError(
             f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address"
         )
@@ -56,29 +79,21 @@ def write(
         documents.place_of(target)
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
-        paths = staging.copy(results, folder, replace)
-        paths += _derived(folder, partial)
-        files = {path: (folder / path).read_bytes() for path in sorted(paths)}
-        files["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
-        files = dict(sorted(files.items()))
+        paths = copy(results, folder, replace)
+        build_all(folder, partial)
+        paths += ["report.pdf", "report.html"]
+        paths += [path.relative_to(folder).as_posix() for path in folder.glob("tables/**/*.csv")]
+        content = {path: (folder / path).read_bytes() for path in paths}
+        content["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
+        content = dict(sorted(content.items()))
+        content[SUMS] = checksums(content).encode()
         copied = Results.read(folder)
-        files[SUMS] = checksums(files).encode()
-        described = (
-            json.dumps(crate.describe(copied, files, licence), indent=1, ensure_ascii=False) + "\n"
-        )
-        packed = _zip({**files, crate.NAME: described.encode()}, document.newest(copied))
+        description = crate.describe(copied, content, licence)
+        text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
+        content[crate.NAME] = text.encode()
+        packed = _zip(content, document.newest(copied))
     documents.write(target, packed, results.directory)
     return target
-
-
-def _derived(folder: Path, partial: bool) -> list[str]:
-    """Build tables and report beside the records; the paths of those that go into the bundle."""
-    build_all(folder, partial)
-    return [
-        "report.pdf",
-        "report.html",
-        *sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").rglob("*.csv")),
-    ]
 
 
 def build_all(campaign: Path, partial: bool) -> Path:
@@ -87,21 +102,257 @@ def build_all(campaign: Path, partial: bool) -> Path:
     return pdf_report.build(campaign, partial)
 
 
-def checksums(files: Mapping[str, bytes]) -> str:
+def checksums(content: Mapping[str, bytes]) -> str:
     """Lines as ``sha256sum --check`` reads them."""
     return "".join(
-        f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in files.items()
+        f"{hashlib.sha256(text).hexdigest()}  {path}\n" for path, text in content.items()
     )
 
 
-def _zip(files: Mapping[str, bytes], when: datetime) -> bytes:
-    moment = max(OLDEST, when.timetuple()[:6])
+def _zip(content: Mapping[str, bytes], when: datetime) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path, content in files.items():
-            entry = zipfile.ZipInfo(path, moment)
+        for path, text in content.items():
+            entry = zipfile.ZipInfo(path, max(OLDEST, when.timetuple()[:6]))
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, wherever this runs
+            entry.create_system = 3  # Unix, wherever this runs.
             entry.external_attr = 0o100644 << 16
-            archive.writestr(entry, content)
+            archive.writestr(entry, text)
     return packed.getvalue()
+
+
+def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
+    """Copy what the report of a campaign needs, with every text passed through ``replace``.
+
+    The checksums in the records are those of the new raw outputs.
+
+    Returns:
+        The POSIX paths written below ``target``, sorted.
+
+    Raises:
+        RecordError: a raw output is missing or is not what its record says.
+        ConfigError: a file that the configuration names is missing.
+    """
+    written = []
+
+    def path_of(name: str) -> str:
+        return "/".join(map(replace, name.split("/")))
+
+    def put(name: str, content: bytes) -> None:
+        place = filesystem.below(target, path_of(name))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        written.append(path_of(name))
+
+    # Without the decisions on repetitions, spared cells would be missing.
+    folder = results.directory
+    paths = [folder / "plan.json", folder / "config.json"]
+    for path in [*paths, *folder.glob(f"{decisions.FOLDER}/*.json")]:
+        if path.is_file():
+            put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))
+    for node, known in results.facts.items():
+        put(f"machine/{node}.json", records.text_of(mapped(known, replace)).encode())
+    for record in (*results.records, *results.attempts):
+        digests = {}
+        for name, output in _raw_outputs(results, record):
+            text = replace(output.decode("utf-8", "surrogateescape"))
+            content = text.encode("utf-8", "surrogateescape")
+            digests[path_of(name)] = hashlib.sha256(content).hexdigest()
+            put(str(PurePosixPath(record.path).parent / name), content)
+        data = {**mapped(record.data, replace), "raw": digests}
+        put(record.path, records.text_of(data).encode())
+    section = results.config.get("report") or {}
+    for name, path in inputs.collect(folder, section):
+        put(name, filesystem.read_bytes(path))
+    index = inputs.index(section)
+    if index:
+        put(inputs.INDEX, _json(mapped(index, replace)))
+    return sorted(written)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return filesystem.read_json(path)
+    except ValueError as error:
+        raise RecordError(f"{path} is damaged ({error})", planfile.ANEW) from error
+
+
+def _json(value: Any) -> bytes:
+    """JSON as the plan is written; the report shows keys in this order."""
+    text = json.dumps(value, indent=1, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each raw output. Errors: RecordError when one is missing or changed."""
+    place = results.directory / record.path
+    for name, digest in sorted(record.data["raw"].items()):
+        path = place.parent / name
+        try:
+            content = filesystem.read_bytes(filesystem.below(place.parent, name))
+        except OSError as error:
+            raise RecordError(
+                f"the raw output {path} cannot be read ({error.strerror}): put it back, or move "
+                f"its record {place} away and run the campaign again to measure this cell anew"
+            ) from error
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise RecordError(f"the raw output {path} is not as it was written", records.AGAIN)
+        yield name, content
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a path is a bundle, packed or not, rather than a campaign."""
+    return path.is_file() or (path / SUMS).is_file()
+
+
+def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> tuple[Path, str]:
+    """Build the report of a bundle from its records alone.
+
+    Args:
+        bundle: a zip file or an unpacked folder.
+        target: the PDF; by default ``<name>.pdf`` beside a zip file.
+        partial: whether cells may be missing.
+
+    Returns:
+        The PDF, and how it compares with the one in the bundle.
+
+    Raises:
+        PeakmarkError: the bundle is damaged or was changed, or holds no whole campaign.
+    """
+    with nullcontext(bundle) if bundle.is_dir() else unpacked(bundle) as folder:
+        packed = folder is not bundle
+        verify(folder, bundle, packed)
+        incomplete = document.incomplete(Results.read(folder))
+        document.must_be_complete(incomplete, partial, "report", bundle)
+        earlier = folder / "report.pdf"
+        before = earlier.read_bytes() if earlier.is_file() else None
+        built = build_all(folder, partial)
+        after = built.read_bytes()
+        path = target or (bundle.with_suffix(".pdf") if packed else built)
+        if path is not built:
+            documents.write(path, after, None if packed else bundle)
+        if before is None:
+            return path, "the bundle holds no report to compare it with"
+        if before == after:
+            return path, "the same, byte by byte, as the report in the bundle"
+        theirs, ours = crate.version_in(folder), resources.version()
+        why = f"that was made with peakmark {theirs}, this is {ours}"
+        if theirs == ours:
+            why = "other versions of Typst, matplotlib or --partial made it"
+        return path, f"not the same bytes as the report in the bundle: {why}"
+
+
+@contextmanager
+def unpacked(bundle: Path) -> Iterator[Path]:
+    """A bundle's files in a temporary folder. Errors: PeakmarkError, see ``rebuild``."""
+    with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
+        folder = Path(name)
+        try:
+            with zipfile.ZipFile(bundle) as archive:
+                _unpack(bundle, archive, folder)
+        except PeakmarkError:
+            raise
+        except OSError as error:
+            raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
+        except Exception as error:  # zipfile and its decompressors raise many for damaged data.
+            raise _damaged(bundle, str(error).rstrip(".")) from error
+        try:
+            yield folder
+        except (RecordError, ConfigError) as error:  # Its remedy is for the campaign's owner.
+            raise _damaged(bundle, error.fact.replace(f"{folder}/", "")) from error
+        except PeakmarkError as error:
+            raise PeakmarkError(str(error).replace(f"{folder}/", f"{bundle}: ")) from error
+
+
+def _damaged(bundle: Path, why: str) -> PeakmarkError:
+    return PeakmarkError(
+        f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came "
+        "from"
+    )
+
+
+def _unpack(bundle: Path, archive: zipfile.ZipFile, folder: Path) -> None:
+    """Errors: PeakmarkError for a path, a kind or a size that no bundle has."""
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    _check_size(bundle, len(entries), sum(entry.file_size for entry in entries))
+    names = [entry.filename for entry in entries]
+    for entry in entries:
+        path = PurePosixPath(entry.filename)
+        if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in entry.filename:
+            raise _damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}")
+        if entry.external_attr >> 16 & 0o170000 not in (0, 0o100000):
+            raise _damaged(bundle, f"{entry.filename!r} is a link or a special file")
+    # Who packs an unpacked bundle again often packs its folder.
+    tops = {name.partition("/")[0] for name in names}
+    prefix = f"{tops.pop()}/" if SUMS not in names and len(tops) == 1 else ""
+    for entry in entries:
+        place = folder / entry.filename.removeprefix(prefix)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as source, place.open("xb") as target:
+                shutil.copyfileobj(source, target)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise _damaged(bundle, f"it holds {entry.filename!r} twice") from error
+
+
+def _check_size(bundle: Path, count: int, size: int) -> None:
+    """Errors: PeakmarkError for a bundle that would fill the disk."""
+    if count > MAX_FILES or size > MAX_BYTES:
+        raise PeakmarkError(
+            f"{bundle} unpacks to more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB, which no "
+            "bundle of peakmark does"
+        )
+    folder = tempfile.gettempdir()
+    free = filesystem.free(Path(folder))
+    if size > free:
+        raise PeakmarkError(
+            f"{bundle} unpacks to {gigabytes(size)}, and {folder} has {gigabytes(free)} free: make "
+            "room, or set TMPDIR to another folder"
+        )
+
+
+def verify(folder: Path, bundle: Path, packed: bool) -> None:
+    """Compare the files of a bundle with its checksums.
+
+    Args:
+        folder: with the unpacked files.
+        bundle: what the user named.
+        packed: every file counts, as it came from a zip file; else only what reports are made of.
+
+    Raises:
+        PeakmarkError: a file is missing, changed or unknown.
+    """
+    sums = _read_sums(folder, bundle)
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for path in sorted(sums.keys() | present - {SUMS, crate.NAME}):
+        if not packed and path.partition("/")[0] not in SOURCES:
+            continue
+        if path not in present:
+            raise PeakmarkError(
+                f"{bundle} is not whole: {path} is missing; get it again from where it came from"
+            )
+        if path not in sums:
+            raise PeakmarkError(
+                f"{path} in {bundle} stands in no line of {SUMS}: it was added after the bundle "
+                "was made; remove it, or get the bundle again from where it came from, or move "
+                f"{SUMS} away to go on with the campaign here"
+            )
+        if hashlib.sha256(filesystem.read_bytes(folder / path)).hexdigest() != sums[path]:
+            raise PeakmarkError(
+                f"{path} in {bundle} is not what {SUMS} says: it was changed or damaged after the "
+                "bundle was made; get the bundle again from where it came from"
+            )
+
+
+def _read_sums(folder: Path, bundle: Path) -> dict[str, str]:
+    try:
+        lines = filesystem.read_text(folder / SUMS).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _damaged(bundle, f"{SUMS} cannot be read") from error
+    sums = {}
+    for number, line in enumerate(lines, 1):
+        match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
+        if match is None or ".." in match[2].split("/") or match[2].startswith("/"):
+            raise _damaged(bundle, f"line {number} of {SUMS} is not a checksum and a path")
+        sums[match[2]] = match[1]
+    return sums

@@ -1,21 +1,19 @@
-"""The description of a bundle as RO-Crate 1.1 (https://w3id.org/ro/crate/1.1): JSON-LD that says
-what each file is.
+"""The description of a bundle: RO-Crate 1.1 with the actions of a Process Run Crate 0.5.
 
-Also a Process Run Crate 0.5: the measuring and the reporting are actions, with the programs that
-did them.
+Source: https://w3id.org/ro/crate/1.1 and https://w3id.org/ro/wfrun/process/0.5.
 """
 
 from __future__ import annotations
 
 import hashlib
-import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 from peakmark import data
+from peakmark import files as filesystem
 from peakmark.config import people
 from peakmark.report import document
 from peakmark.resources import version
@@ -23,12 +21,12 @@ from peakmark.storage.results import Results
 from peakmark.tools import references
 
 NAME = "ro-crate-metadata.json"
-CONTEXT = "https://w3id.org/ro/crate/1.1/context"
+CRATE = "https://w3id.org/ro/crate/1.1"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 HOME = "#peakmark"
 Entity = dict[str, Any]
 
-_KINDS = {
+_FORMATS = {
     ".json": "application/json",
     ".csv": "text/csv",
     ".pdf": "application/pdf",
@@ -38,101 +36,86 @@ _KINDS = {
     ".jpg": "image/jpeg",
     ".yaml": "application/yaml",
 }
-HOMES = {program: page for tool in references().values() for program, page in tool.homes.items()}
+HOMES = {
+    program: page
+    for tool in references().values()
+    for program, page in zip(tool.executables, tool.homes, strict=True)
+}
 """Program, as its records call it -> where it comes from."""
 _PARTS = {line["part"]: (line["name"], line["description"]) for line in data.table("bundle")}
-"""File or folder of a bundle -> what it is called, and what it is."""
+"""File or folder of a bundle -> its name and description."""
 
 
 def describe(
-    results: Results,
-    files: Mapping[str, bytes],
-    licence: str | None = None,
+    results: Results, content: Mapping[str, bytes], licence: str | None = None
 ) -> dict[str, Any]:
-    """The JSON-LD of a bundle of ``files`` (POSIX path -> content); ``licence``: an SPDX identifier
-    or an address.
+    """The JSON-LD of a bundle.
+
+    Args:
+        results: the campaign.
+        content: POSIX path -> content of each file.
+        licence: an SPDX identifier or an address.
     """
-    folders: dict[str, list[str]] = {}
-    for path in files:
-        head, _, rest = path.partition("/")
-        if rest:
-            folders.setdefault(head, []).append(path)
-    top = [path for path in files if "/" not in path]
-    persons = _persons(results)
-    authors = [_ref(entity["@id"]) for entity in persons if entity["@type"] == "Person"]
+    folders = dict.fromkeys(f"{path.partition('/')[0]}/" for path in content if "/" in path)
+    persons = _people(results)
+    authors = [entity["@id"] for entity in persons if entity["@type"] == "Person"]
     publisher = str(results.report_config.get("publisher") or "")
-    description = (
-        f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its processor, memory, disk and "
-        f"network. {len(results.records)} of {len(results.cells)} planned cells are on record."
-    )
-    root = _entity(
+    licence_entity = _licence(licence)
+    programs = _programs(results)
+    parts = [*content, *folders]
+    dataset = _entity(
         "./",
         "Dataset",
         str(results.report_config.get("title") or "Performance report"),
-        description=description,
+        f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its "
+        f"processor, memory, disk and network. {len(results.records)} of {len(results.cells)} "
+        "planned cells are on record.",
         datePublished=_time(document.newest(results)),
-        license=_ref(_licence(licence)["@id"]),
-        conformsTo=_ref(PROFILE),
-        hasPart=_refs([quote(path) for path in [*top, *(f"{folder}/" for folder in folders)]]),
-        mentions=[_ref("#measuring"), _ref("#reporting")],
-        author=_one_or_all(authors),
-        publisher=_ref(_organisation(publisher)["@id"]) if publisher else None,
+        license=_refs([licence_entity["@id"]]),
+        conformsTo=_refs([PROFILE]),
+        hasPart=_refs(map(quote, parts)),
+        mentions=_refs(["#measuring"]),
+        author=_refs(authors),
+        publisher=_refs([_organisation(publisher)["@id"]]) if publisher else None,
     )
     graph = [
-        _entity(
-            NAME, "CreativeWork", about=_ref("./"), conformsTo=_ref("https://w3id.org/ro/crate/1.1")
-        ),
-        root,
-        _licence(licence),
+        _entity(NAME, "CreativeWork", about=_refs(["./"]), conformsTo=_refs([CRATE])),
+        dataset,
+        licence_entity,
         _entity(PROFILE, "CreativeWork", "Process Run Crate", version="0.5"),
         *persons,
-        *_programs(results),
-        *_actions(results, files, folders, authors),
+        *programs,
+        _measuring(results, parts, [program["@id"] for program in programs], authors),
+        *(_entity(quote(folder), "Dataset", *_part(folder)) for folder in folders),
+        *(_file(path, text) for path, text in content.items()),
     ]
-    for folder, members in folders.items():
-        name, text = _PARTS.get(folder, (folder, f"Files below {folder}."))
-        parts = _refs([quote(path) for path in members])
-        graph.append(_entity(f"{quote(folder)}/", "Dataset", name, description=text, hasPart=parts))
-    graph += [_file(path, content) for path, content in files.items()]
-    return {"@context": CONTEXT, "@graph": graph}
+    return {"@context": f"{CRATE}/context", "@graph": graph}
 
 
-def _entity(identifier: str, kind: str, name: str | None = None, **properties: Any) -> Entity:
+def version_in(folder: Path) -> str:
+    """The version of peakmark that made an unpacked bundle."""
+    try:
+        graph = filesystem.read_json(folder / NAME)["@graph"]
+        return str(next(entity["softwareVersion"] for entity in graph if entity["@id"] == HOME))
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return "an unknown version"
+
+
+def _entity(
+    identifier: str,
+    kind: str,
+    name: str | None = None,
+    description: str | None = None,
+    **properties: Any,
+) -> Entity:
     """One entity of the graph; properties that are None are left out."""
-    every = {"@id": identifier, "@type": kind, "name": name, **properties}
-    return {key: value for key, value in every.items() if value is not None}
-
-
-def _persons(results: Results) -> list[Entity]:
-    """The authors, by ORCID where they have one, then the organisations they and the publisher are."""
-    report = results.report_config
-    persons: dict[str, Entity] = {}
-    names = [author.affiliation for author in people.authors(report)] + [
-        str(report.get("publisher") or "")
-    ]
-    for number, author in enumerate(people.authors(report), 1):
-        identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
-        home = _ref(_organisation(author.affiliation)["@id"]) if author.affiliation else None
-        persons[identifier] = _entity(identifier, "Person", author.name, affiliation=home)
-    for organisation in (_organisation(name) for name in names if name):
-        persons[organisation["@id"]] = organisation
-    return list(persons.values())
-
-
-def _organisation(name: str) -> Entity:
-    return _entity(f"#{quote(name, safe='')}", "Organization", name)
-
-
-def _ref(identifier: str) -> dict[str, str]:
-    return {"@id": identifier}
+    entity = {"@id": identifier, "@type": kind, "name": name, "description": description}
+    return {key: value for key, value in {**entity, **properties}.items() if value is not None}
 
 
 def _refs(identifiers: Iterable[str]) -> Any:
-    return _one_or_all(list(map(_ref, identifiers))) or []
-
-
-def _one_or_all(references: list[dict[str, str]]) -> Any:
-    """A list, or the one there is, as the specification wants no lists of one; None without any."""
+    """A list of references; one alone is no list, as the specification wants; None without any."""
+    references = [{"@id": identifier} for identifier in identifiers]
     return references[0] if len(references) == 1 else references or None
 
 
@@ -140,82 +123,84 @@ def _time(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
 
 
-def _licence(given: str | None) -> Entity:
-    if given is None:
+def _part(path: str) -> tuple[str, str | None]:
+    """Name and description of a file or folder."""
+    return _PARTS.get(path.rstrip("/"), (path, None))
+
+
+def _people(results: Results) -> list[Entity]:
+    """The authors, by ORCID where they have one, then organisations."""
+    entities: dict[str, Entity] = {}
+    authors = people.authors(results.report_config)
+    names = [*(author.affiliation for author in authors), results.report_config.get("publisher")]
+    for number, author in enumerate(authors, 1):
+        identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
+        home = _refs([_organisation(author.affiliation)["@id"]]) if author.affiliation else None
+        entities[identifier] = _entity(identifier, "Person", author.name, affiliation=home)
+    for name in filter(None, names):
+        entity = _organisation(str(name))
+        entities[entity["@id"]] = entity
+    return list(entities.values())
+
+
+def _organisation(name: str) -> Entity:
+    return _entity(f"#{quote(name, safe='')}", "Organization", name)
+
+
+def _licence(licence: str | None) -> Entity:
+    if licence is None:
         advice = "Ask the author before using these data elsewhere."
-        return _entity("#licence", "CreativeWork", "No licence was stated", description=advice)
-    address = given if "://" in given else f"https://spdx.org/licenses/{quote(given)}"
-    return _entity(address, "CreativeWork", given)
+        return _entity("#licence", "CreativeWork", "No licence was stated", advice)
+    address = licence if "://" in licence else f"https://spdx.org/licenses/{quote(licence)}"
+    return _entity(address, "CreativeWork", licence)
 
 
 def _file(path: str, content: bytes) -> Entity:
-    name, text = _PARTS.get(path, (path, None))
-    kind = _KINDS.get(PurePosixPath(path).suffix, "text/plain")
-    digest = hashlib.sha256(content).hexdigest()
-    size = str(len(content))
     return _entity(
         quote(path),
         "File",
-        name,
-        encodingFormat=kind,
-        contentSize=size,
-        sha256=digest,
-        description=text,
+        *_part(path),
+        encodingFormat=_FORMATS.get(PurePosixPath(path).suffix, "text/plain"),
+        contentSize=str(len(content)),
+        sha256=hashlib.sha256(content).hexdigest(),
     )
 
 
-def _programs(results: Results) -> Iterable[Entity]:
+def _programs(results: Results) -> list[Entity]:
     """peakmark, and every version of each program that measured."""
     purpose = "Tells how close a machine comes to its physical limits."
-    yield _entity(
-        HOME, "SoftwareApplication", "peakmark", description=purpose, softwareVersion=version()
-    )
-    for identifier, (name, number) in _measured_with(results).items():
-        yield _entity(
-            identifier, "SoftwareApplication", name, softwareVersion=number, url=HOMES.get(name)
-        )
-
-
-def _measured_with(results: Results) -> dict[str, tuple[str, str]]:
+    kind = "SoftwareApplication"
+    programs = {HOME: _entity(HOME, kind, "peakmark", purpose, softwareVersion=version())}
     tools = [record.data["context"]["tool"] for record in results.records if record.ok]
-    pairs = sorted({(str(tool["name"]), str(tool["version"])) for tool in tools if tool})
-    return {f"#{quote(name)}-{quote(number, safe='')}": (name, number) for name, number in pairs}
+    for name, number in sorted({(tool["name"], tool["version"]) for tool in tools if tool}):
+        identifier = f"#{quote(name)}-{quote(number, safe='')}"
+        home = HOMES.get(name)
+        programs[identifier] = _entity(identifier, kind, name, softwareVersion=number, url=home)
+    return list(programs.values())
 
 
-def _actions(
-    results: Results,
-    files: Mapping[str, bytes],
-    folders: Collection[str],
-    authors: list[dict[str, str]],
-) -> Iterable[Entity]:
+def _measuring(
+    results: Results, parts: Iterable[str], programs: list[str], authors: list[str]
+) -> Entity:
+    """The action that measured, with its programs, files and people."""
     contexts = [record.data["context"] for record in results.records]
-    starts = [datetime.fromisoformat(str(context["started"])) for context in contexts]
-    lengths = [timedelta(seconds=float(context["seconds"] or 0)) for context in contexts]
-    known = [name for name in ("plan.json", "config.json") if name in files]
-    measured = [f"{folder}/" for folder in ("cells", "attempts", "machine") if folder in folders]
-    outputs = [name for name in ("report.pdf", "report.html") if name in files] + ["tables/"] * (
-        "tables" in folders
-    )
-    yield _entity(
+    starts, ends = [], []
+    for context in contexts:
+        start = datetime.fromisoformat(str(context["started"]))
+        starts.append(start)
+        ends.append(start + timedelta(seconds=float(context["seconds"] or 0)))
+    planned = {"plan.json", "config.json"}
+    measured = {"cells/", "attempts/", "machine/"}
+    return _entity(
         "#measuring",
         "CreateAction",
         f"Measuring campaign {results.name}",
-        description="Every planned cell was measured by its program; what could not be measured is on record too.",
-        instrument=_refs([HOME, *_measured_with(results)]),
-        object=_refs(known),
-        result=_refs(measured),
+        "Every planned cell was measured by its program; what could not be measured is on record "
+        "too. peakmark report makes tables and report from the records.",
+        instrument=_refs(programs),
+        object=_refs(part for part in parts if part in planned),
+        result=_refs(part for part in parts if part in measured),
         startTime=_time(min(starts)) if starts else None,
-        endTime=_time(max(map(operator.add, starts, lengths))) if starts else None,
-        agent=_one_or_all(authors),
-    )
-    yield _entity(
-        "#reporting",
-        "CreateAction",
-        f"Reporting campaign {results.name}",
-        description="Tables and report were made from the records; peakmark report makes them again.",
-        instrument=_ref(HOME),
-        object=_refs([*known, *measured]),
-        result=_refs(outputs),
-        endTime=_time(document.newest(results)),
-        agent=_one_or_all(authors),
+        endTime=_time(max(ends)) if ends else None,
+        agent=_refs(authors),
     )

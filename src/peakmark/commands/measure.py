@@ -69,7 +69,7 @@ def _move_to(node: str) -> None:
 
 
 def _serve(_: argparse.Namespace) -> int:
-    from peakmark.run import serve
+    from peakmark.run import pair
 
     end_cleanly()
-    return serve.main()
+    return pair.serve()

@@ -81,7 +81,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _decide(options: argparse.Namespace) -> int:
     from peakmark.errors import ConfigError
-    from peakmark.plan import adaptive
+    from peakmark.plan import sequential_testing
     from peakmark.storage import decisions
     from peakmark.storage.results import Results
 
@@ -93,7 +93,11 @@ def _decide(options: argparse.Namespace) -> int:
         )
     campaign = Results.read(options.plan.parent)
     earlier = decisions.read(folder / f"{options.round - 1}.json") if options.round else {}
-    stored = adaptive.read_records(campaign.directory, campaign.planned, campaign.criteria)
-    decided = adaptive.decide(campaign.planned, campaign.criteria, earlier, options.round, stored)
+    stored = sequential_testing.read_records(
+        campaign.directory, campaign.planned, campaign.criteria
+    )
+    decided = sequential_testing.decide(
+        campaign.planned, campaign.criteria, earlier, options.round, stored
+    )
     decisions.write(options.output, decided)
     return 0

@@ -78,11 +78,11 @@ def _tables(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from peakmark.bundle import unbundle
+    from peakmark.bundle import bundle
 
-    if unbundle.is_bundle(options.campaign):
-        rebuilt = unbundle.report(options.campaign, options.output, options.partial)
-        _print_path(rebuilt.path, f": {rebuilt.comparison}")
+    if bundle.is_bundle(options.campaign):
+        path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
+        _print_path(path, f": {comparison}")
         return 0
     return _documents(options, pdf=True, page=options.html)
 
@@ -121,7 +121,7 @@ def _bundle(options: argparse.Namespace) -> int:
         options.output,
         partial=options.partial,
         licence=options.license,
-        replace=anonymise.replacer(Results.read(options.campaign)) if options.anonymise else None,
+        replace=anonymise.replacer(Results.read(options.campaign)) if options.anonymise else str,
     )
     _print_path(path)
     return 0
@@ -132,14 +132,14 @@ def _anonymous_report(options: argparse.Namespace, form: str) -> int:
     import tempfile
 
     from peakmark import documents
-    from peakmark.bundle import anonymise, bundle, staging
+    from peakmark.bundle import anonymise, bundle
     from peakmark.storage.results import Results
 
     results = Results.read(options.campaign)
     target = options.output or options.campaign / ANONYMOUS[form]
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name) / results.name
-        staging.copy(results, folder, anonymise.replacer(results))
+        bundle.copy(results, folder, anonymise.replacer(results))
         pdf = bundle.build_all(folder, options.partial)
         document = pdf if form == "report" else pdf.with_suffix(".html")
         documents.write(target, document.read_bytes(), options.campaign)

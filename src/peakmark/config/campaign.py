@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import output, schemas
-from peakmark.catalogue.subsystems import SUBSYSTEMS
-from peakmark.catalogue.workloads import AUTO, WORKLOADS
+from peakmark.catalogue import AUTO, SUBSYSTEMS, WORKLOADS
 from peakmark.config import repetitions
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed

@@ -12,7 +12,7 @@ from typing import Any
 
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
-from peakmark.catalogue.workloads import KERNELS, WORKLOADS
+from peakmark.catalogue import KERNELS, WORKLOADS
 from peakmark.config import drawings
 from peakmark.config.drawings import Drawing
 from peakmark.errors import ConfigError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from peakmark import files
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
 from peakmark.statistics import median

@@ -9,7 +9,7 @@ from typing import Any
 
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
 from peakmark.schemas import validate

@@ -6,11 +6,10 @@ operations.csv          microarchitecture, workload, ISA -> operations per cycle
 caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in
                         cycles
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
-HPL.dat                 what HPL is to solve, with places for N and the block; hpcc reads on: sizes
-                        of its transposition, none
-modules.sh              what loading environment modules changes
-
-And words of what is in a bundle: bundle.csv.
+bundle.csv              parts of a bundle -> their names and descriptions
+HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
+                        hpcc's: sizes of its transposition, none
+modules.sh              prints what loading environment modules changes
 """
 
 from __future__ import annotations

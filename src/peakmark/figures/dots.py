@@ -16,7 +16,7 @@ from peakmark.analysis import fleet, verdict
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.figures import style
 from peakmark.formatting import percent
 from peakmark.tools.tables import Table

@@ -17,8 +17,7 @@ from peakmark.analysis.analysis import published_names
 from peakmark.analysis.label_formatter import LabelFormatter, noun
 from peakmark.analysis.row import Row
 from peakmark.figures import style
-from peakmark.tools.fitting import UNITS
-from peakmark.tools.tables import Table
+from peakmark.tools.tables import UNITS, Table
 
 MAX_TICKS = 6  # labels beside each other below one panel
 SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic

@@ -6,12 +6,17 @@ No limit is invented: an unknown one leaves the efficiency empty and says how to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from peakmark.config.site import for_host
-from peakmark.limits import cpu, disk, formulas, memory, network
+from peakmark.arithmetic import evaluate, names_in
+from peakmark.config.site import for_host, formula_names
+from peakmark.errors import ConfigError
+from peakmark.limits import cpu, disk, memory, network
 from peakmark.limits.base import Limit, Question
+from peakmark.messages import message
+from peakmark.units import quantity
 
 __all__ = ["Limit", "clocks", "efficiency", "for_row"]
 
@@ -28,43 +33,30 @@ def for_row(
     facts: Mapping[str, Any],
     site: Mapping[str, Any] | None = None,
     clock_hz: float | None = None,
-    loopback: bool = False,
-    clock_loaded: bool = False,
-    placed: Mapping[str, Any] | None = None,
-    store: str | None = None,
+    **known: Any,
 ) -> Limit:
     """The limit of one row.
 
-    subsystem to metric  as in the record; block in bytes
-    facts                what ``machine.collect`` returned on the node, {} when there is none
-    site                 what ``site.load`` returned; its entries for this host lie over the rest
-    clock_hz             median of the clocks measured beside the row, if there are any
-    clock_loaded         these were observed under the row's own work, not before and after it
-    loopback             the row's client and server were one machine, whatever interface the facts
-                         name
-    placed               cores, sockets, NUMA nodes and caches that the row's threads could reach,
-                         by its records; without it the facts say what the first job on the host was
-                         given
-    store                how a memory row writes (temporal, streaming, libc), by its records; None
-                         where nothing tells
+    Args:
+        subsystem, workload, variant, block, concurrency, metric: as in the record; block in bytes.
+        facts: what ``machine.collect`` returned on the node, {} without any.
+        site: what ``site.load`` returned; its entries for this host lie over the rest.
+        clock_hz: median of the clocks measured beside the row, if there are any.
+        known: ``loopback``, ``clock_loaded``, ``placed`` and ``store`` of ``Question``.
     """
     merged = for_host(site or {}, facts.get("host"))
-    about = (subsystem, workload, variant, block, concurrency, metric, facts, merged)
-    question = Question(*about, clock_hz, loopback, clock_loaded, placed or {}, store)
-    published = formulas.limit(question)
-    if published is not None:
-        return published
-    part = _PARTS.get(subsystem)
-    return (
-        question.unknown(f"no limit is defined for {subsystem}") if part is None else part(question)
-    )
+    row = (subsystem, workload, variant, block, concurrency, metric)
+    question = Question(*row, facts, merged, clock_hz, **known)
+    return _by_formula(question) or _PARTS[subsystem](question)
 
 
 def efficiency(value: float, limit: Limit) -> float | None:
     """Share of the limit that was reached (1.0 is all of it), from the summarised value; for a time
-    limit / measured.
+    limit / measured. None when the limit is unknown.
 
-    Never a mean of ratios (Hoefler and Belli 2015, rule 4). None when the limit is unknown.
+    Never a mean of ratios.
+
+    Source: Hoefler and Belli, SC '15, rule 4.
     """
     if limit.value is None or value <= 0:
         return None
@@ -76,5 +68,40 @@ def clocks(
 ) -> dict[str, float | None]:
     """The three clocks that a limit may be stated at, in Hz, by name: observed, nominal, maximum."""
     merged = for_host(site or {}, facts.get("host"))
-    question = Question("cpu", "", "", None, 1, "rate", facts, merged, clock_hz, False)
+    question = Question("cpu", "", "", None, 1, "rate", facts, merged, clock_hz)
     return {name: value for name, (value, _) in cpu.clocks_of(question).items()}
+
+
+def _by_formula(question: Question) -> Limit | None:
+    """The value of the site file's chosen formula set, as a published report computed it; None when
+    the set has no formula for the row.
+    """
+    chosen = question.site.get("formula_set")
+    for entry in (question.site.get("formulas") or {}).get(chosen, ()):
+        place = (entry["subsystem"], entry["metric"])
+        if (
+            place == (question.subsystem, question.metric)
+            and question.workload in entry["workloads"]
+        ):
+            return _evaluated(question, entry, f"formula set {chosen}")
+    return None
+
+
+def _evaluated(question: Question, entry: Mapping[str, Any], formula_set: str) -> Limit:
+    """The limit that one formula gives."""
+    text = entry["formula"]
+    names = formula_names(entry, question.concurrency, question.block)
+    try:
+        value = evaluate(text, names)
+    except ConfigError as error:  # one that holds for other rows
+        return question.unknown(f"{formula_set}: {error}")
+    if not 0 < value < math.inf:
+        return question.unknown(f"{formula_set}: {text} is {value:g} here, which is no limit")
+    formula = f"{text} = {quantity(value, entry['unit'], 8)}"
+    used = [f"{name} = {names[name]:.10g}" for name in sorted(names_in(text))]
+    if used:
+        formula += f" with {', '.join(used)}"
+    note = entry.get("note")
+    remarks = (message("remark", remark=note),) if note else ()
+    source = f"{formula_set} of site file {question.site.get('name', '')}".strip()
+    return Limit(value, entry["unit"], formula, source, "site", remarks=remarks)

@@ -5,10 +5,10 @@ there is none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import Message
 from peakmark.units import quantity
 
@@ -78,8 +78,17 @@ class Limit:
 
 @dataclass(frozen=True)
 class Question:
-    """One row and what is known about its machine; ``placed`` as the records tell it, {} where they
-    do not.
+    """One row and what is known about its machine.
+
+    facts         of the node, by part
+    site          values of the site file for this node
+    clock_hz      median of the clocks measured beside the row, if there are any
+    loopback      the row's client and server were one machine, whatever interface the facts name
+    clock_loaded  the clocks were observed under the row's own work, not before and after it
+    placed        cores, sockets, NUMA nodes and caches that the row's threads could reach, by its
+                  records; without it the facts say what the first job on the host was given
+    store         how a memory row writes (temporal, streaming, libc), by its records; None where
+                  nothing tells
     """
 
     subsystem: str
@@ -90,10 +99,10 @@ class Question:
     metric: str
     facts: Mapping[str, Any]
     site: Mapping[str, Any]
-    clock_hz: float | None
-    loopback: bool
+    clock_hz: float | None = None
+    loopback: bool = False
     clock_loaded: bool = False
-    placed: Mapping[str, Any] = field(default_factory=dict)
+    placed: Mapping[str, Any] | None = None
     store: str | None = None
 
     @property
@@ -102,16 +111,25 @@ class Question:
         return SUBSYSTEMS[self.subsystem].units.get(self.metric, "")
 
     def fact(self, part: str, name: str) -> Any:
-        """A fact of the machine, None where there is none."""
+        """A fact of the machine, None if unknown."""
         return (self.facts.get(part) or {}).get(name)
 
-    def given(self, part: str, name: str) -> Any:
-        """A value of the site file, None where there is none."""
+    def stated(self, part: str, name: str) -> Any:
+        """A value of the site file, None where it has none."""
         return (self.site.get(part) or {}).get(name)
+
+    def known(self, part: str, name: str) -> Any:
+        """A value of the site file, else the fact of the machine."""
+        stated = self.stated(part, name)
+        return self.fact(part, name) if stated is None else stated
+
+    def reached(self, name: str) -> Any:
+        """What the row's threads could reach, None where its records do not tell."""
+        return (self.placed or {}).get(name)
 
     def site_source(self, part: str) -> str:
         """How the site file's value is cited."""
-        source = self.given(part, "source")
+        source = self.stated(part, "source")
         name = f"site file {self.site['name']}" if self.site.get("name") else "site file"
         return f"{name} ({source})" if source else name
 
@@ -119,7 +137,7 @@ class Question:
         """The answer, in the row's unit."""
         return Limit(value, self.unit, formula, source, kind, **more)
 
-    def stated(self, value: float, part: str, what: str = "") -> Limit:
+    def by_site(self, value: float, part: str, what: str = "") -> Limit:
         """The answer that a value of the site file is."""
         formula = f"{quantity(value, self.unit)}{what} as the site file says"
         return self.limit(float(value), formula, self.site_source(part), "site")
@@ -127,6 +145,5 @@ class Question:
     def unknown(self, fact: str, key: str = "", place: str = "", *remarks: Message) -> Limit:
         """The answer that there is none, and which keys of the site file would give one."""
         missing = Missing(fact, key, place) if key else None
-        return Limit(
-            None, self.unit, "", "", "unknown", str(missing or fact), remarks, missing=missing
-        )
+        reason = str(missing or fact)
+        return Limit(None, self.unit, "", "", "unknown", reason, remarks, missing=missing)

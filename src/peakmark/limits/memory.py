@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import NamedTuple
 
 from peakmark import data
 from peakmark.formatting import plural
 from peakmark.limits import cpu
-from peakmark.limits.base import Kind, Limit, Question
+from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
 from peakmark.units import format_size, quantity
 
@@ -17,33 +18,41 @@ COPY_OFFSET = 33 * LINE
 """rambench begins the target of a copy that far into the page after its source
 (src/kernels/memory/bench.c).
 """
-
-# A working set this many times the last cache is DRAM's; between that and the cache neither limit
-# holds.
 DRAM_FACTOR = 4
+"""A working set this many times the last cache is DRAM's; between that and the cache neither limit
+holds.
+"""
+_COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
+"""What is counted of what the channels move where each line that is written is read before: 1 of 2,
+2 of 3.
+"""
+_WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
+"""Designs that turn stores of whole lines into writes without that read, when the memory is busy or
+always.
+"""
+
+
+class Level(NamedTuple):
+    """A level of the data caches: its number, bytes one thread can keep there, and its line of
+    caches.csv, empty without one.
+    """
+
+    number: int
+    share: float
+    line: dict[str, str]
 
 
 def limit(question: Question) -> Limit:
     """Bytes per second (read and written added) or seconds per dependent load that memory allows."""
+    block = question.block
     if question.metric == "latency":
         return _latency(question)
-    if question.variant == "block" and question.block is not None:
-        if not question.workload.startswith("RW"):
-            return _cache(question, question.block, question.block)
-        return _cache(
-            question,
-            2 * question.block,
-            -(-question.block // PAGE) * PAGE + COPY_OFFSET + question.block,
-        )
-    return _moved(question, dram(question))
-
-
-# What is counted of what the channels move where each line that is written is read before: 1 of 2,
-# 2 of 3.
-_COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
-# Designs that turn stores of whole lines into writes without that read, when the memory is busy or
-# always.
-_WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
+    if question.variant != "block" or block is None:
+        return _moved(question, dram(question))
+    if not question.workload.startswith("RW"):
+        return _cache(question, block, block)
+    taken = -(-block // PAGE) * PAGE + COPY_OFFSET + block
+    return _cache(question, 2 * block, taken)
 
 
 def _moved(question: Question, limit: Limit) -> Limit:
@@ -52,152 +61,120 @@ def _moved(question: Question, limit: Limit) -> Limit:
     """
     if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
         return limit
-    design = cpu.microarchitecture(question) or ""
+    design = cpu.microarchitecture(question)
     if design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
         return replace(limit, remarks=(*limit.remarks, message("limit-of-stores")))
     counted, moved = _COUNTED[question.workload]
     value = limit.value * counted / moved
     formula = (
-        f"{limit.formula}, of which {counted}/{moved} = {quantity(value, 'B/s')}: an ordinary store first reads the line,"
-        " which is not counted"
+        f"{limit.formula}, of which {counted}/{moved} = {quantity(value, 'B/s')}:"
+        " an ordinary store first reads the line, which is not counted"
     )
     return replace(limit, value=value, formula=formula)
 
 
 def dram(question: Question) -> Limit:
-    """Bandwidth of the memory channels that the row's threads reach: those of their NUMA nodes."""
+    """Bandwidth of the memory channels that the row's threads reach: those of their NUMA nodes.
+    Each thread touches its own memory first, which lies in its own node.
+    """
     whole = _node(question)
-    part = _reached(question)
-    if part is None or whole.value is None:
+    every = question.fact("cpu", "numa") or ()
+    nodes = {node["node"] for node in every if node["cpus"] and node["memory"]}
+    used = set(question.reached("numa_nodes") or ()) & nodes
+    if whole.value is None or not used or used == nodes:
         return whole
-    used, count = part
-    value = whole.value * used / count
-    formula = f"{whole.formula}, of which threads on {used} of {count} NUMA nodes reach {quantity(value, 'B/s')}"
+    value = whole.value * len(used) / len(nodes)
+    formula = (
+        f"{whole.formula}, of which threads on {len(used)} of {len(nodes)} NUMA nodes"
+        f" reach {quantity(value, 'B/s')}"
+    )
     return replace(whole, value=value, formula=formula)
 
 
-def _reached(question: Question) -> tuple[int, int] | None:
-    """(NUMA nodes with the row's threads, all that have CPUs and memory), None where they reach all
-    memory or nothing is known. Each thread touches its own memory first, which lies in its own
-    node.
-    """
-    nodes = [node for node in question.fact("cpu", "numa") or () if node["cpus"] and node["memory"]]
-    used = set(question.placed.get("numa_nodes") or ()) & {node["node"] for node in nodes}
-    return (len(used), len(nodes)) if used and len(used) < len(nodes) else None
-
-
 def datasheet(question: Question) -> dict[str, str] | None:
-    """The line of memory.csv for this CPU, None for one that is not there."""
+    """The line of memory.csv for this CPU, None for one that it does not have."""
     name = str(question.fact("cpu", "model_name") or "")
-    return next(
-        (
-            line
-            for line in data.table("memory")
-            if re.search(line["model_name"], name, re.IGNORECASE)
-        ),
-        None,
-    )
+    lines = data.table("memory")
+    fitting = (line for line in lines if re.search(line["model_name"], name, re.IGNORECASE))
+    return next(fitting, None)
 
 
 def _node(question: Question) -> Limit:
     """Bandwidth of all memory channels of the node."""
-    whole = question.given("memory", "bandwidth")
+    whole = question.stated("memory", "bandwidth")
     if whole is not None:
-        return question.stated(whole, "memory")
-    channels, speed = question.given("memory", "channels"), question.given("memory", "speed_mts")
-    kind: Kind = "site" if channels is not None or speed is not None else "read"
-    channels = channels if channels is not None else question.fact("memory", "channels")
-    speed = speed if speed is not None else question.fact("memory", "speed_mts")
-    width = question.given("memory", "bytes_per_transfer") or 8
+        return question.by_site(whole, "memory")
+    channels, speed = (question.known("memory", name) for name in ("channels", "speed_mts"))
+    line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if channels is not None and speed is not None:
-        source = (
-            question.site_source("memory")
-            if kind == "site"
-            else "memory modules as the firmware describes them"
-        )
-        limit = _channels(question, int(channels), "", float(speed), float(width), source, kind)
-        return (
-            replace(limit, finding=_empty_channels(question, int(channels)))
-            if kind == "read"
-            else limit
-        )
+        width = question.stated("memory", "bytes_per_transfer") or 8
+        bandwidth = _bandwidth(int(channels), "", float(speed), float(width))
+        if any(question.stated("memory", name) is not None for name in ("channels", "speed_mts")):
+            return question.limit(*bandwidth, question.site_source("memory"), "site")
+        source = "memory modules as the firmware describes them"
+        finding = _empty_channels(line, sockets, int(channels))
+        return question.limit(*bandwidth, source, "read", finding=finding)
     keys = "memory.channels and memory.speed_mts"
     if question.fact("cpu", "virtualised"):
         return question.unknown(
             "a virtual machine does not tell memory channels and speed, and need not get all of the host's",
             keys,
         )
-    line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
-        moved = float(line["speed_mts"]), float(line["bytes_per_transfer"])
-        limit = _channels(
-            question, sockets * int(line["channels"]), each, *moved, line["source"], "datasheet"
-        )
-        return replace(limit, remarks=(message("limit-of-datasheet"),))
+        speed, width = float(line["speed_mts"]), float(line["bytes_per_transfer"])
+        bandwidth = _bandwidth(sockets * int(line["channels"]), each, speed, width)
+        remarks = (message("limit-of-datasheet"),)
+        return question.limit(*bandwidth, line["source"], "datasheet", remarks=remarks)
     fact = "memory channels and speed cannot be read without root"
     if line:
         fact = f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and {fact}"
     return question.unknown(fact, keys)
 
 
-def _empty_channels(question: Question, channels: int) -> Message | None:
-    """A finding where fewer channels hold modules than the CPU has: a lower limit must not stand
-    there in silence.
-    """
-    line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
+def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int) -> Message | None:
+    """A finding where fewer channels hold modules than the CPU has, which lowers the limit."""
     if line is None or channels >= sockets * int(line["channels"]):
         return None
-    each, source = int(line["channels"]), line["source"]
-    most = sockets * each
+    each = int(line["channels"])
     return message(
         "empty-channels",
         populated=channels,
-        channels=most,
+        channels=sockets * each,
         sockets=sockets,
         each=each,
-        source=source,
+        source=line["source"],
     )
 
 
-def _channels(
-    question: Question,
-    channels: int,
-    each: str,
-    speed: float,
-    width: float,
-    source: str,
-    kind: Kind,
-) -> Limit:
-    value = channels * speed * 1e6 * width
-    formula = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B = {quantity(value, 'B/s')}"
-    return question.limit(value, formula, source, kind)
-
-
-def _levels(question: Question) -> list[tuple[int, float, dict[str, str]]]:
-    """(level, bytes one thread can keep there, line of caches.csv) of this machine's data caches,
-    L1 first.
+def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[float, str]:
+    """B/s of channels that make ``speed`` million transfers of ``width`` bytes a second, and its
+    formula.
     """
+    value = channels * speed * 1e6 * width
+    words = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B"
+    return value, f"{words} = {quantity(value, 'B/s')}"
+
+
+def _levels(question: Question) -> list[Level]:
+    """This machine's data caches, L1 first."""
     design = cpu.microarchitecture(question)
-    lines = {
-        int(line["level"]): line
-        for line in data.table("caches")
-        if design in line["microarchitecture"].split("|")
-    }
-    cores, _ = cpu.core_count(question)
-    threads = max(1, cores or 1)
+    table = [
+        line for line in data.table("caches") if design in line["microarchitecture"].split("|")
+    ]
+    lines = {int(line["level"]): line for line in table}
+    threads = max(1, cpu.core_count(question)[0] or 1)
+    caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
     levels = []
-    for cache in sorted(
-        question.fact("cpu", "caches") or (), key=lambda cache: int(cache["level"])
-    ):
-        if cache["type"] != "instruction":
-            # Threads share what there is of a level; one thread reaches one cache of it.
-            share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
-            levels.append((int(cache["level"]), share, lines.get(int(cache["level"]), {})))
-    reached = question.placed.get("last_level_bytes")
+    for cache in sorted(caches, key=lambda cache: int(cache["level"])):
+        # Threads share what there is of a level; one thread reaches one cache of it.
+        share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
+        number = int(cache["level"])
+        levels.append(Level(number, share, lines.get(number, {})))
+    reached = question.reached("last_level_bytes")
     if levels and reached:  # those of a socket without threads hold nothing of theirs
-        level, share, line = levels[-1]
-        levels[-1] = (level, min(share, reached / threads), line)
+        last = levels[-1]
+        levels[-1] = last._replace(share=min(last.share, reached / threads))
     return levels
 
 
@@ -209,88 +186,78 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     2 MiB. What the levels above can keep need not come from this one, so only the remainder is
     charged to it: a true bound.
     """
-    size = format_size(working_set)
-    levels = _levels(question)
+    size, levels = format_size(working_set), _levels(question)
     if not levels:
         return question.unknown(
             f"no caches are known: the limit of a {size} working set cannot be told"
         )
-    cores, cores_source = cpu.core_count(question)
-    clock, clock_name, kind = cpu.clock_of(question)
+    cores, counted = cpu.core_count(question)
+    clock = cpu.clock_of(question)
     if cores is None or clock is None:
         return question.unknown(
             "no clock or no cores are known: collect the machine facts on the node"
         )
-    fitting = next((number for number, (_, share, _) in enumerate(levels) if taken <= share), None)
+    fitting = next((place for place, one in enumerate(levels, 1) if taken <= one.share), None)
     if fitting is None:
         last = levels[-1]
-        if working_set >= DRAM_FACTOR * last[1]:
+        if working_set >= DRAM_FACTOR * last.share:
             return _moved(question, dram(question))
         return question.unknown(
-            f"a {size} working set per thread lies between the L{last[0]} cache and memory: no single limit holds"
+            f"a {size} working set per thread lies between the L{last.number} cache and memory: no single limit holds"
         )
-    column = (
-        "copy"
-        if question.workload.startswith("RW")
-        else {"R": "load", "W": "store"}[question.workload[0]]
-    )
-    cycles, above, level, parts = 0.0, 0.0, 0, []
-    for level, share, line in levels[: fitting + 1]:
-        if not line.get(column):
-            design = (
-                cpu.microarchitecture(question) or question.fact("cpu", "model_name") or "this CPU"
-            )
+    kind = question.workload[:2]
+    column = "copy" if kind == "RW" else {"R": "load", "W": "store"}[kind[0]]
+    cycles, above, slowest = 0.0, 0.0, levels[0]
+    for level in levels[:fitting]:
+        if not level.line.get(column):
+            model = question.fact("cpu", "model_name")
+            design = cpu.microarchitecture(question) or model or "this CPU"
             return question.unknown(
-                f"no bytes per cycle of the L{level} cache of {design} are in data/caches.csv"
+                f"no bytes per cycle of the L{level.number} cache of {design} are in data/caches.csv"
             )
-        need = (working_set - above) / float(line[column])
+        need = (working_set - above) / float(level.line[column])
         if need >= cycles:
-            cycles, parts = (
-                need,
-                [f"L{level}: {line[column]} B per cycle and core ({column})", line["source"]],
-            )
-        above += share
-    value = cores * clock * working_set / cycles
-    rest = (
-        "" if parts[0].startswith(f"L{levels[0][0]}:") else " for what the levels above cannot hold"
-    )
+            cycles, slowest = need, level
+        above += level.share
+    value = cores * clock.hz * working_set / cycles
     formula = (
-        f"{size} per thread fits L{level}; {plural(cores, 'core')} x {quantity(clock, 'Hz')} ({clock_name} clock) x"
-        f" {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')}"
+        f"{size} per thread fits L{levels[fitting - 1].number}; {plural(cores, 'core')}"
+        f" x {quantity(clock.hz, 'Hz')} ({clock.name} clock)"
+        f" x {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')}"
     )
-    said = {"clock": clock_name, "detail": f"{parts[0]}{rest}", "cores": cores_source}
-    return question.limit(value, formula, parts[1], kind, **said)
+    rest = "" if slowest == levels[0] else " for what the levels above cannot hold"
+    detail = f"L{slowest.number}: {slowest.line[column]} B per cycle and core ({column}){rest}"
+    texts = {"clock": clock.name, "detail": detail, "cores": counted}
+    return question.limit(value, formula, slowest.line["source"], clock.kind, **texts)
 
 
 def _latency(question: Question) -> Limit:
     """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits
     above it.
     """
-    area = question.block or 0
-    levels = _levels(question)
-    clock, clock_name, kind = cpu.clock_of(question)
-    expected, left, parts = 0.0, float(area), []
-    for level, share, line in levels:
-        cycles = line.get("latency_cycles")
-        if not cycles or clock is None or left <= 0:
+    area, levels, clock = question.block or 0, _levels(question), cpu.clock_of(question)
+    expected, beyond, parts = 0.0, float(area), []
+    for level in levels:
+        cycles = level.line.get("latency_cycles")
+        if not cycles or beyond <= 0:
             break
-        inside = min(left, share)
+        inside = min(beyond, level.share)
         expected += inside / area * float(cycles)
-        parts.append(f"{inside / area:.0%} of the area in L{level} at {cycles} cycles")
-        left -= inside
-    if area > 0 and left <= 0 and clock is not None:
-        value = expected / clock
-        formula = f"{' + '.join(parts)}, at {quantity(clock, 'Hz')} ({clock_name} clock) = {quantity(value, 's')}"
-        source = f"load-to-use latency: {levels[0][2]['source']}"
-        return question.limit(value, formula, source, kind, clock=clock_name)
-    if levels and left > 0 and 0 < area < DRAM_FACTOR * levels[-1][1]:
+        parts.append(f"{inside / area:.0%} of the area in L{level.number} at {cycles} cycles")
+        beyond -= inside
+    if area > 0 and beyond <= 0 and clock is not None:
+        value = expected / clock.hz
+        formula = f"{' + '.join(parts)}, at {quantity(clock.hz, 'Hz')} ({clock.name} clock) = {quantity(value, 's')}"
+        source = f"load-to-use latency: {levels[0].line['source']}"
+        return question.limit(value, formula, source, clock.kind, clock=clock.name)
+    if levels and beyond > 0 and 0 < area < DRAM_FACTOR * levels[-1].share:
         return question.unknown(
-            f"an area of {format_size(area)} lies in the L{levels[-1][0]} cache or between it and memory: no datasheet states"
+            f"an area of {format_size(area)} lies in the L{levels[-1].number} cache or between it and memory: no datasheet states"
             " such a latency; blocks: [auto] lies beyond the caches"
         )
-    given = question.given("memory", "latency")
-    if given is not None:
-        return question.stated(given, "memory")
+    stated = question.stated("memory", "latency")
+    if stated is not None:
+        return question.by_site(stated, "memory")
     where = f"an area of {format_size(area)}" if area else "memory"
     fact = f"no datasheet states the latency of {where}, beyond the core's own caches"
     return question.unknown(fact, "memory.latency")

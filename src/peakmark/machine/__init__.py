@@ -7,16 +7,15 @@ what cannot be read is null, and ``unknown`` says how a person can supply it.
 
 from __future__ import annotations
 
-import json
+import datetime
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from peakmark import output
 from peakmark.errors import RecordError
-from peakmark.machine import allowed
-from peakmark.machine.host import Host
+from peakmark.machine import hardware, job_limits, network, software, storage
+from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
@@ -25,105 +24,75 @@ from peakmark.tools.base import Tool
 
 SCHEMA = 1
 
-__all__ = ["SCHEMA", "Host", "cached", "collect", "read"]
-
 
 def collect(
     scratch: Path | None = None,
     tools: Mapping[str, Tool] | None = None,
     cpubench: Path | None = None,
     host: Host | None = None,
-) -> dict[str, Any]:
+) -> Facts:
     """All facts of this machine as JSON values, valid under config/schema/machine.schema.json.
 
-    scratch            directory whose disk is described; default $TMPDIR, else /tmp
-    tools              name -> program with ``path`` and ``version``, kept beside the facts
-    cpubench           kernel that tells the clock the cores really have (50 ms); without it the
-                       observed clock is null
-    host               another root directory or other tools, for tests
+    Args:
+        scratch: directory whose disk is described; default $TMPDIR, else /tmp.
+        tools: name -> program, whose path and version become facts.
+        cpubench: kernel that measures the clock in 50 ms; without it the observed clock is null.
+        host: another root directory or other tools, for tests.
 
-    Units: bytes, Hz, bit/s, B/s. Errors: RecordError if what was read does not fit the schema (a
-    defect of ours).
+    Returns:
+        Facts in bytes, Hz, bit/s and B/s.
+
+    Raises:
+        RecordError: if the facts do not fit the schema (a defect of peakmark).
     """
-    # Late: only the first cell on a node collects.
-    import datetime
-
-    from peakmark.machine import cpu, libraries, memory, network, software, storage
-
-    host = host or Host()
-    facts: dict[str, Any] = {
+    host, tools = host or Host(), tools or {}
+    hpl = tools["hpl"].path if "hpl" in tools else None
+    facts: Facts = {
         "schema": SCHEMA,
         "host": os.uname().nodename,
         "collected": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-        "cpu": cpu.collect(host),
-        "memory": memory.collect(host),
+        "cpu": hardware.collect_cpu(host),
+        "memory": hardware.collect_memory(host),
         "os": software.collect_os(host),
         "storage": storage.collect(host, scratch),
         "network": network.collect(host),
-        "limits": allowed.collect(host),
+        "limits": job_limits.collect(host),
         "tools": {
             name: {"path": tool.path, "version": tool.version}
-            for name, tool in sorted((tools or {}).items())
+            for name, tool in sorted(tools.items())
         },
         "slurm": software.collect_slurm(host),
-        "build": libraries.collect_build(host, cpubench.parent if cpubench else None),
-        "blas": libraries.collect_blas(
-            host, tools["hpl"].path if tools and "hpl" in tools else None
-        ),
-        "libraries": libraries.collect_libraries(
-            host, [tool.path for tool in (tools or {}).values()]
-        ),
+        "build": software.collect_build(host, cpubench.parent if cpubench else None),
+        "blas": software.collect_blas(host, hpl),
+        "libraries": software.collect_libraries(host, [tool.path for tool in tools.values()]),
     }
-    _observe_clock(host, facts, cpubench)
+    clock = _measure_clock(host, cpubench) if cpubench else None
+    if clock is not None:
+        facts["cpu"]["clock_hz"]["observed"] = clock
+        facts["cpu"]["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
+    elif cpubench:
+        host.missing("cpu.clock_hz.observed", f"{cpubench} did not tell a clock")
+    else:
+        how = "build the kernels (make kernels): cpubench measures the clock"
+        host.missing("cpu.clock_hz.observed", how)
     facts["unknown"] = dict(sorted(host.unknown.items()))
     validate_fast(facts, "machine", "machine facts")
     return facts
 
 
-def _observe_clock(host: Host, facts: dict[str, Any], cpubench: Path | None) -> None:
-    """Fill the observed clock from a very short run of our own kernel, which times a dependent
-    chain.
-    """
-    how = "build the kernels (make kernels): cpubench measures the clock"
-    if cpubench is not None:
-        how = f"{cpubench} did not tell a clock"
-        clock = _run_cpubench(cpubench)
-        if clock is not None:
-            facts["cpu"]["clock_hz"]["observed"] = clock
-            facts["cpu"]["clock_source"]["observed"] = (
-                "dependent chain timed by cpubench, one thread"
-            )
-            return
-    host.missing("cpu.clock_hz.observed", how)
-
-
-def _run_cpubench(program: Path) -> float | None:
-    import subprocess
-
-    argv = [
-        str(program),
-        "--workload",
-        "SP",
-        "--seconds",
-        "0.05",
-        "--warmup",
-        "0.02",
-        "--threads",
-        "1",
-    ]
-    try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=5, check=True
-        )
-        clock = json.loads(done.stdout)["clock_hz_before"]
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
-        return None
+def _measure_clock(host: Host, cpubench: Path) -> float | None:
+    """Clock in Hz by a very short run of cpubench, which times a dependent chain."""
+    options = ["--workload", "SP", "--seconds", "0.05", "--warmup", "0.02", "--threads", "1"]
+    result = host.run_json([str(cpubench.absolute()), *options])
+    clock = result.get("clock_hz_before") if isinstance(result, dict) else None
     return float(clock) if isinstance(clock, int | float) and clock > 0 else None
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Facts written earlier. Errors: RecordError when the file is missing, damaged, edited or not
-    valid under the schema.
+def read(path: Path) -> Facts:
+    """Facts that were written earlier.
+
+    Raises:
+        RecordError: when the file is missing, damaged, edited or not valid under the schema.
     """
     facts = stored.read(path)
     validate_fast(facts, "machine", f"machine facts {path}")
@@ -135,38 +104,34 @@ def cached(
     scratch: Path | None = None,
     kernels: Path | None = None,
     cpu_locations: Topology | None = None,
-) -> dict[str, Any]:
-    """Facts of this machine from ``folder/<host>.json``, collected and written there by the first
-    who asks; collected again, and the file set aside, when it is damaged or was edited.
+) -> Facts:
+    """Facts of this machine from ``folder/<host>.json``, which the first caller on a node writes.
 
-    kernels  folder of the compiled kernels, asked with all other programs when facts are collected;
-             None: none is asked
-    seats    where this process's CPUs sit, when it is known
+    Limits, Slurm's job, and the disk if ``scratch`` is another, may differ from job to job and are
+    always read; no program is started for them, unless for another disk. A damaged or edited file
+    is set aside and written again.
 
-    What may differ from job to job is always read anew: limits, Slurm's job, and the disk if
-    ``scratch`` is another. No program is started for it, unless for another disk.
+    Args:
+        kernels: folder of the compiled kernels; None leaves all programs out of the facts.
+        cpu_locations: where this process's CPUs sit, if already read.
     """
     path = folder / f"{os.uname().nodename}.json"
     host = Host()
     facts = _stored(path)
-    if facts is not None:
-        facts["limits"] = allowed.collect(host, cpu_locations=cpu_locations)
-        facts["slurm"] = allowed.slurm_now((facts["slurm"] or {}).get("version"))
-        if scratch is not None and facts["storage"]["scratch"] != str(scratch):
-            from peakmark.machine import storage
-
-            facts["storage"] = storage.collect(host, scratch)
+    if facts is None:
+        tools = present(kernels) if kernels else None
+        facts = collect(scratch, tools, kernels / "cpubench" if kernels else None, host)
+        stored.write(path, facts)
         return facts
-    if kernels is None:
-        facts = collect(scratch, host=host)
-    else:
-        facts = collect(scratch, present(kernels), kernels / "cpubench", host)
-    stored.write(path, facts)
+    facts["limits"] = job_limits.collect(host, cpu_locations=cpu_locations)
+    facts["slurm"] = job_limits.slurm_job((facts["slurm"] or {}).get("version"))
+    if scratch is not None and facts["storage"]["scratch"] != str(scratch):
+        facts["storage"] = storage.collect(host, scratch)
     return facts
 
 
-def _stored(path: Path) -> dict[str, Any] | None:
-    """The facts at ``path``; None where there are none that count."""
+def _stored(path: Path) -> Facts | None:
+    """The facts at ``path``; None where there are none that are valid."""
     if not path.exists():
         return None
     try:

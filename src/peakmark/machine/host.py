@@ -1,8 +1,7 @@
 """How facts are read: small files below a root directory, and tools that may be missing. Nothing
 here raises.
 
-A ``Host`` with another root reads a copied /sys and /proc: that is how a machine which is not here
-can be looked at.
+A ``Host`` with another root reads a copied /sys and /proc, so that tests can examine any machine.
 """
 
 from __future__ import annotations
@@ -10,34 +9,31 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+Facts = dict[str, Any]
+"""Facts as JSON values, by name."""
 Runner = Callable[[Sequence[str]], str | None]
 
 TOOL_TIMEOUT_S = 5.0
 # lsblk and ethtool often live in sbin, which is not on the PATH of an ordinary user.
-_SEARCH_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+_SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def run_tool(argv: Sequence[str]) -> str | None:
     """Standard output of a tool, or None when it is missing, fails, or does not answer in 5 s."""
-    import shutil
-    import subprocess  # late: a cell's process reads files and asks no tool
-
-    path = shutil.which(argv[0]) or shutil.which(argv[0], path=_SEARCH_PATH)
-    if path is None:
-        return None
     try:
         done = subprocess.run(
-            [path, *argv[1:]],
+            argv,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
             timeout=TOOL_TIMEOUT_S,
-            env={"LC_ALL": "C", "PATH": _SEARCH_PATH},
+            env={"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:{_SBIN}"},
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -48,106 +44,81 @@ def run_tool(argv: Sequence[str]) -> str | None:
 class Host:
     """A machine as an ordinary user can read it.
 
-    root     where /sys, /proc and /etc are looked for
-    run      executes a tool; None from it means "this tool does not answer"
-    unknown  dotted name of a fact -> how to supply it; filled by the collectors
+    Args:
+        root: where /sys, /proc and /etc are looked for.
+        run: executes a tool; returns None for one that does not answer.
+
+    Attributes:
+        unknown: dotted name of a fact -> how to supply it; filled by the collectors.
     """
 
     def __init__(self, root: Path = Path("/"), run: Runner = run_tool) -> None:
         self.root = root
-        self._below = str(root).rstrip("/")
         self.run = run
         self.unknown: dict[str, str] = {}
 
-    def path(self, name: str) -> Path:
-        """``name`` (absolute) below the root."""
-        return self.root / name.lstrip("/")
+    def path(self, *parts: str) -> Path:
+        """An absolute path, given in parts, below the root."""
+        return self.root / "/".join(parts).lstrip("/")
 
-    def read(self, name: str) -> str | None:
-        """Text of a small file without surrounding blanks; None when it is missing, unreadable or
-        empty.
-        """
-        # By hand: a cell reads some hundred such files, and this takes a fifth of what pathlib
-        # does.
-        parts = []
+    def read(self, *path: str) -> str | None:
+        """Text of a file without surrounding blanks; None when missing, unreadable or empty."""
         try:
-            descriptor = os.open(f"{self._below}/{name.lstrip('/')}", os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                while part := os.read(descriptor, 1 << 16):
-                    parts.append(part)
-            finally:
-                os.close(descriptor)
+            content = self.path(*path).read_bytes()
         except (OSError, ValueError):
             return None
-        return b"".join(parts).decode("utf-8", errors="replace").strip("\0 \t\r\n") or None
+        return content.decode(errors="replace").strip("\0 \t\r\n") or None
 
-    def read_int(self, name: str) -> int | None:
+    def read_int(self, *path: str) -> int | None:
         """Decimal integer in a file, or None."""
-        text = self.read(name)
         try:
-            return None if text is None else int(text)
+            return int(self.read(*path) or "")
         except ValueError:
             return None
 
+    def read_switch(self, *path: str) -> bool | None:
+        """Whether a file holds a 1; None where there is none."""
+        text = self.read(*path)
+        return None if text is None else text == "1"
+
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
-        """Lines such as ``key: value`` of a file, blanks around both removed; of a key that comes
-        again the first.
-        """
+        """Lines ``key: value`` of a file; of a key that stands twice, the first."""
         pairs: dict[str, str] = {}
         for line in (self.read(name) or "").splitlines():
-            key, seen, value = line.partition(sign)
-            if seen:
+            key, separator, value = line.partition(sign)
+            if separator:
                 pairs.setdefault(key.strip(), value.strip())
         return pairs
 
     def meminfo(self) -> dict[str, int]:
         """/proc/meminfo in bytes (and pages, where a line has no unit)."""
-        lines = {name: value.split() for name, value in self.pairs("/proc/meminfo").items()}
-        return {
-            name: int(fields[0]) * 1024 ** (len(fields) - 1)
-            for name, fields in lines.items()
-            if fields and fields[0].isdigit()
-        }
+        sizes = {}
+        for name, value in self.pairs("/proc/meminfo").items():
+            number, _, unit = value.partition(" ")
+            if number.isdigit():
+                sizes[name] = int(number) * (1024 if unit else 1)
+        return sizes
 
-    def switch(self, name: str) -> bool | None:
-        """Whether a file holds a 1; None where there is none."""
-        text = self.read(name)
-        return None if text is None else text == "1"
-
-    def names(self, folder: str) -> list[str]:
-        """What lies in a folder, sorted; nothing where there is none."""
-        try:
-            with os.scandir(f"{self._below}/{folder.lstrip('/')}") as entries:
-                return sorted(entry.name for entry in entries)
-        except OSError:
-            return []
-
-    def glob(self, pattern: str) -> list[str]:
+    def glob(self, *pattern: str) -> list[str]:
         """Absolute names that match an absolute pattern, sorted."""
         try:
-            return sorted(
-                f"/{path.relative_to(self.root)}" for path in self.root.glob(pattern.lstrip("/"))
-            )
+            paths = list(self.root.glob("/".join(pattern).lstrip("/")))
         except OSError:
             return []
+        return sorted(f"/{path.relative_to(self.root)}" for path in paths)
 
     def resolve(self, name: str) -> Path | None:
-        """What a link in /sys points at, or None. Links of sysfs are relative: they stay below the
-        root.
-        """
+        """Target of a link in /sys, or None. Links of sysfs are relative: they stay below the root."""
         try:
             return self.path(name).resolve(strict=True)
         except (OSError, RuntimeError):
             return None
 
     def run_json(self, argv: Sequence[str]) -> Any:
-        """Parsed JSON a tool printed, or None."""
-        text = self.run(argv)
-        if not text:
-            return None
+        """Parsed JSON that a tool printed, or None."""
         try:
-            return json.loads(text)
-        except json.JSONDecodeError:
+            return json.loads(self.run(argv) or "null")
+        except ValueError:
             return None
 
     def missing(self, name: str, how: str) -> None:
@@ -155,9 +126,15 @@ class Host:
         self.unknown[name] = how
 
 
+def environment_int(name: str) -> int | None:
+    """Number in an environment variable, None where there is none."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
+
+
 def parse_cpu_list(text: str | None) -> list[int]:
-    """CPU numbers of the kernel's list format: ``0-3,8`` -> [0, 1, 2, 3, 8]. Empty for None or
-    damaged text.
+    """CPU numbers of the kernel's list format: ``0-3,8`` -> [0, 1, 2, 3, 8]; damaged parts are left
+    out.
     """
     numbers: list[int] = []
     for part in (text or "").split(","):
@@ -175,5 +152,5 @@ def first_int(text: str | None) -> int | None:
 
 def chosen(text: str | None) -> str | None:
     """The bracketed word of ``always [madvise] never``; a text without brackets as it is."""
-    _, bracket, rest = (text or "").partition("[")
-    return rest.partition("]")[0] if bracket else text
+    match = re.search(r"\[(.*?)\]", text or "")
+    return match[1] if match else text

@@ -1,14 +1,15 @@
-"""The network interface that is measured: driver, speed, MTU. ethtool first, sysfs where it does
-not answer.
+"""Network interfaces: driver, speed, MTU of the one that is measured; addresses, routes and traffic
+shaping.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+import socket
+from collections.abc import Callable, Sequence
 
-from peakmark.machine.host import Host, first_int
+from peakmark.machine.host import Facts, Host, first_int
+from peakmark.reasons import MeasurementError
 
 # InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b,
 # then 64b/66b). The kernel gives FDR10 as what it carries, 10 Gbit/s a lane.
@@ -21,80 +22,73 @@ _ONE_MEMBER = {
     "broadcast": "each carries the same",
     "balance-tlb": "one receives",
 }
+_Speed = tuple[float | None, str | None]
+
+# Queue disciplines that hold traffic back on purpose (tc(8)); the others only order it.
+_SHAPER = re.compile(r"qdisc (?:tbf|netem|htb|hfsc|cbq|cake)\b")
+_SHAPING = re.compile(r"(?<=^qdisc )\w+|(?:rate|bandwidth|delay|loss) \S+")
+_DISCARD_PORT = 9  # nothing is sent
 
 
-def collect(host: Host, interface: str | None = None) -> dict[str, Any]:
+def collect(host: Host, interface: str | None = None) -> Facts:
     """The ``network`` part of the facts; speed in bit/s. ``interface``: default is the one of the
     default route.
     """
     name = interface or _default_interface(host)
-    facts: dict[str, Any] = dict.fromkeys(
-        ("interface", "kind", "driver", "speed_bps", "speed_note", "mtu", "members")
-    )
-    facts["loopback"] = False
-    if name is None or not host.path(f"/sys/class/net/{name}").exists():
-        how = (
-            f"no interface {name!r}: see `ip link`"
-            if name
-            else "no default route: name the interface to measure"
-        )
-        host.missing("network.interface", how)
-        facts["interface"] = name
-        return facts
     place = f"/sys/class/net/{name}"
-    kind = _kind(host, name)
-    facts.update(
-        interface=name, kind=kind, mtu=host.read_int(f"{place}/mtu"), loopback=kind == "loopback"
-    )
-    facts["driver"] = _driver(host, name)
-    if kind == "loopback":
-        facts["speed_note"] = "loopback has no line rate"
-        return facts
-    facts["members"] = _members(host, name)
-    speed, note = _speed(host, name, kind, facts["members"])
-    facts["speed_bps"], facts["speed_note"] = speed, note
-    if kind == "bond":
-        facts["mode"] = _mode(host, name)
-        facts["stream_bps"] = (
-            _of_members(host, facts["members"] or [], max)
-            if facts["mode"] != "balance-rr"
-            else None
+    facts: Facts = {
+        "interface": name,
+        "kind": None,
+        "driver": None,
+        "speed_bps": None,
+        "speed_note": None,
+        "mtu": host.read_int(place, "mtu"),
+        "members": None,
+        "loopback": False,
+    }
+    if name is None or not host.path(place).exists():
+        unnamed = "no default route: name the interface to measure"
+        host.missing(
+            "network.interface", f"no interface {name!r}: see `ip link`" if name else unnamed
         )
-    if speed is None:
-        host.missing("network.speed_bps", f"write network.speed_bps in the site file ({note})")
+        return facts
+    facts |= {"kind": _kind(host, name), "driver": _driver(host, name)}
+    if facts["kind"] == "loopback":
+        return facts | {"loopback": True, "speed_note": "loopback has no line rate"}
+    facts["members"] = _members(host, name)
+    facts["speed_bps"], facts["speed_note"] = _speed(host, name)
+    if facts["kind"] == "bond":
+        facts["mode"] = _mode(host, name)
+        single = facts["mode"] != "balance-rr"
+        facts["stream_bps"] = _combine(host, facts["members"] or [], max) if single else None
+    if facts["speed_bps"] is None:
+        how = f"write network.speed_bps in the site file ({facts['speed_note']})"
+        host.missing("network.speed_bps", how)
     return facts
 
 
 def _default_interface(host: Host) -> str | None:
-    routes = host.run_json(["ip", "-j", "route", "show", "default"])
-    for route in routes if isinstance(routes, list) else []:
-        if route.get("dev"):
-            return str(route["dev"])
-    for line in (host.read("/proc/net/route") or "").splitlines()[1:]:
-        fields = line.split()
-        if len(fields) > 1 and fields[1] == "00000000":
-            return fields[0]
-    return None
+    route = re.search(r"(?m)^(\S+)\t00000000\t", host.read("/proc/net/route") or "")
+    return route[1] if route else None
 
 
 def _kind(host: Host, name: str) -> str:
     place = f"/sys/class/net/{name}"
-    kind = host.read(
-        f"{place}/type"
-    )  # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet
-    if kind == "772":
+    # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet.
+    number = host.read(place, "type")
+    if number == "772":
         return "loopback"
     if host.path(f"{place}/bonding").exists():
         return "bond"
-    if kind == "32":
+    if number == "32":
         return "infiniband"
     return "ethernet" if host.path(f"{place}/device").exists() else "virtual"
 
 
 def _driver(host: Host, name: str) -> str | None:
-    match = re.search(r"^driver: (.+)$", host.run(["ethtool", "-i", name]) or "", re.M)
+    match = re.search(r"(?m)^driver: (.+)$", host.run(["ethtool", "-i", name]) or "")
     if match:
-        return match.group(1).strip()
+        return match[1].strip()
     link = host.resolve(f"/sys/class/net/{name}/device/driver")
     return link.name if link else None
 
@@ -104,28 +98,23 @@ def _members(host: Host, name: str) -> list[str] | None:
     bonded = host.read(f"/sys/class/net/{name}/bonding/slaves")
     if bonded:
         return bonded.split()
-    lower = [
-        path.removeprefix(f"/sys/class/net/{name}/lower_")
-        for path in host.glob(f"/sys/class/net/{name}/lower_*")
-    ]
-    return lower or None
+    lower = host.glob(f"/sys/class/net/{name}/lower_*")
+    return [path.rpartition("/lower_")[2] for path in lower] or None
 
 
-def _speed(
-    host: Host, name: str, kind: str, members: list[str] | None
-) -> tuple[float | None, str | None]:
+def _speed(host: Host, name: str) -> _Speed:
     """(bit/s, remark). Virtual interfaces claim speeds that mean nothing, so only what is backed by
     a device counts.
     """
+    kind, members = _kind(host, name), _members(host, name)
     if kind == "infiniband":
         return _infiniband(host, name)
-    if kind == "virtual":
-        if not members:
-            return None, f"{name} is a virtual interface: its speed is not that of a wire"
-        speed, note = _speed(host, members[0], _kind(host, members[0]), _members(host, members[0]))
+    if kind == "virtual" and members:
+        speed, note = _speed(host, members[0])
         return speed, note or f"that of {members[0]} below {name}"
-    match = re.search(r"Speed: (\d+)Mb/s", host.run(["ethtool", name]) or "")
-    mbit = int(match.group(1)) if match else host.read_int(f"/sys/class/net/{name}/speed")
+    if kind == "virtual":
+        return None, f"{name} is a virtual interface: its speed is not that of a wire"
+    mbit = host.read_int(f"/sys/class/net/{name}/speed")
     if mbit is None or mbit <= 0:
         return None, f"the driver of {name} does not tell a speed"
     if kind == "bond" and members:
@@ -133,44 +122,108 @@ def _speed(
     return mbit * 1e6, None
 
 
-def _bond(host: Host, name: str, members: list[str], of_bond: float) -> tuple[float, str]:
+def _bond(host: Host, name: str, members: list[str], total: float) -> _Speed:
     """(bit/s, remark) of a bond: what its members together can receive depends on its mode."""
     mode, names = _mode(host, name), " and ".join(members)
     if mode in _ONE_MEMBER:
         active = host.read(f"/sys/class/net/{name}/bonding/active_slave")
-        speed = _of_members(host, [active] if active else members, max) or of_bond
-        return (
-            speed,
-            f"bond in mode {mode}: of {names} {_ONE_MEMBER[mode]}{f', now {active}' if active else ''}",
-        )
-    speed = _of_members(host, members, sum) or of_bond
+        note = f"bond in mode {mode}: of {names} {_ONE_MEMBER[mode]}"
+        speed = _combine(host, [active] if active else members, max) or total
+        return speed, f"{note}, now {active}" if active else note
     single = "" if mode == "balance-rr" else ": a single stream takes one of them"
-    return speed, f"bond in mode {mode or 'unknown'}, sum over {names}{single}"
+    note = f"bond in mode {mode or 'unknown'}, sum over {names}{single}"
+    return _combine(host, members, sum) or total, note
 
 
 def _mode(host: Host, name: str) -> str | None:
     """``802.3ad`` of the kernel's ``802.3ad 4``."""
-    return next(iter((host.read(f"/sys/class/net/{name}/bonding/mode") or "").split()), None)
+    return (host.read(f"/sys/class/net/{name}/bonding/mode") or "").partition(" ")[0] or None
 
 
-def _of_members(
-    host: Host, members: list[str], how: Callable[[list[float]], float]
+def _combine(
+    host: Host, members: Sequence[str], how: Callable[[list[float]], float]
 ) -> float | None:
     """Sum or largest of the members' speeds in bit/s; None where one of them tells none."""
-    speeds = [_speed(host, member, _kind(host, member), None)[0] for member in members]
-    known = [speed for speed in speeds if speed]
-    return how(known) if known and len(known) == len(speeds) else None
+    speeds = [_speed(host, member)[0] or 0.0 for member in members]
+    return how(speeds) if speeds and all(speeds) else None
 
 
-def _infiniband(host: Host, name: str) -> tuple[float | None, str | None]:
+def _infiniband(host: Host, name: str) -> _Speed:
     for port in host.glob(f"/sys/class/net/{name}/device/infiniband/*/ports/*"):
-        text = host.read(f"{port}/rate")
+        text = host.read(port, "rate")
         match = re.match(r"([\d.]+) Gb/sec \((\d+)X (\w+)\)", text or "")
         if match:
-            generation = match.group(3)
-            coding = _INFINIBAND_DATA.get(generation, 1.0)
-            lane = {"FDR": 14.0625}.get(generation, float(match.group(1)) / int(match.group(2)))
-            rate = lane * int(match.group(2)) * coding * 1e9
+            lanes, generation = int(match[2]), match[3]
+            lane = 14.0625 if generation == "FDR" else float(match[1]) / lanes
+            rate = lane * lanes * _INFINIBAND_DATA.get(generation, 1.0) * 1e9
             return rate, f"{text}: {rate / 1e9:.4g} Gbit/s of data after line coding"
     speed = first_int(host.read(f"/sys/class/net/{name}/speed"))
     return (speed * 1e6, None) if speed else (None, f"no InfiniBand port of {name} tells its rate")
+
+
+def address_of(interface: str) -> str:
+    """IPv4 address of an interface.
+
+    Raises:
+        MeasurementError: when there is no such interface, or it has no such address.
+    """
+    addresses = _addresses()
+    if interface in addresses:
+        return addresses[interface]
+    names = ", ".join(f"{name} ({address})" for name, address in addresses.items())
+    known = f"{'is' if len(addresses) == 1 else 'are'} {names}"
+    raise MeasurementError(
+        "no-interface",
+        host=socket.gethostname(),
+        interface=interface,
+        known=known if addresses else "is none with such an address",
+    )
+
+
+def local_address(peer: str) -> str:
+    """This machine's address on the route to a peer (name or IPv4 address).
+
+    Raises:
+        MeasurementError: when no route leads there.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((peer, _DISCARD_PORT))
+        except OSError as error:
+            host = socket.gethostname()
+            raise MeasurementError("no-route", host=host, peer=peer, why=error.strerror) from error
+        return str(probe.getsockname()[0])
+
+
+def interface_towards(peer: str) -> str:
+    """Name of the interface on the route to a peer.
+
+    Raises:
+        MeasurementError: when no route leads there.
+    """
+    local = local_address(peer)
+    for name, address in _addresses().items():
+        if address == local:
+            return name
+    raise MeasurementError("no-address", host=socket.gethostname(), address=local, peer=peer)
+
+
+def _addresses() -> dict[str, str]:
+    """Interface -> first IPv4 address, of those that have one."""
+    import psutil  # late: only cells with a second node need it
+
+    return {
+        name: address.address
+        for name, entries in psutil.net_if_addrs().items()
+        for address in reversed(entries)
+        if address.family == socket.AF_INET
+    }
+
+
+def shaping(host: Host, interface: str) -> str | None:
+    """How ``tc`` slows an interface down on purpose, ``tbf rate 100Mbit``; None where it does not,
+    or ``tc`` does not answer.
+    """
+    queues = host.run(["tc", "qdisc", "show", "dev", interface]) or ""
+    shapers = [_SHAPING.findall(line) for line in queues.splitlines() if _SHAPER.match(line)]
+    return ", ".join(" ".join(words) for words in shapers) or None

@@ -1,6 +1,4 @@
-"""The cluster a campaign is planned for: which nodes, what a job may ask for, what the site wants
-to be told.
-"""
+"""The cluster a campaign is planned for: its nodes, their classes, and which nodes are paired."""
 
 from __future__ import annotations
 
@@ -21,28 +19,48 @@ from peakmark.storage import facts
 from peakmark.storage.node_class import node_class
 
 VARIABLE = "PEAKMARK_CLUSTER"
-"""Hands the cluster to the jobs, so that each sees the plan that was submitted without asking Slurm
-again.
-"""
+"""Environment variable that hands the cluster to jobs, so that each has the submitted plan."""
 
 ANY = "any"
+Settings = Mapping[str, Any]
+"""Keys and values of a configuration, or of a section of it or of a site file."""
+EQUAL_MEMORY = 0.9
+"""Equal nodes differ in memory by what their firmware reserves."""
+
+
+@dataclass(frozen=True)
+class EqualNodes:
+    """Equal nodes of a cluster.
+
+    Attributes:
+        cpus: CPUs of each node.
+        memory: MiB of the smallest node.
+        nodes: their names.
+        usable: how many of them can be used now.
+        chosen: whether ``nodes: any`` means this class.
+    """
+
+    cpus: int
+    memory: int
+    nodes: list[str]
+    usable: int
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What Slurm said when the campaign was planned.
+    """What Slurm reported when the campaign was planned.
 
-    partition  name of the partition
-    asked      the configuration's ``nodes``
-    nodes      names that cells are bound to; ``any`` leaves the choice to Slurm
-    cpus       CPUs of the smallest node of all kinds
-    memory     MiB of the smallest
-    limit      longest job of the partition in minutes, None without a limit
-    count      nodes that may be chosen and can be used now
-    left_out   node -> state, of nodes of ``all`` that cannot be used now
-    kinds      classes of equal nodes: ``cpus``, ``memory`` in MiB, ``nodes`` with their names,
-               ``usable`` (how many can be used now) and ``chosen`` (whether ``nodes: any`` means
-               this class)
+    Attributes:
+        partition: name of the partition.
+        asked: the configuration's ``nodes``.
+        nodes: names that cells are bound to; ``any`` leaves the choice to Slurm.
+        cpus: CPUs of the smallest node.
+        memory: MiB of the smallest node.
+        limit: longest job of the partition in minutes, None without a limit.
+        count: nodes that may be chosen and can be used now.
+        left_out: node -> state, of nodes of ``all`` that cannot be used now.
+        kinds: classes of equal nodes.
     """
 
     partition: str
@@ -53,99 +71,94 @@ class Cluster:
     limit: int | None
     count: int
     left_out: dict[str, str] = field(default_factory=dict)
-    kinds: list[dict[str, Any]] = field(default_factory=list)
+    kinds: list[EqualNodes] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
+        """The cluster as JSON values."""
         return {**asdict(self), "nodes": list(self.nodes)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cluster:
-        return cls(**{**data, "nodes": tuple(data["nodes"])})
+        """Inverse of ``to_json``."""
+        kinds = [EqualNodes(**kind) for kind in data["kinds"]]
+        return cls(**{**data, "nodes": tuple(data["nodes"]), "kinds": kinds})
 
     @property
-    def chosen(self) -> dict[str, Any] | None:
-        """The class of nodes that ``any`` means; None where nodes are named, or before one is
-        chosen.
-        """
-        return next((kind for kind in self.kinds if kind.get("chosen")), None)
+    def chosen(self) -> EqualNodes | None:
+        """The class that ``any`` means; None for named nodes, or before one is chosen."""
+        return next((kind for kind in self.kinds if kind.chosen), None)
 
     def size_of(self, node: str) -> tuple[int, int]:
         """CPUs and memory (MiB) of a node; of the chosen class for ``any``."""
-        kinds = [kind for kind in self.kinds if kind.get("chosen") or node in kind["nodes"]]
-        if not kinds:
-            return self.cpus, self.memory
-        return int(kinds[0]["cpus"]), int(kinds[0]["memory"])
+        for kind in self.kinds:
+            if kind.chosen or node in kind.nodes:
+                return kind.cpus, kind.memory
+        return self.cpus, self.memory
 
     def excluded(self, count: int) -> list[str]:
-        """Nodes that a job of ``count`` nodes must not get: all of other classes, none where the
-        class has fewer nodes.
+        """Nodes of other classes, which a job of ``count`` nodes must not get.
+
+        None are excluded where the chosen class has fewer nodes than the job needs.
         """
         chosen = self.chosen
-        if chosen is None or len(chosen["nodes"]) < count:
+        if chosen is None or len(chosen.nodes) < count:
             return []
-        return [name for kind in self.kinds if kind is not chosen for name in kind["nodes"]]
+        return [name for kind in self.kinds if kind is not chosen for name in kind.nodes]
 
     def eligible(self, count: int) -> list[str]:
         """Nodes that a job of ``count`` nodes may get where Slurm chooses."""
         excluded = set(self.excluded(count))
-        return [name for kind in self.kinds for name in kind["nodes"] if name not in excluded]
+        return [name for kind in self.kinds for name in kind.nodes if name not in excluded]
 
     def choose(self, cpus: int, memory: int, pair: bool) -> Cluster:
-        """The same with the class of equal nodes that holds all rows.
+        """This cluster with the class of equal nodes chosen that holds all rows.
 
         Args:
-            cpus: CPUs of the hungriest row.
-            memory: MiB of the hungriest row.
+            cpus: CPUs of the most demanding row.
+            memory: MiB of the most demanding row.
             pair: whether a row takes two nodes at once.
 
         Returns:
-            Where no class has enough, the one that comes nearest, in CPUs first: a row of many
-            threads says nothing on few.
+            Where no class has enough, the nearest one is chosen. CPUs count before memory: a row of
+            many threads means nothing on few CPUs.
         """
         if self.nodes != (ANY,) or not self.kinds:
             return self
 
-        def rank(kind: Mapping[str, Any]) -> tuple[Any, ...]:
-            holds = min(kind["cpus"], cpus), min(kind["memory"], memory)
+        def fitness(kind: EqualNodes) -> tuple[int, ...]:
             return (
-                *holds,
-                bool(kind.get("chosen")),
-                kind["usable"] > 0,
-                len(kind["nodes"]) > pair,
-                kind["usable"],
+                min(kind.cpus, cpus),
+                min(kind.memory, memory),
+                kind.chosen,
+                kind.usable > 0,
+                len(kind.nodes) > pair,
+                kind.usable,
             )
 
-        best = max(self.kinds, key=rank)
-        kinds = [{**kind, "chosen": kind is best} for kind in self.kinds]
-        return replace(self, kinds=kinds, count=best["usable"])
-
-
-ALIKE = 0.9
-"""Equal nodes differ in memory by what their firmware keeps for itself."""
+        best = max(self.kinds, key=fitness)
+        kinds = [replace(kind, chosen=kind is best) for kind in self.kinds]
+        return replace(self, kinds=kinds, count=best.usable)
 
 
 def from_environment() -> Cluster | None:
-    """The cluster as the controlling process found it; None on a machine of its own."""
+    """The cluster as the controlling process found it; None without a cluster."""
     packed = os.environ.get(VARIABLE)
-    return (
-        Cluster.from_json(json.loads(zlib.decompress(base64.b64decode(packed)))) if packed else None
-    )
+    if not packed:
+        return None
+    return Cluster.from_json(json.loads(zlib.decompress(base64.b64decode(packed))))
 
 
 def to_environment(cluster: Cluster) -> None:
-    """Leave it to all processes that this one starts. Packed: the kernel takes 128 KiB a variable,
-    which the names of some thousand nodes exceed.
+    """Hand the cluster to all child processes.
+
+    It is packed: Linux takes 128 KiB a variable, and the names of thousands of nodes exceed that.
     """
-    text = json.dumps(cluster.to_json())
-    os.environ[VARIABLE] = base64.b64encode(zlib.compress(text.encode())).decode()
+    packed = zlib.compress(json.dumps(cluster.to_json()).encode())
+    os.environ[VARIABLE] = base64.b64encode(packed).decode()
 
 
-def find(
-    config: Mapping[str, Any],
-    partition: str | None,
-    folder: Path | None = None,
-) -> Cluster:
-    """Ask Slurm.
+def find(config: Settings, partition: str | None, folder: Path | None = None) -> Cluster:
+    """Ask Slurm for the cluster.
 
     Args:
         config: the configuration.
@@ -157,151 +170,153 @@ def find(
         SlurmError: Slurm does not answer, or has no such partition.
         ConfigError: ``nodes`` names one that is not in the partition.
     """
-    asked = config.get("nodes", ANY)
+    requested = config.get("nodes", ANY)
     settings = settings_of(config)
-    everything = slurm.nodes(partition or settings.get("partition"))
-    wanted = settings.get("constraint")
-    fitting = [
-        node for node in everything if not (wanted and wanted.isalnum()) or wanted in node.features
-    ]
-    name = everything[0].partition
-    if not fitting:
+    nodes = slurm.nodes(partition or settings.get("partition"))
+    name, limit = nodes[0].partition, nodes[0].limit
+    feature = settings.get("constraint")
+    if feature and feature.isalnum():
+        nodes = [node for node in nodes if feature in node.features]
+    if not nodes:
         raise ConfigError(
-            f"no node of partition {name} has the feature {wanted!r} of slurm.constraint"
+            f"no node of partition {name} has the feature {feature!r} of slurm.constraint"
         )
-    before = _earlier(folder / "plan.json", asked, name) if folder else None
-    chosen, left_out = _choose(asked, int(config.get("seed", 1)), name, fitting, before)
-    candidates = [node for node in fitting if node.name in chosen] or fitting
-    kinds = _kinds(candidates, _classes(folder) if folder and asked == ANY else {})
-    if asked == ANY and before is not None:
-        chosen_before = set((before.chosen or {}).get("nodes", ()))
-        kinds = [{**kind, "chosen": bool(chosen_before & set(kind["nodes"]))} for kind in kinds]
+    earlier = _earlier(folder / "plan.json", requested, name) if folder else None
+    names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
+    candidates = [node for node in nodes if node.name in names] or nodes
+    hosts = facts.whole(folder) if folder and requested == ANY else {}
+    kinds = _node_classes(candidates, {host: node_class(known) for host, known in hosts.items()})
+    if requested == ANY and earlier is not None and earlier.chosen is not None:
+        before = set(earlier.chosen.nodes)
+        kinds = [replace(kind, chosen=not before.isdisjoint(kind.nodes)) for kind in kinds]
     return Cluster(
         partition=name,
-        asked=asked,
-        nodes=tuple(chosen),
+        asked=requested,
+        nodes=tuple(names),
         cpus=min(node.cpus for node in candidates),
         memory=min(node.memory for node in candidates),
-        limit=everything[0].limit,
-        count=sum(node.usable for node in fitting),
+        limit=limit,
+        count=sum(node.usable for node in nodes),
         left_out=left_out,
         kinds=kinds,
     )
 
 
-def _kinds(nodes: Iterable[slurm.Node], classes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Classes of equal nodes: what Slurm knows of them is the same, and so are the facts of those
-    that have measured.
-    """
-    alike: dict[tuple[Any, ...], list[slurm.Node]] = {}
+def _node_classes(nodes: Iterable[slurm.Node], known: Mapping[str, Any]) -> list[EqualNodes]:
+    """Classes of equal nodes: equal for Slurm, and by the ``known`` classes of measured hosts."""
+    groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     for node in sorted(nodes, key=lambda node: (node.cpus, node.memory)):
-        shape = (node.cpus, node.layout, node.features, node.gres)
-        larger = [key for key in alike if key[:-1] == shape and node.memory * ALIKE <= key[-1]]
-        alike.setdefault(larger[0] if larger else (*shape, node.memory), []).append(node)
-    kinds = []
-    for group in alike.values():
-        for members in _by_facts(group, classes):
-            kinds.append(
-                {
-                    "cpus": members[0].cpus,
-                    "memory": min(node.memory for node in members),
-                    "nodes": sorted((node.name for node in members), key=natural),
-                    "usable": sum(node.usable for node in members),
-                    "chosen": False,
-                }
+        key: tuple[Any, ...] = (node.cpus, node.layout, node.features, node.gres, node.memory)
+        for other in groups:
+            if other[:-1] == key[:-1] and node.memory * EQUAL_MEMORY <= other[-1]:
+                key = other
+                break
+        groups.setdefault(key, []).append(node)
+    classes = []
+    for group in groups.values():
+        for members in _split_by_facts(group, known):
+            classes.append(
+                EqualNodes(
+                    cpus=members[0].cpus,
+                    memory=min(node.memory for node in members),
+                    nodes=sorted((node.name for node in members), key=natural),
+                    usable=sum(node.usable for node in members),
+                )
             )
-    return kinds
+    return classes
 
 
-def _by_facts(group: list[slurm.Node], classes: Mapping[str, Any]) -> list[list[slurm.Node]]:
-    """Split nodes that Slurm knows as equal by their facts; nodes without facts go with the only
-    known class.
-    """
-    known = {classes[node.name] for node in group if node.name in classes}
-    if len(known) < 2:
-        return [group]
+def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:
+    """Nodes without facts join the only known class."""
     parts: dict[Any, list[slurm.Node]] = {}
     for node in group:
-        parts.setdefault(classes.get(node.name), []).append(node)
+        parts.setdefault(known.get(node.name), []).append(node)
+    if len(parts.keys() - {None}) < 2:
+        return [group]
     return list(parts.values())
 
 
-def _classes(folder: Path) -> dict[str, Any]:
-    """Host -> its class, of hosts that have measured in this campaign."""
-    return {host: node_class(found) for host, found in facts.whole(folder).items()}
-
-
-def _choose(
-    asked: Any, seed: int, partition: str, nodes: list[slurm.Node], before: Cluster | None
+def _choose_nodes(
+    requested: Any,
+    seed: int,
+    partition: str,
+    nodes: list[slurm.Node],
+    earlier: Cluster | None,
 ) -> tuple[list[str], dict[str, str]]:
-    if asked == ANY:
+    """Names of the nodes to measure, and the states of those that cannot be used now."""
+    if requested == ANY:
         return [ANY], {}
-    if asked != "all" and not isinstance(asked, Mapping):
-        named, names = (
-            [asked] if isinstance(asked, str) else list(asked),
-            [node.name for node in nodes],
-        )
-        for name in named:
-            if name not in names:
-                there = f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
-                raise ConfigError(f"nodes has {name!r}: partition {partition} has {there}")
+    if requested != "all" and not isinstance(requested, Mapping):
+        named = [requested] if isinstance(requested, str) else list(requested)
+        _check_names(named, partition, [node.name for node in nodes])
         return named, {}
-    if before is not None:
-        return list(before.nodes), before.left_out
+    if earlier is not None:
+        return list(earlier.nodes), earlier.left_out
     usable = [node.name for node in nodes if node.usable]
-    if asked == "all":
+    if requested == "all":
         if not usable:
             raise ConfigError(
                 f"nodes: all, but no node of partition {partition} can be used now; see sinfo -R"
             )
         return usable, {node.name: node.state for node in nodes if not node.usable}
-    count = int(asked["sample"])
+    count = int(requested["sample"])
     if count > len(usable):
-        there = f"{plural(len(usable), 'node')} that can be used now"
-        raise ConfigError(f"nodes.sample is {count}: partition {partition} has {there}")
-    picked = random.Random(f"{seed}/nodes").sample(usable, count)  # noqa: S311 - a choice, not a secret
-    return sorted(picked, key=natural), {}
+        available = f"{plural(len(usable), 'node')} that can be used now"
+        raise ConfigError(f"nodes.sample is {count}: partition {partition} has {available}")
+    sample = random.Random(f"{seed}/nodes").sample(usable, count)  # noqa: S311 - not a secret
+    return sorted(sample, key=natural), {}
 
 
-def _earlier(path: Path, asked: Any, partition: str) -> Cluster | None:
-    """The cluster of a run before that asked for the same nodes; None where its plan is damaged, or
-    there was none.
-    """
+def _check_names(named: Iterable[str], partition: str, names: Sequence[str]) -> None:
+    for name in named:
+        if name not in names:
+            shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+            raise ConfigError(f"nodes has {name!r}: partition {partition} has {shown}")
+
+
+def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
+    """The cluster of an earlier run with the same ``nodes``; None without a whole plan."""
     try:
-        before = Cluster.from_json(json.loads(path.read_text(encoding="utf-8"))["cluster"])
-        if (before.asked, before.partition) != (asked, partition):
-            return None
-        return replace(before, nodes=tuple(map(str, before.nodes)), left_out=dict(before.left_out))
+        earlier = Cluster.from_json(json.loads(path.read_text(encoding="utf-8"))["cluster"])
+        nodes = tuple(map(str, earlier.nodes))
+        left_out = dict(earlier.left_out)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    if (earlier.asked, earlier.partition) != (requested, partition):
+        return None
+    return replace(earlier, nodes=nodes, left_out=left_out)
 
 
-def on_this_machine(asked: Any) -> tuple[str, ...]:
-    """Nodes of a campaign without a cluster. Errors: ConfigError."""
-    names = [asked] if isinstance(asked, str) else asked
-    if asked == "all" or isinstance(names, Mapping) or len(names) != 1:
+def local_nodes(requested: Any) -> tuple[str, ...]:
+    """Nodes of a campaign without a cluster: this machine. Errors: ConfigError."""
+    names = [requested] if isinstance(requested, str) else requested
+    if requested == "all" or isinstance(names, Mapping) or len(names) != 1:
         raise ConfigError(
-            f"nodes is {json.dumps(asked, ensure_ascii=False)}: this machine alone is measured here; "
-            "use --profile slurm for several nodes, or nodes: any"
+            f"nodes is {json.dumps(requested, ensure_ascii=False)}: this machine alone is measured "
+            "here; use --profile slurm for several nodes, or nodes: any"
         )
     return tuple(names)
 
 
-def peers(nodes: Sequence[str], how: str, seed: int) -> dict[str, str]:
-    """Node -> the node its network cells talk to: the next one of a ``ring``, in the plan's order
-    or a ``random`` one, or ``fixed``: the first one, which itself talks to the second. Empty
-    below two nodes.
+def peers(nodes: Sequence[str], order: str, seed: int) -> dict[str, str]:
+    """Node -> the node that its network cells talk to; empty below two nodes.
+
+    Args:
+        nodes: names in the plan's order.
+        order: ``ring`` and ``random`` pair each node with the next one, in the plan's or a random
+            order; ``fixed`` pairs all with the first node, and that one with the second.
+        seed: of the random order.
     """
     if len(nodes) < 2:
         return {}
-    if how == "fixed":
-        return {node: nodes[0] if node != nodes[0] else nodes[1] for node in nodes}
-    order = list(nodes)
-    if how == "random":
-        random.Random(f"{seed}/peers").shuffle(order)  # noqa: S311 - an order, not a secret
-    return dict(zip(order, [*order[1:], order[0]], strict=True))
+    if order == "fixed":
+        return {node: nodes[1] if node == nodes[0] else nodes[0] for node in nodes}
+    ring = list(nodes)
+    if order == "random":
+        random.Random(f"{seed}/peers").shuffle(ring)  # noqa: S311 - not a secret
+    return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
-def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(config: Settings) -> dict[str, Any]:
     """Section ``slurm`` of the site file; empty without one."""
     return dict((config.get("site_facts") or {}).get("slurm") or {})

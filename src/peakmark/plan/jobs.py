@@ -1,4 +1,4 @@
-"""What a job asks for, and how a job and its cells find each other again."""
+"""What a job asks Slurm for, and how a later run recognises it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.plan import durations
-from peakmark.plan import plan as planning
-from peakmark.plan.cluster import ANY, Cluster, settings_of
-from peakmark.plan.grouping import alone, part, two_nodes
+from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
+from peakmark.plan.plan import Plan, resource_of, two_nodes, uses_shared_resource
 
 MARGIN = 3.0
 OVERRIDES = {
@@ -26,111 +25,112 @@ OVERRIDES = {
 """Names of Snakemake's --default-resources -> keys of the site file's section ``slurm``."""
 
 
-def comment(plan: planning.Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
-    """What squeue, scontrol and sacct show of a job: its cell or its name, the checkout, and what
-    it will measure.
+def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
+    """What squeue, scontrol and sacct show of a job: its cell or name, the checkout, a fingerprint.
 
-    The last word changes with the cells' options: a job of an earlier run with the same comment
-    measures the same.
+    A job of an earlier run with the same comment measures the same.
     """
-    name = plan.job_of(cells[0])
-    what = cells[0].id if name is None else f"nodes/{name}"
+    job = plan.job_of(cells[0])
+    what = cells[0].id if job is None else f"nodes/{job}"
     return f"{plan.campaign}/{what} {checkout(folder)}.{fingerprint(cells, plan)[:8]}"
 
 
 def checkout(folder: Path | None = None) -> str:
-    """Eight letters that tell the folder with the campaigns from any other: its name may hold what
-    a comment may not.
-    """
-    return hashlib.sha256(
-        str((folder or Path.cwd()).resolve()).encode(errors="surrogateescape")
-    ).hexdigest()[:8]
+    """Eight letters for the folder of the campaigns: its name may not fit into a comment."""
+    path = str((folder or Path.cwd()).resolve())
+    return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
-def name(plan: planning.Plan, cells: Sequence[Cell], settings: Mapping[str, Any]) -> str:
-    """A readable name. Those of jobs that may not run at once are equal, as Slurm's ``singleton``
-    goes by the name.
+def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
+    """A readable name.
+
+    Jobs that may not run at once have the same name: Slurm's ``singleton`` goes by it.
     """
     first = cells[0]
-    if any(alone(cell, settings) for cell in cells):
-        return f"{plan.campaign}.{part(first, settings)}{_lane(plan, first, settings)}"
+    if any(uses_shared_resource(cell, settings) for cell in cells):
+        return f"{plan.campaign}.{resource_of(first, settings)}{_lane(plan, first, settings)}"
     return plan.job_of(first) or f"{first.instrument}.{first.point}.{first.repetition}"
 
 
-def _lane(plan: planning.Plan, cell: Cell, settings: Mapping[str, Any]) -> str:
-    """Pairs of nodes that share nothing, as the site says, measure side by side: so many at a time."""
+def _lane(plan: Plan, cell: Cell, settings: Settings) -> str:
+    """The site's ``pairs`` of nodes share nothing: so many may measure at once."""
     lanes = int(settings.get("pairs", 1))
     if not two_nodes(cell) or lanes == 1 or plan.cluster is None or cell.node == ANY:
         return ""
     return str(plan.cluster.nodes.index(cell.node) % lanes)
 
 
-def fingerprint(cells: Iterable[Cell], plan: planning.Plan) -> str:
-    """Changes whenever what is to be measured changes, with what, or what decides how often."""
+def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
+    """Changes with what is measured, with which programs, and what decides how often."""
     cells = list(cells)
-    criteria = sorted(
-        {f"{cell.row} {plan.criteria[cell.row]}" for cell in cells if cell.row in plan.criteria}
-    )
-    programs = sorted({" ".join(words_of(cell.instrument, plan)) for cell in cells})
-    return hashlib.sha256(
-        "\n".join([*(cell.spec() for cell in cells), *criteria, *programs]).encode()
-    ).hexdigest()
+    criteria, programs = set(), set()
+    for cell in cells:
+        if cell.row in plan.criteria:
+            criteria.add(f"{cell.row} {plan.criteria[cell.row]}")
+        programs.add(" ".join(program(cell.instrument, plan)))
+    lines = [*(cell.spec() for cell in cells), *sorted(criteria), *sorted(programs)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def words_of(instrument: str, plan: planning.Plan) -> list[str]:
+def program(instrument: str, plan: Plan) -> list[str]:
     """The program and the modules that measure."""
-    tool, modules = plan.config["tools"].get(instrument), plan.config["modules"].get(instrument, [])
-    return [str(tool or "auto"), *(f"--module={name}" for name in modules)]
+    tool = plan.config["tools"].get(instrument)
+    modules = plan.config["modules"].get(instrument, [])
+    return [str(tool or "auto"), *(f"--module={module}" for module in modules)]
 
 
-def threads(cells: Sequence[Cell], plan: planning.Plan) -> int:
-    """CPUs to ask for: as many as the hungriest cell has threads, but never more than its node has;
-    a word may mean all.
-    """
+def threads(cells: Sequence[Cell], plan: Plan) -> int:
+    """CPUs to ask for: those of the most demanding cell, at most those of the node."""
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
         return wanted
-    there, _ = _size(cells, plan.cluster)
-    return there if any(cell.word for cell in cells) else min(wanted, there)
+    cpus, _ = _node_size(cells, plan.cluster)
+    return cpus if any(cell.word for cell in cells) else min(wanted, cpus)
 
 
-def _size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
-    """CPUs and memory (MiB) of the nodes on which the job may run: the least of all where two of
-    any class must do.
-    """
+def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
+    """CPUs and memory (MiB) of the smallest node on which the job may run."""
     node = cells[0].node
     if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(2)):
         return cluster.cpus, cluster.memory
     return cluster.size_of(node)
 
 
-def eligible(cells: Sequence[Cell], plan: planning.Plan) -> tuple[tuple[str, ...], int]:
+def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
     """The nodes on which Slurm may run a job, and how many of them it takes."""
-    count = 2 if two_nodes(cells[0]) else 1
+    count = _node_count(cells)
     if plan.cluster is None:
         return (), count
-    node = cells[0].node
-    if node == ANY:
+    if cells[0].node == ANY:
         return tuple(plan.cluster.eligible(count)), count
-    peer = plan.peers.get(node) if count == 2 else None
-    return ((node,), 1) if peer is None else ((node, peer), 2)
+    nodes = _named_nodes(cells, plan)
+    return nodes, len(nodes)
 
 
-def minutes(cells: Iterable[Cell], plan: planning.Plan) -> int:
-    """Time limit in minutes: the longest time with a generous margin, never below two, never above
-    the partition's.
+def _node_count(cells: Sequence[Cell]) -> int:
+    return 2 if two_nodes(cells[0]) else 1
 
-    Where jobs share a node, a job may wait there for as many others as the node has room for.
+
+def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
+    """The job's node, with its peer for cells that need two."""
+    node = cells[0].node
+    peer = plan.peers.get(node) if two_nodes(cells[0]) else None
+    return (node,) if peer is None else (node, peer)
+
+
+def minutes(cells: Sequence[Cell], plan: Plan) -> int:
+    """Time limit in minutes: the longest time with a margin, from two to the partition's limit.
+
+    Where jobs share a node, a job may wait there for as many others as fit on the node.
     """
-    cells = list(cells)
     settings = settings_of(plan.config)
-    factor = float(settings.get("runtime_factor", 1.0))
     seconds = sum(map(plan.durations.longest, cells))
     if plan.cluster is not None and not settings.get("exclusive", True):
-        cpus, _ = _size(cells, plan.cluster)
+        cpus, _ = _node_size(cells, plan.cluster)
         seconds = max(seconds, plan.longest) * max(1, cpus // threads(cells, plan))
-    wanted = math.ceil((seconds * MARGIN / 60 + 1) * factor)
-    return clip_minutes(max(2, wanted), plan.cluster.limit if plan.cluster else None)
+    factor = float(settings.get("runtime_factor", 1.0))
+    wanted = max(2, math.ceil((seconds * MARGIN / 60 + 1) * factor))
+    return clip_minutes(wanted, plan.cluster.limit if plan.cluster else None)
 
 
 def clip_minutes(wanted: int, limit: int | None) -> int:
@@ -138,59 +138,57 @@ def clip_minutes(wanted: int, limit: int | None) -> int:
     return wanted if limit is None else max(1, min(wanted, limit))
 
 
-def megabytes(cells: Sequence[Cell], plan: planning.Plan) -> int:
-    """Memory in MB (10^6 B): what is needed, at most the whole node. A word may mean all CPUs of
-    the node.
-    """
+def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
+    """Memory in MB (10^6 B), at most that of the node; a word may mean all CPUs of the node."""
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
-    cpus, memory = _size(cells, plan.cluster)
-    counted = [replace(cell, concurrency=cpus, word="") if cell.word else cell for cell in cells]
-    return min(durations.megabytes(counted, plan.config), memory)
+    cpus, memory = _node_size(cells, plan.cluster)
+    numbers = [replace(cell, concurrency=cpus, word="") if cell.word else cell for cell in cells]
+    return min(durations.megabytes(numbers, plan.config), memory)
 
 
-def options(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> list[str]:
-    """Options of sbatch for the job of these cells. ``given``: partition and the like of the
-    command line.
-    """
-    return command_line(asked(cells, plan, given), settings_of(plan.config))
+def options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> list[str]:
+    """Options of sbatch for the job of these cells; ``overrides`` are the command line's."""
+    return command_line(named_options(cells, plan, overrides), settings_of(plan.config))
 
 
-def command_line(asked: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
-    """Options as sbatch takes them, with those that the site wants for every job."""
+def command_line(named: Mapping[str, str], settings: Settings) -> list[str]:
+    """Options as sbatch takes them, with the site's ``extra`` ones."""
     extra = str(settings.get("extra", "")).split()
-    also = [word.partition("=")[2] for word in extra if word.startswith("--exclude=")]
-    if also and "exclude" in asked:  # the last --exclude is the only one that sbatch heeds
-        extra = [word for word in extra if not word.startswith("--exclude=")]
-        asked = {**asked, "exclude": ",".join([asked["exclude"], *also])}
-    named = [f"--{name}={value}" if value else f"--{name}" for name, value in asked.items()]
-    return [*named, *extra]
+    excludes = [word for word in extra if word.startswith("--exclude=")]
+    if excludes and "exclude" in named:  # sbatch heeds only the last --exclude.
+        extra = [word for word in extra if word not in excludes]
+        hosts = [word.removeprefix("--exclude=") for word in excludes]
+        named = {**named, "exclude": ",".join([named["exclude"], *hosts])}
+    arguments = [
+        f"--{option}={value}" if value else f"--{option}" for option, value in named.items()
+    ]
+    return arguments + extra
 
 
-def asked(cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]) -> dict[str, str]:
-    """The same by name, empty where an option has no value."""
-    settings = {**settings_of(plan.config), **given}
-    nodes = 2 if two_nodes(cells[0]) else 1
+def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[str, str]:
+    """Options of sbatch by name, empty where an option has no value."""
+    settings = {**settings_of(plan.config), **overrides}
+    nodes = _node_count(cells)
 
     def size() -> Size:
         count = cpus = threads(cells, plan)
         if plan.cluster is not None and settings.get("exclusive", True):
-            cpus, _ = _size(cells, plan.cluster)
+            cpus, _ = _node_size(cells, plan.cluster)
         return Size(count, cpus, megabytes(cells, plan))
 
     named = site_options(settings, nodes, minutes(cells, plan), size)
     if cells[0].node != ANY:
-        peer = plan.peers.get(cells[0].node) if nodes == 2 else None
-        named["nodelist"] = ",".join(filter(None, (cells[0].node, peer)))
+        named["nodelist"] = ",".join(_named_nodes(cells, plan))
     elif plan.cluster is not None and (excluded := plan.cluster.excluded(nodes)):
         named["exclude"] = slurm.hostlist(excluded)
-    if any(alone(cell, settings) for cell in cells):
+    if any(uses_shared_resource(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
     return named
 
 
 class Size(NamedTuple):
-    """What a job needs of a node. ``cpus``: among which its memory is divided."""
+    """What a job needs of a node; its memory is divided among ``cpus``."""
 
     threads: int
     cpus: int
@@ -198,7 +196,7 @@ class Size(NamedTuple):
 
 
 def site_options(
-    settings: Mapping[str, Any], nodes: int, minutes: int, size: Callable[[], Size]
+    settings: Settings, nodes: int, minutes: int, size: Callable[[], Size]
 ) -> dict[str, str]:
     """Options of sbatch, by name, that the site decides; the same for a campaign and for doctor.
 
@@ -208,46 +206,40 @@ def site_options(
         minutes: time limit.
         size: called where the job does not take its whole node.
     """
-    named = {
-        key: str(settings[key])
-        for key in ("partition", "account", "qos", "constraint")
-        if key in settings
-    }
-    named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
-    # A job that has its node to itself takes all of it: Slurm binds to what was asked for.
+    named = {key: str(settings[key]) for key in OVERRIDES.values() if key in settings}
+    named["time"] = str(minutes)
+    named["nodes"] = str(nodes)
+    named["ntasks-per-node"] = "1"
+    named["no-requeue"] = ""
     exclusive = settings.get("exclusive", True)
-    named |= {"exclusive": ""} if exclusive else {"cpus-per-task": str(size().threads)}
-    how = settings.get("memory", "per_node")
-    if how == "per_cpu":
+    if exclusive:  # No CPUs are named: Slurm binds to what was asked for.
+        named["exclusive"] = ""
+    else:
+        named["cpus-per-task"] = str(size().threads)
+    memory = settings.get("memory", "per_node")
+    if memory == "per_cpu":
         needed = size()
         named["mem-per-cpu"] = f"{math.ceil(needed.megabytes / needed.cpus)}M"
-    elif how != "none":
+    elif memory != "none":
         named["mem"] = "0" if exclusive else f"{size().megabytes}M"
     return named
 
 
-def resources(
-    cells: Sequence[Cell], plan: planning.Plan, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The same in the words of Snakemake's own Slurm executor, whose options may not be in
-    ``slurm_extra``.
-    """
-    settings = {**settings_of(plan.config), **given}
-    extra = {
-        name: value
-        for name, value in asked(cells, plan, given).items()
-        if name in ("exclusive", "nodelist", "exclude", "dependency")
-    }
-    both = two_nodes(cells[0])
-    return {
+def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[str, Any]:
+    """Resources for Snakemake's own Slurm executor, which refuses some options in slurm_extra."""
+    settings = {**settings_of(plan.config), **overrides}
+    named = named_options(cells, plan, overrides)
+    allowed = ("exclusive", "nodelist", "exclude", "dependency")
+    extra = {option: value for option, value in named.items() if option in allowed}
+    pair = two_nodes(cells[0])
+    values: dict[str, Any] = {
         "runtime": minutes(cells, plan),
         "mem_mb": megabytes(cells, plan),
         "slurm_extra": " ".join(command_line(extra, settings_of(plan.config))),
-        "nodes": 2 if both else None,
-        "tasks": 2 if both else None,
-        "mpi": "srun" if both else None,
-        **{
-            resource: str(settings[key]) if key in settings else None
-            for resource, key in OVERRIDES.items()
-        },
+        "nodes": 2 if pair else None,
+        "tasks": 2 if pair else None,
+        "mpi": "srun" if pair else None,
     }
+    for resource, key in OVERRIDES.items():
+        values[resource] = str(settings[key]) if key in settings else None
+    return values

@@ -1,25 +1,26 @@
-"""Configuration -> the cells to measure, in the order in which they shall run."""
+"""Configuration -> the cells to measure, in running order, and the jobs that measure them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.repetitions import Criterion
 from peakmark.errors import ConfigError
-from peakmark.plan import adaptive, durations, grids, grouping
-from peakmark.plan.cluster import Cluster, on_this_machine, peers
+from peakmark.plan import durations, grids, sequential_testing
+from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
 from peakmark.reasons import Unavailable
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
+from peakmark.tools.base import Coverage
 from peakmark.tools.programs import iozone
 
 RESULTS = Path("results")
@@ -27,9 +28,15 @@ RESULTS = Path("results")
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference tool of the plan: where it was found, or why its column stays empty and what
-    would fill it; the largest block in bytes that its build takes, None where there is no such
-    limit.
+    """A reference tool of the plan.
+
+    Attributes:
+        instrument: its name in the registry.
+        executable: name of its program.
+        path: where it was found; None where its column stays empty.
+        reason: why its column stays empty.
+        package: Debian package that has it.
+        largest: largest block in bytes that its build takes; None without such a limit.
     """
 
     instrument: str
@@ -42,18 +49,19 @@ class Reference:
 
 @dataclass(frozen=True)
 class Plan:
-    """A campaign: completed configuration, cells in running order, reference tools, the cluster if
-    there is one.
+    """A campaign: completed configuration, cells in running order, reference tools, cluster.
 
-    criteria    row -> what decides how many of its planned repetitions are made; rows with a fixed
-                number have no entry
-    impossible  row -> why a reference tool, asked for it, can do it on no machine: measured as not
-                possible
-    resumes     whether what earlier runs have left in its folder counts: the jobs of this run need
-                not look
+    Attributes:
+        config: the completed configuration.
+        cells: every planned cell, in running order.
+        references: tools that the grids name.
+        cluster: None without one.
+        criteria: row -> what decides how many of its repetitions are made; none for fixed rows.
+        impossible: row -> why its reference tool can measure it on no machine.
+        resumes: whether records of earlier runs count; a job need not look at them.
     """
 
-    config: Mapping[str, Any]
+    config: Settings
     cells: tuple[Cell, ...]
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
@@ -63,6 +71,7 @@ class Plan:
 
     @property
     def campaign(self) -> str:
+        """Name of the campaign."""
         return str(self.config["campaign"])
 
     @property
@@ -72,15 +81,14 @@ class Plan:
 
     @cached_property
     def results(self) -> Results:
-        """What is in that folder, each thing read when first asked for and then kept."""
-        return Results(
-            self.directory, self.to_json(), self.cells if self.resumes else (), self.criteria
-        )
+        """What the folder of the campaign holds."""
+        planned = self.cells if self.resumes else ()
+        return Results(self.directory, self.to_json(), planned, self.criteria)
 
     @cached_property
     def durations(self) -> Durations:
-        """How long its cells take, as far as its records tell, else by estimate."""
-        return durations.of(self.config, self.cluster, self.directory, self.results.findings)
+        """How long the cells take, by records as far as there are any."""
+        return durations.of(self.config, self.cluster, self.results.findings)
 
     @cached_property
     def longest(self) -> float:
@@ -88,155 +96,168 @@ class Plan:
         return max(map(self.durations.longest, self.cells), default=0.0)
 
     def record_name(self, cell: Cell) -> str:
-        """The path as text; for tens of thousands of cells, Path objects would be felt."""
+        """Path of a cell's record as text: Path objects cost time with ten thousand cells."""
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
 
     def wanted(self) -> list[Cell]:
-        """The cells that are asked for by now, in running order: repetitions that may prove
-        needless come later.
-        """
+        """The cells that are required so far, in running order."""
         if not self.criteria:
             return list(self.cells)
-        standing = self.results.decisions
-
-        def asked(cell: Cell) -> bool:
+        decisions = self.results.decisions
+        required = []
+        for cell in self.cells:
             criterion = self.criteria.get(cell.row)
-            if criterion is None or cell.repetition < criterion.least:
-                return True
-            return cell.row in standing and cell.repetition < standing[cell.row].asked
-
-        return [cell for cell in self.cells if asked(cell)]
+            decision = decisions.get(cell.row)
+            count = decision.asked if decision else 0
+            if criterion is None or cell.repetition < max(criterion.least, count):
+                required.append(cell)
+        return required
 
     def required_cells(self) -> list[Cell]:
-        """The cells that are measured in any case, in running order; all others may be spared."""
-        return adaptive.in_round(self.cells, self.criteria, 0)
+        """The cells that are measured in any case, in running order."""
+        return sequential_testing.in_round(self.cells, self.criteria, 0)
 
     @cached_property
     def peers(self) -> dict[str, str]:
-        """Node -> the other end of its network cells; none where Slurm chooses it, or only one node
-        is measured.
-        """
+        """Node -> the other end of its network cells; empty where Slurm chooses the nodes."""
         nodes = self.cluster.nodes if self.cluster else ()
         return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
-        """Name -> cells of the jobs that measure several; empty where each cell has a job, or there
-        is no cluster.
-        """
-        return grouping.jobs(self.cells, self.config, self.criteria) if self.cluster else {}
+        """Name -> cells of the jobs with several cells; empty with ``fan_out: cell``."""
+        if self.cluster is None or self.config["fan_out"] == "cell":
+            return {}
+        return _jobs(self.cells, self.config, self.criteria)
 
     @cached_property
     def _job_names(self) -> dict[str, str]:
         return {cell.id: name for name, cells in self.jobs.items() for cell in cells}
 
     def job_of(self, cell: Cell) -> str | None:
-        """The job that measures the cell together with others, None when it has one of its own."""
+        """The job that measures the cell with others, None when it has a job to itself."""
         return self._job_names.get(cell.id)
 
     def to_json(self) -> dict[str, Any]:
-        named = {cell: {"job": name} for cell, name in self._job_names.items()}
+        """The plan as it is stored."""
+        cells = []
+        for cell in self.cells:
+            job = self.job_of(cell)
+            name = {"job": job} if job else {}
+            cells.append({"id": cell.id, **name, **cell.to_json()})
         return {
             "schema": 1,
             "campaign": self.campaign,
             "config": self.config,
             "cluster": self.cluster.to_json() if self.cluster else None,
             "peers": self.peers,
-            "cells": [
-                {"id": cell.id, **named.get(cell.id, {}), **cell.to_json()} for cell in self.cells
-            ],
-            "references": [dict(vars(reference)) for reference in self.references],
+            "cells": cells,
+            "references": [asdict(reference) for reference in self.references],
             "adaptive": {
                 row: criterion.to_json() for row, criterion in sorted(self.criteria.items())
             },
         }
 
 
-def complete(
-    config: Mapping[str, Any], on_cluster: bool = False, checked: bool = False
-) -> dict[str, Any]:
+def complete(config: Settings, on_cluster: bool = False, checked: bool = False) -> dict[str, Any]:
     """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
-    On a cluster the reference tools are looked for on the nodes, unless ``tools_on`` says
-    otherwise. ``checked``: a job need not check again what the process that submitted it has
-    checked.
+    Args:
+        config: as the user wrote it.
+        on_cluster: look for reference tools on the nodes, unless ``tools_on`` sets another place.
+        checked: whether the process that submitted this job has checked the configuration.
     """
-    completed = configuration.complete(
-        {**({"tools_on": "nodes"} if on_cluster else {}), **config}, checked
-    )
-    if completed["formula_set"] is not None and completed["site"] is None:
+    defaults = {"tools_on": "nodes"} if on_cluster else {}
+    completed = configuration.complete({**defaults, **config}, checked)
+    formula_set, site_file = completed["formula_set"], completed["site"]
+    if site_file is not None:
+        completed["site_facts"] = site.load(site_file, formula_set)
+    elif formula_set is not None:
         raise ConfigError(
-            f"formula_set is {completed['formula_set']!r}, but no site file says its formulas: name one in site"
+            f"formula_set is {formula_set!r}, but no site file says its formulas: name one in site"
         )
-    if completed["site"] is not None:
-        completed["site_facts"] = site.load(completed["site"], completed["formula_set"])
-    if completed["report"]["tables"] is not None:
-        layouts.load(
-            completed["report"]["tables"]
-        )  # what is wrong here is said before anything is measured
-    for name in completed["report"]["published"]:
+    report = completed["report"]
+    if report["tables"] is not None:
+        layouts.load(report["tables"])
+    for name in report["published"]:
         published.load(name)
-    inputs.check_logo(completed["report"]["logo"])
-    inputs.check_texts(completed["report"])
+    inputs.check_logo(report["logo"])
+    inputs.check_texts(report)
     return completed
 
 
-def make(config: Mapping[str, Any], cluster: Cluster | None = None) -> Plan:
+def make(config: Settings, cluster: Cluster | None = None) -> Plan:
     """The plan of a configuration. Errors: ConfigError before anything runs."""
     return build(complete(config, cluster is not None), cluster)
 
 
-def build(
-    completed: Mapping[str, Any], cluster: Cluster | None = None, resumes: bool = True
-) -> Plan:
+def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = True) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
-    nodes = cluster.nodes if cluster else on_this_machine(completed["nodes"])
+    nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
     grids.check_number(completed, len(nodes))
-    wanted = {
-        name
-        for subsystem in SUBSYSTEMS
-        for grid in completed[subsystem]
-        for name in grid.get("references", {})
-    }
-    references = {name: _reference(completed, name) for name in wanted}
-    largest = {name: tool.largest for name, tool in references.items() if tool.largest is not None}
+    tools = _named_references(completed)
+    largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
     criteria: dict[str, Criterion | None] = {}
-    for cell, criterion in (
-        pair for node in nodes for pair in grids.cells(completed, node, cluster is None, largest)
-    ):
-        if REGISTRY[cell.instrument].reference:
-            if cell.instrument not in references:  # it fills rows of another
-                references[cell.instrument] = _reference(completed, cell.instrument)
-            if references[cell.instrument].path is None:
-                continue
-        if criteria.setdefault(cell.row, criterion) != criterion:
-            raise ConfigError(
-                f"two grids of {cell.subsystem} ask for {cell.row} with different repetitions, of which one ends when "
-                "its interval is narrow: give both the same, or put them in one grid"
-            )
-        other = cells.setdefault(cell.id, cell)
-        if other != cell:
-            raise ConfigError(
-                f"two grids of {cell.subsystem} ask for {cell.id} with different options: "
-                "give them different blocks, variants or concurrency, or put them in one grid"
-            )
-    ordered = tuple(grids.interleaved(cells.values(), completed["seed"]))
+    for node in nodes:
+        for cell, criterion in grids.cells(completed, node, cluster is None, largest):
+            name = cell.instrument
+            if REGISTRY[name].reference:
+                if name not in tools:  # It fills rows of another tool.
+                    tools[name] = _reference(completed, name)
+                if tools[name].path is None:
+                    continue
+            _add(cells, criteria, cell, criterion)
+    ordered = grids.interleaved(cells.values(), completed["seed"])
     if cluster is not None:
-        # Last: a job that waits for two free nodes keeps one idle.
-        ordered = tuple(sorted(ordered, key=grouping.two_nodes))
-        pair = any(map(grouping.two_nodes, ordered))
-        one_node = [cell for cell in ordered if not grouping.two_nodes(cell)]
-        cluster = cluster.choose(*durations.needs(one_node, completed), pair)
-    adaptive_rows = {row: criterion for row, criterion in criteria.items() if criterion is not None}
-    named = tuple(references[name] for name in sorted(references))
+        # A job that waits for two free nodes keeps one of them idle.
+        ordered.sort(key=two_nodes)
+        single = [cell for cell in ordered if not two_nodes(cell)]
+        cpus, memory = durations.needs(single, completed)
+        cluster = cluster.choose(cpus, memory, len(single) < len(ordered))
     return Plan(
-        completed, ordered, named, cluster, adaptive_rows, grids.impossible(ordered), resumes
+        config=completed,
+        cells=tuple(ordered),
+        references=tuple(tools[name] for name in sorted(tools)),
+        cluster=cluster,
+        criteria={row: value for row, value in criteria.items() if value is not None},
+        impossible=grids.impossible(ordered),
+        resumes=resumes,
     )
 
 
-def _reference(config: Mapping[str, Any], name: str) -> Reference:
-    """A reference tool that a grid asks for. On nodes of a cluster each node answers for itself."""
+def _add(
+    cells: dict[str, Cell],
+    criteria: dict[str, Criterion | None],
+    cell: Cell,
+    criterion: Criterion | None,
+) -> None:
+    """Add a cell. Errors: ConfigError where another grid has it with different settings."""
+    if criteria.setdefault(cell.row, criterion) != criterion:
+        raise ConfigError(
+            f"two grids of {cell.subsystem} ask for {cell.row} with different repetitions, of "
+            "which one ends when its interval is narrow: give both the same, or put them in one "
+            "grid"
+        )
+    if cells.setdefault(cell.id, cell) != cell:
+        raise ConfigError(
+            f"two grids of {cell.subsystem} ask for {cell.id} with different options: give them "
+            "different blocks, variants or concurrency, or put them in one grid"
+        )
+
+
+def _named_references(config: Settings) -> dict[str, Reference]:
+    """The reference tools that the grids name."""
+    tools: dict[str, Reference] = {}
+    for subsystem in SUBSYSTEMS:
+        for grid in config[subsystem]:
+            for name in grid.get("references", {}):
+                tools[name] = _reference(config, name)
+    return tools
+
+
+def _reference(config: Settings, name: str) -> Reference:
+    """A reference tool; with ``tools_on: nodes`` each node finds out whether it has the tool."""
     instrument = REGISTRY[name]
     choice = config["tools"].get(name)
     executables = instrument.executables
@@ -247,20 +268,104 @@ def _reference(config: Mapping[str, Any], name: str) -> Reference:
         path, reason = None, f"left out by tools.{name}"
     elif config["tools_on"] != "nodes":
         path = instrument.on_path(str(choice) if choice else None)
-        reason = (
-            None if path else f"{' or '.join(candidates)} not found{'' if choice else ' on PATH'}"
-        )
-    largest = (
-        _largest(path, config["tools_on"] == "here")
-        if name == iozone.Iozone.name and path
-        else None
-    )
+        if path is None:
+            where = "" if choice else " on PATH"
+            reason = f"{' or '.join(candidates)} not found{where}"
+    largest = None
+    if name == iozone.Iozone.name and path is not None:
+        largest = _largest_record(path, config["tools_on"] == "here")
     return Reference(name, executables[0], path, reason, instrument.package, largest)
 
 
-def _largest(path: str, here: bool) -> int:
-    """The largest record that a build of IOZone takes: by its own words where it is here."""
-    try:
-        return iozone.Iozone().largest(path) if here else iozone.USUAL_LARGEST
-    except Unavailable:  # which its cells will say
+def _largest_record(path: str, local: bool) -> int:
+    """The largest record that a build of IOZone takes; IOZone reports it where it is ``local``."""
+    if not local:
         return iozone.USUAL_LARGEST
+    try:
+        return iozone.Iozone().largest(path)
+    except Unavailable:  # Its cells will report that.
+        return iozone.USUAL_LARGEST
+
+
+def two_nodes(cell: Cell) -> bool:
+    """Whether the cell needs a second node on a cluster."""
+    return REGISTRY[cell.instrument].two_nodes
+
+
+def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
+    """Whether the cell uses what lies beyond its node: no other such cell may run then."""
+    return resource_of(cell, settings) != "own"
+
+
+def resource_of(cell: Cell, settings: Settings) -> str:
+    """What the cell uses: its ``own`` node, a shared ``disk``, or a ``pair`` of nodes."""
+    if two_nodes(cell):
+        return "pair"
+    if cell.subsystem == "disk" and settings.get("scratch_shared"):
+        return "disk"
+    return "own"
+
+
+def multi_row_tools(cells: Iterable[Cell]) -> frozenset[str]:
+    """The cells' programs of which one execution fills several rows."""
+    return frozenset(
+        cell.instrument
+        for cell in cells
+        if any(row.cell == cell.workload for row in REGISTRY[cell.instrument].rows)
+    )
+
+
+def same_node_key(cell: Cell, tools: frozenset[str] = frozenset()) -> str:
+    """What the cells share that belong on one node: a row's repetitions, of every program.
+
+    Args:
+        cell: the cell.
+        tools: programs that fill several rows at once: such rows belong on one node too.
+    """
+    rows = [row for name in tools for row in REGISTRY[name].rows if _is_filled_with(row, cell)]
+    if not rows:
+        return f"{cell.subsystem}/{cell.point}/{cell.node}"
+    workloads = ",".join(rows[0].workloads)
+    block = str(cell.block) if all(row.per_block for row in rows) else ""
+    concurrency = str(cell.asked) if all(row.per_concurrency for row in rows) else ""
+    return f"{cell.subsystem}/{workloads}-{cell.variant}_{block}_x{concurrency}/{cell.node}"
+
+
+def _is_filled_with(row: Coverage, cell: Cell) -> bool:
+    """Whether one execution fills ``row`` and the cell's row, or the cell is such an execution."""
+    if row.cell is None or row.subsystem != cell.subsystem or cell.variant not in row.variants:
+        return False
+    executions = [other.cell for other in REGISTRY[cell.instrument].rows]
+    return cell.workload in row.workloads or cell.workload in executions
+
+
+def _jobs(
+    cells: Sequence[Cell], config: Settings, criteria: Mapping[str, Criterion]
+) -> dict[str, list[Cell]]:
+    """Name of a job -> its cells in running order.
+
+    All repetitions of an adaptive row are in one job, which decides how many it measures. Where
+    Slurm chooses the node, all cells that belong on one node are in one job.
+    """
+    fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
+    units: dict[str, list[int]] = {}
+    for place, cell in enumerate(cells):
+        if cell.node == ANY:
+            key = same_node_key(cell, tools)
+        else:
+            key = cell.row if cell.row in criteria else cell.id
+        units.setdefault(key, []).append(place)
+    jobs: dict[str, list[int]] = {}
+    batches: dict[str, int] = {}
+    for unit in units.values():
+        first = cells[unit[0]]
+        name = f"{first.node}.{resource_of(first, settings)}"
+        if fan_out != "node":
+            batch = batches.setdefault(name, 0)
+            size = len(jobs.get(f"{name}.{batch}", ()))
+            if size and size + len(unit) > fan_out["batch"]:
+                batch += 1
+            batches[name] = batch
+            name = f"{name}.{batch}"
+        jobs.setdefault(name, []).extend(unit)
+    return {name: [cells[place] for place in sorted(places)] for name, places in jobs.items()}

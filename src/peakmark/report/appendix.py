@@ -16,7 +16,7 @@ import yaml
 from peakmark.analysis import fleet
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
 from peakmark.formatting import binary, duration, natural, plural, typeset
 from peakmark.report import machine_text

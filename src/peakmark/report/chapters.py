@@ -17,7 +17,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.config.inputs import TEXTS, check_text
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT

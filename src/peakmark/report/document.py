@@ -13,7 +13,7 @@ from typing import Any
 from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import people
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, decimal_mark, listed, mapped, plural, typeset

@@ -11,7 +11,7 @@ from peakmark.analysis.analysis import Analysis, centre_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.formatting import decimal_mark, percent, plural, size, typeset
 from peakmark.resources import ROOT

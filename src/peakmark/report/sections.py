@@ -13,7 +13,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import Topic
 from peakmark.analysis.row import Key, Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.figures.selection import figures_of, without_rows
 from peakmark.report import method_text, pictures

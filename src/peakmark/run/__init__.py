@@ -1,3 +1,3 @@
-"""One cell measured: the program run, watched and guarded, alone or with a far end, and what else
-went on meanwhile.
+"""One cell measured: the program run, bounded and watched, alone or with a server, and other load
+meanwhile.
 """

@@ -1,18 +1,20 @@
-"""What is compiled before the first cell: whether the kernels are those of the sources, and the
-Python of a cell's process.
-"""
+"""Whether the kernels are those of the sources, and which state of the code measures."""
 
 from __future__ import annotations
 
-import compileall
+import json
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
-from peakmark import checkers
-from peakmark.catalogue.workloads import KERNELS
-from peakmark.resources import of_checkout
+from peakmark import files
+from peakmark.catalogue import KERNELS
+from peakmark.resources import ROOT, of_checkout, version
 
 SOURCES = of_checkout("src/kernels")
 BUILD = of_checkout("build/kernels")
+PACKAGE = Path(__file__).resolve().parents[1]
+VERSION_FILE = "code.json"
 
 
 def programs(build: Path = BUILD) -> list[str]:
@@ -26,7 +28,7 @@ def sources(folder: Path = SOURCES) -> list[str]:
 
 
 def up_to_date(folder: Path = SOURCES, build: Path = BUILD) -> bool:
-    """Whether all kernels are there and none is older than a source."""
+    """Whether all kernels exist and none is older than a source."""
     kernels = [Path(program) for program in programs(build)]
     if not all(program.is_file() for program in kernels):
         return False
@@ -34,16 +36,26 @@ def up_to_date(folder: Path = SOURCES, build: Path = BUILD) -> bool:
     return all(Path(source).stat().st_mtime_ns <= oldest for source in sources(folder))
 
 
-def python(package: Path = Path(checkers.__file__).parent, folder: Path = checkers.FOLDER) -> None:
-    """Python's own compiled files of what a cell's process loads, and the checks of what it writes.
+def keep_version(campaign: Path) -> None:
+    """Write down for the cells of a campaign which state of the code git names: nodes may lack git.
 
-    A node would compile them anew for each cell where Python does not keep them: with
-    PYTHONDONTWRITEBYTECODE, which sbatch hands on, or where a job may not write into the checkout.
-    Where nobody may, it stays so.
+    Raises:
+        OSError: when it cannot be written.
     """
-    for name in ("machine", "record"):
-        checkers.checker(name, folder)
-    names = ("catalogue", "commands", "data", "tools", "machine", "run", "storage")
-    parts = [package / name for name in names]
-    for part in (package, folder, *parts):
-        compileall.compile_dir(part, maxlevels=0, quiet=2)
+    text = json.dumps({"root": str(ROOT), "version": version()}, indent=1) + "\n"
+    files.write_text(campaign / VERSION_FILE, text)
+
+
+@cache
+def running_version(campaign: Path) -> str:
+    """The version that this process runs: as kept, or by git where a source has changed since."""
+    path = campaign / VERSION_FILE
+    try:
+        kept, written = json.loads(path.read_bytes()), path.stat().st_mtime_ns
+        code = chain(PACKAGE.rglob("*.py"), map(Path, sources()))
+        unchanged = all(file.stat().st_mtime_ns <= written for file in code)
+        if unchanged and kept["root"] == str(ROOT):
+            return str(kept["version"])
+    except (OSError, ValueError, LookupError, TypeError):
+        pass
+    return version()

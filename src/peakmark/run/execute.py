@@ -1,10 +1,10 @@
-"""Run one program: no shell, own process group, limits in time, memory and disk, output kept whole,
-nothing left behind.
+"""Run one program: no shell, a process group, limits in time, memory and disk, output kept whole,
+nothing left behind; with environment modules (Environment Modules or Lmod) where it needs them.
 """
 
 from __future__ import annotations
 
-import math
+import ctypes
 import os
 import re
 import resource
@@ -19,38 +19,45 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from peakmark import interrupts
-from peakmark.reasons import MeasurementError
-from peakmark.run import watchdog
-from peakmark.tools.base import Command, Completed
-from peakmark.tools.common import C_LOCALE, signal_name
+from peakmark import data, interrupts
+from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.run import cleanup
+from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
 
 SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
 """More than any known tool prints; a tool that goes on for ever must not fill the disk of records.
 """
-
 RESERVED_BYTES = 64 << 10
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
-LONGEST_S = 3600.0
-LOOK_S = 1.0
+CHECK_S = 1.0
 """How often a running client's server is looked after: rarely enough not to be measured."""
-MOST_CROWDED = 10.0
-"""By how much at most a limit grows where many want each CPU: what hangs ends some time on a busy
-machine too.
-"""
+LARGEST_WAIT_FACTOR = 10.0
+MODULES_LIMIT_S = 60.0
+_JOB_VARIABLES = ("SLURM_", "SLURMD_", "SRUN_", "PMI_", "PMI2_", "PMIX_")
+_SIGNALS = {
+    "SIGKILL": " (somebody killed it, or the system as memory ran out)",
+    "SIGXFSZ": " (it wrote a larger file than the cell may)",
+}
+_REASON = re.compile(
+    r"error|fail|fatal|cannot|can't|could not|unable|denied|refused|no such|not found|not permitted|invalid|unknown|"
+    r"abort|segmentation|out of memory|no space|exceeded|unsupported",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What every process of a command may have: bytes of memory of its own, and bytes of its
-    largest file.
+    """What every process of a command may have.
 
     Slurm limits a job too; these hold where there is no Slurm, and end one cell instead of the
     whole job.
 
-    fills_disk  whether it writes so much that room for its words is taken first
+    Attributes:
+        memory_bytes: of its private memory.
+        file_bytes: of its largest file.
+        fills_disk: whether it writes so much that room for its messages is reserved first.
     """
 
     memory_bytes: int | None = None
@@ -59,24 +66,22 @@ class Limits:
 
     def set(self) -> None:
         """Take effect in the calling process and those it starts."""
-        _lower(resource.RLIMIT_CORE, 0)
-        if self.memory_bytes is not None:
-            # Not RLIMIT_AS: allocators reserve address space that they never use.
-            _lower(resource.RLIMIT_DATA, self.memory_bytes)
-        if self.file_bytes is not None:
-            _lower(resource.RLIMIT_FSIZE, self.file_bytes)
+        # Not RLIMIT_AS: allocators reserve address space that they never use.
+        for what, value in (
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_DATA, self.memory_bytes),
+            (resource.RLIMIT_FSIZE, self.file_bytes),
+        ):
+            if value is not None:
+                hard = resource.getrlimit(what)[1]
+                limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                resource.setrlimit(what, (limit, limit))
 
 
-USUAL = Limits()
+DEFAULT_LIMITS = Limits()
 
 Trouble = tuple[str, dict[str, Any]]
 """Why a program's run does not count: a code of ``messages.yaml``, and its values."""
-
-
-def _lower(what: int, value: int) -> None:
-    _, hard = resource.getrlimit(what)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(what, (value, value))
 
 
 def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
@@ -86,112 +91,90 @@ def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[s
 
     def filled(text: str) -> str:
         for name, value in values.items():
-            text = text.replace("{" + name + "}", value)
+            text = text.replace(f"{{{name}}}", value)
         return text
 
-    return [filled(word) for word in command.argv], {
-        name: filled(value) for name, value in command.env.items()
-    }
+    environment = {name: filled(value) for name, value in command.env.items()}
+    return [filled(word) for word in command.argv], environment
 
 
 def run(
     command: Command,
     directory: Path,
     values: Mapping[str, str] | None = None,
-    trouble: Callable[[], Trouble | None] | None = None,
-    limits: Limits = USUAL,
+    trouble: Callable[[], Trouble | None] = lambda: None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Completed:
-    """Run ``command`` in ``directory`` to its end.
+    """Run ``command`` in ``directory`` to its end, whatever its exit code.
 
-    ``trouble`` is asked now and then why there is no sense in waiting on, as when the server of a
-    client is gone.
+    Args:
+        trouble: called now and then; tells why waiting on makes no sense, as when the server of a
+            client is gone.
 
-    Errors: MeasurementError when it cannot be started, passes its time limit (a longer one where
-    many want each CPU, see ``share``) or meets trouble; the exit code is for the caller.
+    Raises:
+        MeasurementError: when it cannot be started, passes its time limit or meets trouble.
     """
     started = time.monotonic()
     with start(command, directory, values, limits=limits) as process:
-        left = command.timeout_s
-        while not _ends(process, max(0.0, min(left, LOOK_S) if trouble else left)):
-            limit = command.timeout_s * share()
-            left = started + limit - time.monotonic()
-            met = trouble() if trouble else None
-            if met is None and left > 0:
+        remaining = command.timeout_s
+        while not _ends(process, max(0.0, min(remaining, CHECK_S))):
+            limit = command.timeout_s * wait_factor()
+            remaining = started + limit - time.monotonic()
+            met = trouble()
+            if met is None and remaining > 0:
                 continue
             end(process)
             how = "was ended" if met else f"did not end within {limit:.0f} s"
-            raise failed(command.argv, how, directory, met or ("timeout", {}))
+            raise failure(command.argv, how, directory, met or ("timeout", {}))
     argv, _ = fill(command, values or {})
-    return left_by(command, directory, tuple(argv), process.wait(), time.monotonic() - started)
+    elapsed = time.monotonic() - started
+    return collect_output(command, directory, tuple(argv), process.returncode, elapsed)
 
 
-def failed(argv: Sequence[str], how: str, directory: Path, met: Trouble) -> MeasurementError:
-    """What is raised for a program that ended in a way that does not count, with the last lines it
-    printed.
+def failure(argv: Sequence[str], how: str, directory: Path, trouble: Trouble) -> MeasurementError:
+    """The error for a program whose run does not count, with the last lines it printed."""
+    code, values = trouble
+    name = program_name(argv)
+    return MeasurementError(code, program=name, how=how, said=last_lines(directory), **values)
+
+
+def wait_factor() -> float:
+    """How many times as long a program may take as on an idle machine: the tasks that want each
+    CPU by the load average, 1 to ``LARGEST_WAIT_FACTOR``. A limit ends what hangs, not what waits
+    for its turn.
     """
-    code, values = met
-    return MeasurementError(
-        code, program=program(argv), how=how, said=last_lines(directory), **values
-    )
-
-
-def share() -> float:
-    """How many times as long a program may take as on an idle machine: the number of tasks that
-    want each CPU by the load average, between 1 and ``MOST_CROWDED``. A limit is there to end
-    what hangs, not what has to wait for its turn.
-    """
-    return min(MOST_CROWDED, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+    crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return min(LARGEST_WAIT_FACTOR, max(1.0, crowd))
 
 
 def _ends(process: Popen[bytes], within_s: float) -> bool:
-    """Whether a program ends in time. The kernel tells: to look every 50 ms would wake this process
-    beside the measurement, and be late by half of that.
+    """Whether a program ends in time. ``Popen.wait`` would look every 50 ms, which wakes this
+    process beside the measurement.
     """
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:  # no descriptors left, or a kernel older than 5.3
-        descriptor = None
-    try:
-        if descriptor is not None:
-            poller = select.poll()
-            poller.register(descriptor, select.POLLIN)
-            return bool(poller.poll(math.ceil(min(within_s, LONGEST_S) * 1e3)))
         with suppress(subprocess.TimeoutExpired):
             process.wait(within_s)
-        return process.poll() is not None
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
+    else:
+        select.select([descriptor], [], [], within_s)
+        os.close(descriptor)
+    return process.poll() is not None
 
 
-def left_by(
+def collect_output(
     command: Command,
     directory: Path,
     argv: tuple[str, ...],
     returncode: int,
     elapsed_s: float = 0.0,
 ) -> Completed:
-    """What a command has left in ``directory`` by now: all that it printed, and its output files."""
-    return Completed(
-        argv=argv,
-        returncode=returncode,
-        stdout=_text(directory / "stdout"),
-        stderr=_text(directory / "stderr"),
-        files={
-            name: _text(directory / name)
-            for name in command.outputs
-            if (directory / name).is_file()
-        },
-        elapsed_s=elapsed_s,
-    )
-
-
-def inherited() -> dict[str, str]:
-    """The environment of this process without what tells of a Slurm job: HPL's MPI would take it
-    for orders, and refuse to start where Slurm was not built with its PMI.
-    """
-    foreign = ("SLURM_", "SLURMD_", "SRUN_", "PMI_", "PMI2_", "PMIX_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    """What a command has printed into ``directory`` by now, and its output files."""
+    files = {
+        name: _text(directory / name) for name in command.outputs if (directory / name).is_file()
+    }
+    stdout, stderr = _text(directory / "stdout"), _text(directory / "stderr")
+    return Completed(argv, returncode, stdout, stderr, files, elapsed_s)
 
 
 @contextmanager
@@ -199,18 +182,23 @@ def start(
     command: Command,
     directory: Path,
     values: Mapping[str, str] | None = None,
-    limits: Limits = USUAL,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Popen[bytes]]:
     """A started program in its own process group; the group is ended when the block is left,
     however it is left.
 
-    It prints into the files ``stdout`` and ``stderr`` of ``directory``.
+    It prints into the files ``stdout`` and ``stderr`` of ``directory``. It does not see the Slurm
+    job: HPL's MPI would take itself for a step of srun, and not start.
+
+    Raises:
+        MeasurementError: when it cannot be started.
     """
-    argv, env = fill(command, values or {})
+    argv, environment = fill(command, values or {})
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_VARIABLES)}
 
     def prepare() -> None:
         interrupts.not_ours()
-        watchdog.began()
+        cleanup.group_started()
         limits.set()
         if command.cpus:
             os.sched_setaffinity(0, command.cpus)
@@ -218,9 +206,9 @@ def start(
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
-        for stream in (out, err) if limits.fills_disk else ():
-            _reserve(stream.fileno())
-        environment = {**inherited(), **C_LOCALE, **env}
+        if limits.fills_disk:
+            _reserve(out.fileno())
+            _reserve(err.fileno())
         try:
             with interrupts.held():
                 process = Popen(
@@ -229,7 +217,7 @@ def start(
                     stdout=out,
                     stderr=err,
                     cwd=directory,
-                    env=environment,
+                    env={**inherited, **C_LOCALE, **environment},
                     start_new_session=True,
                     preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
                 )
@@ -239,24 +227,18 @@ def start(
         yield process
     finally:
         end(process)
-        watchdog.ended(process.pid)
+        cleanup.group_ended(process.pid)
 
 
 def _reserve(descriptor: int) -> None:
-    """Room for a program's words, taken before the program can fill the disk: it must be able to
-    say so.
-    """
-    import ctypes  # late: it takes as long to load as a small program to run
-
-    libc = ctypes.CDLL(None)
-    libc.fallocate(
-        descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(RESERVED_BYTES)
-    )
+    """Room for a program's messages, taken before the program can fill the disk."""
+    length = ctypes.c_int64(RESERVED_BYTES)
+    ctypes.CDLL(None).fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), length)
 
 
 def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
-    """End the whole process group: asked first, so that a kernel can remove its files, then made
-    to.
+    """End the whole process group: by SIGTERM, so that a kernel can remove its files, then by
+    SIGKILL.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
@@ -267,7 +249,7 @@ def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
 
 
 def _group_lives(process: Popen[bytes]) -> bool:
-    """Whether the leader or any descendant that stayed in its group is still there."""
+    """Whether the leader or any descendant that stayed in its group still exists."""
     process.poll()
     try:
         os.killpg(process.pid, 0)
@@ -276,12 +258,12 @@ def _group_lives(process: Popen[bytes]) -> bool:
     return True
 
 
-def program(argv: Sequence[str]) -> str:
-    """Name of the program that a command runs: ``taskset -c 0,1`` before it only gives it its CPUs."""
+def program_name(argv: Sequence[str]) -> str:
+    """Name of the program that a command runs: ``taskset -c 0,1`` before it only sets its CPUs."""
     return Path(argv[3] if argv[0] == "taskset" and len(argv) > 3 else argv[0]).name
 
 
-def how_ended(returncode: int) -> str:
+def describe_end(returncode: int) -> str:
     """``exit code 3``, or ``signal SIGKILL`` with what it may mean."""
     if returncode >= 0:
         return f"exit code {returncode}"
@@ -289,32 +271,14 @@ def how_ended(returncode: int) -> str:
     return f"signal {name}{_SIGNALS.get(name, '')}"
 
 
-_SIGNALS = {
-    "SIGKILL": " (somebody killed it, or the system as memory ran out)",
-    "SIGXFSZ": " (it wrote a larger file than the cell may)",
-}
-
-
-_TELLING = (
-    r"error|fail|fatal|cannot|can't|could not|unable|denied|refused|no such|not found|not permitted|invalid|unknown|"
-    r"abort|segmentation|out of memory|no space|exceeded|unsupported"
-)
-
-
 def last_lines(directory: Path) -> str:
-    """What a program said of its failure, for the message about it: the first lines that sound like
-    a reason, which a long farewell may follow (Open MPI's has 20 lines), and the last ones; at
-    most ``SHOWN_LINES``.
+    """What a program printed about its failure: the first lines that sound like a reason, which a
+    long farewell may follow (Open MPI's has 20 lines), and the last ones; at most ``SHOWN_LINES``.
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [
-        number
-        for number, line in enumerate(lines[:-SHOWN_LINES])
-        if re.search(_TELLING, line, re.IGNORECASE)
-    ][: SHOWN_LINES - 2]
-    last = range(max(0, len(lines) - SHOWN_LINES + len(telling)), len(lines))
-    shown = [lines[number][:200] for number in (*telling, *last)]
+    lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
+    reasons = [line for line in lines[:-SHOWN_LINES] if _REASON.search(line)][: SHOWN_LINES - 2]
+    shown = [*reasons, *lines[-SHOWN_LINES:][len(reasons) :]]
     return ": " + " | ".join(dict.fromkeys(shown)) if shown else ""
 
 
@@ -324,3 +288,43 @@ def _text(path: Path) -> str:
             return stream.read(KEPT_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return ""
+
+
+@contextmanager
+def modules_loaded(names: Sequence[str]) -> Iterator[None]:
+    """These environment modules in this process's environment while the block runs.
+
+    Raises:
+        Unavailable: with what the module command printed.
+    """
+    before = dict(os.environ)
+    try:
+        if names:
+            loaded = _module_environment(names)
+            os.environ.clear()
+            os.environ.update(loaded)
+        yield
+    finally:
+        if names:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _module_environment(names: Sequence[str]) -> dict[str, str]:
+    try:
+        done = subprocess.run(
+            ["bash", "-c", data.text("modules.sh"), "modules", *names],
+            capture_output=True,
+            timeout=MODULES_LIMIT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        joined = " ".join(names)
+        raise Unavailable("modules-slow", names=joined, seconds=MODULES_LIMIT_S) from None
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        raise Unavailable("modules", names=" ".join(names), said=said)
+    entries = done.stdout.decode(errors="surrogateescape").split("\0")
+    pairs = [entry.split("=", 1) for entry in entries if "=" in entry]
+    return {name: value for name, value in pairs if not name.startswith("BASH_FUNC_")}

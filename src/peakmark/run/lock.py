@@ -1,11 +1,15 @@
-"""One measurement at a time on a machine: an advisory lock whose holder the kernel itself can name."""
+"""One measurement at a time on a machine: an advisory lock whose holder the kernel itself can name.
+
+The lock is a file in /tmp that may belong to another user. filelock opens its file for writing,
+which such a file, and a sticky folder, refuse; flock on a descriptor for reading is enough.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
-import pwd
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -14,7 +18,6 @@ from pathlib import Path
 from peakmark.errors import PeakmarkError
 
 DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR says; opened without following links
-
 
 WAIT_S = {"campaign": 0.0, "cell": 60.0, "node": 24 * 3600.0}
 """How long to wait for the holder: a campaign lasts for hours and a person should know at once; a
@@ -25,16 +28,18 @@ job ends the wait.
 
 
 def path_of(name: str) -> Path:
-    """Lock file of ``name``: ``campaign`` (a local campaign as a whole), ``cell`` or
-    ``node-<name>`` (one measurement).
+    """Lock file of ``campaign`` (a local campaign as a whole), ``cell`` or ``node-<name>`` (one
+    measurement).
     """
     return DIRECTORY / f"peakmark-{name}.lock"
 
 
 @contextlib.contextmanager
 def held(name: str) -> Iterator[None]:
-    """Hold the machine's lock. Errors: PeakmarkError that names the holder when another process has
-    it.
+    """Hold the machine's lock.
+
+    Raises:
+        PeakmarkError: names the holder when another process has the lock.
     """
     descriptor = acquire(name)
     try:
@@ -44,10 +49,10 @@ def held(name: str) -> Iterator[None]:
 
 
 def acquire(name: str) -> int:
-    """Take the lock and return the descriptor that holds it; the lock ends with the descriptor,
-    also on SIGKILL.
+    """Descriptor that holds the lock; the lock ends with the descriptor, also on SIGKILL.
 
-    Errors: PeakmarkError that names the holder.
+    Raises:
+        PeakmarkError: names the holder when another process has the lock.
     """
     path = path_of(name)
     descriptor = _open(path)
@@ -55,21 +60,18 @@ def acquire(name: str) -> int:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
         except BlockingIOError:
-            if time.monotonic() < deadline:
-                time.sleep(0.05)
-                continue
-            os.close(descriptor)
-            raise PeakmarkError(
-                f"this machine is being measured by {holder(path)}: wait until it has ended, or end it, then start again"
-            ) from None
-        return descriptor
+            if time.monotonic() >= deadline:
+                os.close(descriptor)
+                raise PeakmarkError(
+                    f"this machine is being measured by {_holder(path)}: wait until it has ended, or end it, then start again"
+                ) from None
+        time.sleep(0.05)
 
 
 def _open(path: Path) -> int:
-    """Open for reading only: flock needs no more, so that a file of another user serves as well as
-    one's own.
-    """
+    """Open for reading only: a sticky folder refuses to create over the file of another user."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         try:
@@ -84,28 +86,18 @@ def _open(path: Path) -> int:
     return descriptor
 
 
-def holder(path: Path) -> str:
-    """Who holds the lock, by /proc/locks: user, process id and command line as far as they may be
-    seen.
-    """
-    inode = path.stat().st_ino
-    for line in Path("/proc/locks").read_text().splitlines():
-        fields = line.split()
-        # "1: FLOCK ADVISORY WRITE 4242 08:01:131 0 EOF"; a waiting lock has "->" in the second
-        # field.
-        if len(fields) < 6 or fields[1] != "FLOCK" or not fields[5].endswith(f":{inode}"):
-            continue
-        process = Path("/proc") / fields[4]
-        try:
-            user = pwd.getpwuid(process.stat().st_uid).pw_name
-            command = (
-                (process / "cmdline")
-                .read_bytes()
-                .decode(errors="replace")
-                .replace("\0", " ")
-                .split()
-            )
-        except (OSError, KeyError):
-            return f"process {fields[4]}"
-        return f"process {fields[4]} of {user} ({' '.join(command)[:120]})"
-    return "another process"
+def _holder(path: Path) -> str:
+    """Who holds the lock, by /proc/locks: process id, user and command line as far as visible."""
+    import psutil  # late: only the message about a lock that is taken needs it
+
+    # A line of /proc/locks reads 1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF.
+    line = rf"(?m)^\d+: FLOCK +ADVISORY +WRITE (\d+) \S+:{path.stat().st_ino} "
+    match = re.search(line, Path("/proc/locks").read_text())
+    if match is None:
+        return "another process"
+    try:
+        process = psutil.Process(int(match[1]))
+        command = " ".join(" ".join(process.cmdline()).split())
+        return f"process {match[1]} of {process.username()} ({command[:120]})"
+    except psutil.Error:
+        return f"process {match[1]}"

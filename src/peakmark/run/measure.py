@@ -1,43 +1,42 @@
-"""Measure one cell and write its record; a failed attempt leaves a record of its own below
-``attempts/``.
-"""
+"""Measure one cell and write its record; a failed attempt leaves a record below ``attempts/``."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from peakmark import files, machine
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, sentence
-from peakmark.machine import allowed, topology
-from peakmark.machine.host import Host
+from peakmark.machine import job_limits, network, topology
+from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
-from peakmark.reasons import MeasurementError, Unavailable
-from peakmark.run import (
-    code,
-    execute,
-    lock,
-    modules,
-    noise,
-    pinning,
-    record_writer,
-    scratch,
-    watchdog,
-)
-from peakmark.storage import records
+from peakmark.reasons import MeasurementError, Reason, Unavailable
+from peakmark.run import build, cleanup, execute, lock, noise, pinning
+from peakmark.storage import attempts, records
 from peakmark.tools import REGISTRY
-from peakmark.tools.base import Command, Completed, Cost, Invocation, Parsed, Workspace
-from peakmark.tools.common import Instrument, last_line
+from peakmark.tools.base import (
+    Command,
+    Completed,
+    Cost,
+    Instrument,
+    Invocation,
+    Parsed,
+    Tool,
+    Workspace,
+    last_line,
+)
 
 if TYPE_CHECKING:
     from peakmark.run.pair import Peer
@@ -46,22 +45,23 @@ NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 """What one file of a cell, and all of them together, may have beside twice its estimate."""
+_PLAIN = (str, int, float, list, tuple)
 
 
 @dataclass(frozen=True)
 class Request:
     """One cell to measure.
 
-    output    path of the record, ``results/<campaign>/cells/<cell id>.json``
-    campaign  folder of the campaign, for attempts and machine facts
-    kernels   folder of the compiled kernels
-    tool      configured path of a reference tool, None to look on PATH
-    pair      the far end runs on the second node of this Slurm job; otherwise everything stays on
-              this machine
-    modules   environment modules that bring the tool
-    node_bytes  memory that Slurm has of this node, where the plan tells it
-    far_end   brings a server up elsewhere, given the command and a directory; None: on this
-              machine, over loopback
+    Attributes:
+        output: path of the record, ``results/<campaign>/cells/<cell id>.json``.
+        campaign: folder of the campaign, for attempts and machine facts.
+        kernels: folder of the compiled kernels.
+        tool: configured path of a reference tool, None to look on PATH.
+        pair: the server runs on the second node of this Slurm job; otherwise all stays on this
+            machine.
+        modules: environment modules that bring the tool.
+        node_bytes: memory that Slurm has of this node, where the plan tells it.
+        far_end: brings a server up elsewhere; None for this machine, over loopback.
     """
 
     cell: Cell
@@ -75,228 +75,308 @@ class Request:
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
 
 
-def measure(request: Request) -> dict[str, Any]:
+@dataclass
+class _Attempt:
+    """What is known so far of one attempt: the record's ``context``, ended commands, results."""
+
+    context: Facts
+    completed: list[Completed] = field(default_factory=list)
+    parsed: Parsed = field(default_factory=lambda: Parsed(()))
+
+
+def measure(request: Request) -> Facts:
     """Measure and write the record. Returns it.
 
-    Errors: PeakmarkError after a failed attempt was stored; the output then does not exist.
+    Raises:
+        PeakmarkError: after a failed attempt was stored; the output then does not exist.
     """
     cell = request.cell
     full = files.full(request.campaign)
     if full:
         raise MeasurementError(f"{cell.id} was not measured: {full}")
-    context = record_writer.Context(
-        host=gethostname(),
-        started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
-        peakmark=code.running(request.campaign),
-        load_before=os.getloadavg()[0],
-        job_id=os.environ.get("SLURM_JOB_ID"),
-    )
+    attempt = _Attempt(_new_context(request.campaign))
     clock = time.monotonic()
-    completed: list[Completed] = []
-    parsed = Parsed(())
     failure: PeakmarkError | None = None
     try:
-        # The guard after the lock: the next measurement begins when this one's remains are gone.
+        # The watchdog after the lock: the next measurement begins when this one's remains are gone.
         with (
             lock.held(_lock_name()),
-            watchdog.standing(),
-            modules.loaded(request.modules),
-            noise.monitor_load() as context.noise,
+            cleanup.watchdog(),
+            execute.modules_loaded(request.modules),
+            noise.monitor_load() as attempt.context["noise"],
         ):
-            parsed = _attempt(request, context, completed)
+            _try(request, attempt)
     except PeakmarkError as error:
         failure = error
-    except (
-        OSError
-    ) as error:  # a disk that is full or broken below the campaign or the scratch directory
+    except OSError as error:  # a disk that is full or broken below the campaign or scratch
         failure = MeasurementError("system", why=sentence(error))
-    context.seconds = time.monotonic() - clock
-    context.load_after = os.getloadavg()[0]
-    record = record_writer.record(cell, failure, parsed, context)
-    if failure is not None and not isinstance(failure, Unavailable):
-        try:
-            kept = f"attempt kept in {record_writer.attempt(request.campaign, cell, record, completed)}"
-        except (OSError, RecordError) as error:
-            kept = f"and the attempt could not be kept: {error}"
+    attempt.context |= {"seconds": time.monotonic() - clock, "load_after": os.getloadavg()[0]}
+    record = _record(cell, failure, attempt)
+    if failure is None or isinstance(failure, Unavailable):
+        if REGISTRY[cell.instrument].reference:
+            record["raw"] = _keep_raw(request.output, cell, attempt.completed)
+        records.write(request.output, record)
+        return record
+    try:
+        path = attempts.new(request.campaign, cell)
+        record["raw"] = _write_raw(path.with_suffix(".raw"), attempt.completed)
+        records.write(path, record)
+        kept = f"attempt kept in {path}"
+    except (OSError, RecordError) as error:
+        kept = f"and the attempt could not be kept: {error}"
+    raise MeasurementError(f"{cell.id} failed on {gethostname()}: {failure} ({kept})") from failure
+
+
+def _new_context(campaign: Path) -> Facts:
+    """The record's context as far as it is known before the attempt."""
+    return {
+        "host": gethostname(),
+        "started": datetime.now().astimezone().isoformat(timespec="milliseconds"),
+        "peakmark": build.running_version(campaign),
+        "load_before": os.getloadavg()[0],
+        "load_after": None,
+        "seconds": 0.0,
+        "job_id": os.environ.get("SLURM_JOB_ID"),
+        "server_host": None,
+        "network": None,
+        "tool": None,
+        "library": {},
+        "cpus": [],
+        "allowed": None,
+        "placed": None,
+        "clock_hz_before": None,
+        "clock_hz_after": None,
+        "scratch": None,
+        "noise": None,
+        "server_noise": None,
+        "io_limits": None,
+        "commands": [],
+    }
+
+
+def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
+    """The record of a cell, without the raw output of its tool."""
+    status, measurements = "ok", attempt.parsed.measurements
+    if failure is not None:
+        status, measurements = "failed", ()
+    if isinstance(failure, Unavailable):
+        status = "unavailable"
+    context = attempt.context
+    context["server_noise"] = context["server_noise"] or None
+    if isinstance(failure, Reason) and failure.code is not None:
+        values = {
+            name: value if isinstance(value, _PLAIN) else str(value)
+            for name, value in failure.values.items()
+        }
+        context["why"] = {"code": failure.code, "values": values}
+    return {
+        "schema": records.SCHEMA_VERSION,
+        "cell": cell.to_json(),
+        "status": status,
+        "reason": None if failure is None else str(failure),
+        "measurements": [asdict(measurement) for measurement in measurements],
+        "context": context,
+        "warnings": list(attempt.parsed.warnings),
+        "raw": {},
+    }
+
+
+def _keep_raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, str]:
+    """Keep what a reference tool printed beside the record, or nothing at all."""
+    folder = output.with_suffix(".raw")
+    try:
+        return _write_raw(folder, completed)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
         raise MeasurementError(
-            f"{cell.id} failed on {context.host}: {failure} ({kept})"
-        ) from failure
-    if REGISTRY[cell.instrument].reference:
-        record["raw"] = record_writer.raw(request.output, cell, completed)
-    records.write(request.output, record)
-    return record
+            "raw-not-kept", cell=cell.id, folder=folder, why=error.strerror
+        ) from error
 
 
-def _attempt(
-    request: Request, context: record_writer.Context, completed: list[Completed]
-) -> Parsed:
-    cell = request.cell
+def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
+    """Write what programs printed; file name (relative to the record's folder) -> SHA-256."""
+    checksums = {}
+    shutil.rmtree(folder, ignore_errors=True)
+    for number, done in enumerate(completed):
+        texts = {"stdout": done.stdout, "stderr": done.stderr, **done.files}
+        for name, text in texts.items():
+            if text:
+                path = folder / f"{number}.{name}"
+                files.write_text(path, text)
+                checksums[f"{folder.name}/{path.name}"] = hashlib.sha256(text.encode()).hexdigest()
+    return checksums
+
+
+def _try(request: Request, attempt: _Attempt) -> None:
+    cell, context = request.cell, attempt.context
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
         raise MeasurementError("no-instrument", name=cell.instrument, known=sorted(REGISTRY))
-    path = instrument.locate(request.kernels, request.tool)
-    tool = instrument.find(path)
-    context.tool = asdict(tool)
+    tool = instrument.find(instrument.locate(request.kernels, request.tool))
+    context["tool"] = asdict(tool)
     with workspace(request, instrument) as space:
-        context.cpus = list(space.cpus)
-        cpu_locations = _cpu_locations(tuple(sorted(space.cpus)))
-        context.allowed = pinning.allowed(Host(), space.facts["limits"], cpu_locations)
-        cell = pinning.resolve_cell(cell, cpu_locations, context.cpus, space.memory_bytes)
-        context.placed = pinning.placed(cell, cpu_locations, context.cpus)
-        request = replace(request, cell=cell)
-        if cell.subsystem == "disk":
-            context.scratch = str(space.directory.parent)
-            context.io_limits = allowed.io_limits(Host(), space.facts["storage"]["members"] or ())
-        invocation = instrument.prepare(cell, tool, space)
-        _execute(request, invocation, space, context, completed)
-        parsed = instrument.parse(cell, completed[-1])
+        request = _resolve(request, space, context)
+        invocation = instrument.prepare(request.cell, tool, space)
+        _execute(request, invocation, space, attempt)
+        attempt.parsed = instrument.parse(request.cell, attempt.completed[-1])
+    _add_results(context, tool, attempt.parsed)
+
+
+def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
+    """The request with numbers for words; the context with what the job may use and takes."""
+    cpus = list(space.cpus)
+    locations = _cpu_locations()
+    cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes)
+    context["cpus"] = cpus
+    context["allowed"] = pinning.allowed(Host(), space.facts["limits"], locations)
+    context["placed"] = pinning.placed(cell, locations, cpus)
+    if cell.subsystem == "disk":
+        context["scratch"] = str(space.directory.parent)
+        disks = space.facts["storage"]["members"] or ()
+        context["io_limits"] = job_limits.io_limits(Host(), disks)
+    return replace(request, cell=cell)
+
+
+def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
     if parsed.version and tool.version in ("", "unknown"):
-        context.tool["version"] = parsed.version
-    context.library = dict(parsed.library)
+        context["tool"]["version"] = parsed.version
+    context["library"] = dict(parsed.library)
     details = parsed.measurements[0].details if parsed.measurements else {}
-    context.clock_hz_before = details.get("clock_hz_before")
-    context.clock_hz_after = details.get("clock_hz_after")
-    return parsed
+    for name in ("clock_hz_before", "clock_hz_after"):
+        context[name] = details.get(name)
 
 
 @contextmanager
 def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     """A private directory on the scratch filesystem, removed afterwards, and what the job may use.
 
-    Errors: MeasurementError when scratch cannot be used or has too little free space.
+    Raises:
+        MeasurementError: when scratch cannot be used or has too little free space.
     """
-    place = files.scratch(request.cell.options.get("scratch"))
-    need = instrument.estimate(request.cell).disk_bytes
-    # What was ended together with its guard, as where memory ran out, could put nothing away.
-    for leftover in scratch.leftovers(place):
-        scratch.remove(leftover)
-    with scratch.private(place, request.cell.id) as directory:
-        reason = files.no_room(place, need, "the cell")
+    cell = request.cell
+    place = files.scratch(cell.options.get("scratch"))
+    # What was ended together with its watchdog, as where memory ran out, could remove nothing.
+    for leftover in cleanup.leftovers(place):
+        cleanup.remove(leftover)
+    with cleanup.private_directory(place, cell.id) as directory:
+        reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
         if reason:
             raise MeasurementError(reason)
-        facts = machine.cached(
-            request.campaign / "machine",
-            place,
-            request.kernels,
-            _cpu_locations(tuple(sorted(os.sched_getaffinity(0)))),
-        )
+        locations = _cpu_locations()
+        facts = machine.cached(request.campaign / "machine", place, request.kernels, locations)
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
-        cpus = limits["cpus_allowed"]
-        yield Workspace(
-            directory=directory,
-            cpus=tuple(
-                topology.order(
-                    _cpu_locations(tuple(sorted(cpus))), cpus, pinning.placement_of(request.cell)
-                )
-            ),
-            memory_bytes=int(limits["memory_bytes"]),
-            facts=facts,
-        )
+        placement = pinning.placement_of(cell)
+        ordered = topology.order(locations, limits["cpus_allowed"], placement)
+        yield Workspace(directory, tuple(ordered), int(limits["memory_bytes"]), facts)
 
 
 @cache
-def _cpu_locations(cpus: tuple[int, ...]) -> Topology:
+def _cpu_locations() -> Topology:
     """Where the CPUs of this node sit: nothing that changes while a job runs."""
-    return topology.read(Host(), cpus)
+    return topology.read(Host(), os.sched_getaffinity(0))
 
 
-def _far_end(
-    request: Request, invocation: Invocation, space: Workspace, stack: ExitStack
-) -> Peer | None:
-    """The peer of the cell, if it needs one, up until the stack is left."""
-    if request.cell.subsystem != "network":
-        return None
-    from peakmark.run import pair
+def _bring_up_peer(
+    request: Request, server: Command | None, space: Workspace, stack: ExitStack
+) -> Peer:
+    """The peer of a network cell, up until the stack is left."""
+    from peakmark.run import pair  # late: most cells have one end
 
-    server = invocation.server
+    cell = request.cell
     if request.pair:
-        interface = request.cell.options.get("interface")
-        cpus = max(1, min(request.cell.concurrency, len(space.cpus)))
-        return stack.enter_context(
-            pair.across(server, space.directory, str(interface) if interface else None, cpus)
-        )
+        interface = str(cell.options.get("interface") or "") or None
+        cpus = max(1, min(cell.concurrency, len(space.cpus)))
+        return stack.enter_context(pair.across(server, space.directory, interface, cpus))
     if server is None:
         return pair.target()
     if request.far_end is not None:
         return stack.enter_context(request.far_end(server, space.directory))
-    return stack.enter_context(
-        pair.serving(pinning.other_end(request.cell, server, space.cpus), space.directory)
-    )
+    server = pinning.pinned_server(cell, server, space.cpus)
+    return stack.enter_context(pair.serving(server, space.directory))
 
 
-def _execute(
-    request: Request,
-    invocation: Invocation,
-    space: Workspace,
-    context: record_writer.Context,
-    completed: list[Completed],
-) -> None:
-    """Run the command, beside the server if there is one; ``completed`` gets it when it has ended,
-    however it did.
+def _describe_network(peer: Peer) -> Facts:
+    """The ``network`` part of the record's context."""
+    name, host = peer.interface, Host()
+    link = None if name == "lo" else network.collect(host, name)
+    return {**peer.to_json(), "shaping": network.shaping(host, name), "link": link}
 
-    Errors: MeasurementError, Unavailable (exit code 77).
+
+def _execute(request: Request, invocation: Invocation, space: Workspace, attempt: _Attempt) -> None:
+    """Run the command, beside the server if there is one. The attempt has the command when it has
+    ended, however it did.
+
+    Raises:
+        MeasurementError: when it does not end, or ends badly.
+        Unavailable: when its exit code is 77.
     """
-    cost = REGISTRY[request.cell.instrument].estimate(request.cell)
+    cell, context = request.cell, attempt.context
+    cost = REGISTRY[cell.instrument].estimate(cell)
+    command = pinning.pinned(cell, invocation.command, space.cpus)
+    folder = space.directory / "run0"
+    folder.mkdir()
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
-        peer = _far_end(request, invocation, space, stack)
+        peer: Peer | None = None
+        if cell.subsystem == "network":
+            peer = _bring_up_peer(request, invocation.server, space, stack)
+            values = peer.values
+            context |= {"server_host": peer.host, "server_noise": peer.noise}
+            context["network"] = _describe_network(peer)
 
         def trouble() -> execute.Trouble | None:
-            gone = peer.ended() if peer else None
-            if gone:
-                return "server-ended", {"server": gone}
-            wrote = scratch.too_much(space.directory, 2 * cost.disk_bytes + ALL_FILES_BYTES)
-            return ("wrote-too-much", {"wrote": wrote}) if wrote else None
+            ended = peer.ended() if peer else None
+            if ended:
+                return "server-ended", {"server": ended}
+            return _wrote_too_much(space.directory, cost)
 
-        if peer is not None:
-            values, context.server_host, context.server_noise = peer.values, peer.host, peer.noise
-            from peakmark.machine import network
-            from peakmark.run import interfaces
-
-            link = None if peer.interface == "lo" else network.collect(Host(), peer.interface)
-            context.network = {
-                **peer.to_json(),
-                "shaping": interfaces.shaping(peer.interface),
-                "link": link,
-            }
-        command = pinning.pinned(request.cell, invocation.command, space.cpus)
-        folder = space.directory / "run0"
-        folder.mkdir()
-        killed = allowed.oom_kills(Host())
+        kills = job_limits.oom_kills(Host())
         try:
-            done = execute.run(
-                command, folder, values, trouble, _limits(cost, request.cell.concurrency)
-            )
+            done = execute.run(command, folder, values, trouble, _limits(cost, cell.concurrency))
         except MeasurementError:
-            completed.append(execute.left_by(command, folder, command.argv, -signal.SIGKILL))
+            killed = execute.collect_output(command, folder, command.argv, -signal.SIGKILL)
+            attempt.completed.append(killed)
             raise
-        completed.append(done)
-        shown = {name: value for name, value in command.env.items() if "{key}" not in value}
-        entry = {"argv": list(done.argv), "env": shown, "returncode": done.returncode}
-        context.commands.append({**entry, "seconds": round(done.elapsed_s, 6)})
-        if done.returncode in command.ok_codes:
-            return
-        if done.returncode == NOT_POSSIBLE:
-            refusal = f"{execute.program(done.argv)} says that this machine cannot do it"
+        attempt.completed.append(done)
+        context["commands"].append(_describe_command(command, done))
+        if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
+            refusal = f"{execute.program_name(done.argv)} says that this machine cannot do it"
             raise Unavailable("not-here", said=last_line(done.stderr) or refusal)
-        how = f"ended with {execute.how_ended(done.returncode)}"
-        raise execute.failed(
-            done.argv, how, folder, _out_of_memory(killed) or trouble() or ("exit", {})
-        )
+        if done.returncode not in command.ok_codes:
+            how = f"ended with {execute.describe_end(done.returncode)}"
+            reason = _out_of_memory(kills) or trouble() or ("exit", {})
+            raise execute.failure(done.argv, how, folder, reason)
+
+
+def _describe_command(command: Command, done: Completed) -> Facts:
+    """A command for the record, without the secret of its server."""
+    return {
+        "argv": list(done.argv),
+        "env": {name: value for name, value in command.env.items() if "{key}" not in value},
+        "returncode": done.returncode,
+        "seconds": round(done.elapsed_s, 6),
+    }
+
+
+def _wrote_too_much(directory: Path, cost: Cost) -> execute.Trouble | None:
+    used, most = cleanup.disk_usage(directory), 2 * cost.disk_bytes + ALL_FILES_BYTES
+    if used <= most:
+        return None
+    wrote = f"it wrote {used / 1e9:.2f} GB into {directory}, and may write {most / 1e9:.2f} GB"
+    return "wrote-too-much", {"wrote": wrote}
 
 
 def _out_of_memory(before: int | None) -> execute.Trouble | None:
     """When the kernel has ended processes of this job since it had ended ``before``."""
     host = Host()
-    after = allowed.oom_kills(host)
+    after = job_limits.oom_kills(host)
     if before is None or after is None or after <= before:
         return None
-    limit = allowed.collect(host)
-    if limit["memory_limited_by"] is None:
+    limits = job_limits.collect(host)
+    if limits["memory_limited_by"] is None:
         return "memory-of-node", {"host": gethostname()}
-    return "memory-of-job" if os.environ.get("SLURM_JOB_ID") else "memory-used", {
-        "limit": limit["memory_bytes"]
-    }
+    code = "memory-of-job" if os.environ.get("SLURM_JOB_ID") else "memory-used"
+    return code, {"limit": limits["memory_bytes"]}
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:
@@ -308,7 +388,7 @@ def _limits(cost: Cost, threads: int) -> execute.Limits:
 
 
 def _lock_name() -> str:
-    """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: there each
-    has its own.
+    """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: each has a
+    lock.
     """
     return f"node-{gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"

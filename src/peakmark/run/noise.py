@@ -1,24 +1,25 @@
-"""What else went on while a cell was measured: the node before and after, and what others took in
+"""Other load while a cell was measured: the node before and after, and what other programs used in
 between.
 
-Read from /proc and /sys as any user can; what is not there is None. Nobody is named: others are
-counted.
+Read from /proc and /sys as any user can; what cannot be read is None. Nobody is named: others are
+counted. psutil reads ten times as much of each process as is needed, and a node has thousands.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import resource
 import time
-from collections import namedtuple
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
-from peakmark.machine import allowed
-from peakmark.machine.host import Host
+from peakmark.machine import job_limits
+from peakmark.machine.host import Facts, Host
 
 BUSY = 0.1
 """CPUs' worth of time from which on a process counts as busy."""
@@ -36,35 +37,36 @@ _CPUS = "/sys/devices/system/cpu"
 _KERNEL_THREADS = 2  # process id of the parent of all of them
 
 
-class Process(namedtuple("_Process", "parent user running seconds started")):
-    """One process: parent, user, whether it is running or ready to, CPU seconds so far, when it was
-    started. A tuple, as a node has thousands.
-    """
+class Process(NamedTuple):
+    """One process: whether it runs or is ready to, CPU seconds so far, clock tick of its start."""
 
-    __slots__ = ()
+    parent: int
+    user: int
+    running: bool
+    seconds: float
+    started: int
 
 
 @dataclass(frozen=True)
 class Reading:
     """The node at one moment.
 
-    at              seconds of a clock that only runs forwards
-    load            load average of the last minute
-    clock_hz        the slowest of the CPUs, as cpufreq has it just now; idle CPUs are slow
-    clock_limit_hz  what the governor and the firmware allow the slowest of them at most
-    celsius         the hottest sensor of the processor
-    used, stolen    CPU seconds of all programs on the node; CPU seconds the hypervisor took from
-                    the CPUs given
-    ours            CPU seconds of this process and of its children that have ended
-    throttled       seconds for which the cgroup's CPU quota held this job back
-    hot             how often CPUs have slowed down because of heat
+    Attributes:
+        at: seconds of a clock that only runs forwards.
+        state: ``load`` of the last minute; ``clock_hz`` of the slowest CPU, as cpufreq has it just
+            now (idle CPUs are slow); ``clock_limit_hz``, what governor and firmware allow it at
+            most; ``celsius`` of the processor's hottest sensor.
+        used: CPU seconds of all programs on the node.
+        stolen: CPU seconds that the hypervisor took from this job's CPUs.
+        ours: CPU seconds of this process and of its children that have ended.
+        throttled: seconds for which the cgroup's CPU quota held this job back.
+        hot: how often CPUs have slowed down because of heat.
+        cpus: how many CPUs this job may use.
+        processes: all that can be seen, by process id.
     """
 
     at: float
-    load: float | None
-    clock_hz: float | None
-    clock_limit_hz: float | None
-    celsius: float | None
+    state: Facts
     used: float
     stolen: float
     ours: float
@@ -73,216 +75,168 @@ class Reading:
     cpus: int
     processes: Mapping[int, Process] = field(repr=False)
 
-    def to_json(self) -> dict[str, Any]:
-        """What a record keeps of it; ``running`` and ``users`` count others that run or are ready
-        to.
-        """
-        running = [process for process in self.others().values() if process.running]
-        return {
-            "load": self.load,
-            "clock_hz": self.clock_hz,
-            "clock_limit_hz": self.clock_limit_hz,
-            "celsius": self.celsius,
-            "running": len(running),
-            "users": _other_users(running),
-        }
+    def to_json(self) -> Facts:
+        """What a record keeps; ``running`` and ``users`` count others that run or are ready to."""
+        running = [process for process in self.others.values() if process.running]
+        return {**self.state, "running": len(running), "users": _count_users(running)}
 
+    @cached_property
     def others(self) -> dict[int, Process]:
         """Programs that are neither this one, nor started it, nor were started by it; no kernel
         threads.
         """
-        return self._others
-
-    @cached_property
-    def _others(self) -> dict[int, Process]:
-        ours = _family(self.processes, os.getpid())
+        family = _family(self.processes)
         return {
             number: process
             for number, process in self.processes.items()
-            if number not in ours and _KERNEL_THREADS not in (number, process.parent)
+            if number not in family and _KERNEL_THREADS not in (number, process.parent)
         }
 
 
 @contextmanager
-def monitor_load() -> Iterator[dict[str, Any]]:
+def monitor_load() -> Iterator[Facts]:
     """What a record keeps of the node while the block runs; empty until it is left."""
-    kept: dict[str, Any] = {}
+    load: Facts = {}
     cpus = sorted(os.sched_getaffinity(0))
     before = read(cpus)
     try:
-        yield kept
+        yield load
     finally:
         after = read(cpus)
-        kept |= {
+        load |= {
             "before": before.to_json(),
             "during": between(before, after),
             "after": after.to_json(),
         }
 
 
-def read(cpus: Sequence[int] = (), host: Host | None = None) -> Reading:
-    """The node now. ``cpus``: those the measurement may use; default all."""
+def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
+    """The node now. ``cpus``: those that the measurement may use."""
     host = host or Host()
-    children, own = (
-        resource.getrusage(resource.RUSAGE_CHILDREN),
-        resource.getrusage(resource.RUSAGE_SELF),
-    )
-    used, stolen, count = _stat(host, cpus)
+    usages = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
+    used, stolen = _cpu_seconds(host, cpus)
     load = (host.read("/proc/loadavg") or "").split()
     return Reading(
         at=time.monotonic(),
-        load=float(load[0]) if load else None,
-        clock_hz=_lowest(host, cpus, "scaling_cur_freq"),
-        clock_limit_hz=_lowest(host, cpus, "scaling_max_freq"),
-        celsius=_celsius(host),
+        state={
+            "load": float(load[0]) if load else None,
+            "clock_hz": _slowest(host, cpus, "scaling_cur_freq"),
+            "clock_limit_hz": _slowest(host, cpus, "scaling_max_freq"),
+            "celsius": _celsius(host),
+        },
         used=used,
         stolen=stolen,
-        ours=children.ru_utime + children.ru_stime + own.ru_utime + own.ru_stime,
+        ours=sum(usage.ru_utime + usage.ru_stime for usage in usages),
         throttled=_throttled(host),
-        hot=_hot(host),
-        cpus=count,
+        hot=_times_hot(host),
+        cpus=len(cpus),
         processes=_processes(host),
     )
 
 
-def between(before: Reading, after: Reading) -> dict[str, Any] | None:
-    """What others took between two readings; None when they lie too close together.
+def between(before: Reading, after: Reading) -> Facts | None:
+    """What others used between two readings; None when they lie too close together.
 
-    seconds     time between them                       steal   share of the given CPUs' time the
-                hypervisor took
-    others      CPUs' worth of time other programs used  busy    how many of them used more than a
-                tenth of a CPU
-    users       how many other users these belong to     throttled_s, hot  as in Reading, between
-                the two
+    Returns:
+        ``seconds`` between them; ``steal``, the share of the job's CPU time that the hypervisor
+        took; ``others``, CPUs' worth of time of other programs; ``busy``, how many of these used
+        more than a tenth of a CPU, and ``users``, of how many other users; ``throttled_s`` and
+        ``hot`` as in ``Reading``.
     """
     seconds = after.at - before.at
     if seconds < SHORTEST_S:
         return None
-    took = _took(before.processes, after.processes)
-    others = after.others()
-    # Ours: this process and its ended children; then those that started it, kernel threads, and
+    growth = {
+        number: process.seconds - _seconds_before(before.processes.get(number), process)
+        for number, process in after.processes.items()
+    }
+    # Besides this process and its ended children: those that started it, kernel threads, and
     # children that live on.
-    known = sum(
-        amount for number, amount in took.items() if number not in others and number != os.getpid()
+    known = set(growth) - set(after.others) - {os.getpid()}
+    rest = (
+        after.used
+        - before.used
+        - (after.ours - before.ours)
+        - sum(growth[number] for number in known)
     )
-    rest = (after.used - before.used) - (after.ours - before.ours) - known
-    busy = [
-        others[number]
-        for number, amount in took.items()
-        if number in others and amount / seconds > BUSY
-    ]
+    busy = [process for number, process in after.others.items() if growth[number] > BUSY * seconds]
+    steal = max(0.0, after.stolen - before.stolen)
     return {
         "seconds": round(seconds, 3),
-        "steal": round(max(0.0, after.stolen - before.stolen) / (seconds * after.cpus), 4)
-        if after.cpus
-        else None,
+        "steal": round(steal / (seconds * after.cpus), 4) if after.cpus else None,
         "others": round(max(0.0, rest) / seconds, 3),
         "busy": len(busy),
-        "users": _other_users(busy),
+        "users": _count_users(busy),
         "throttled_s": _difference(before.throttled, after.throttled),
         "hot": _difference(before.hot, after.hot),
     }
+
+
+def _seconds_before(earlier: Process | None, process: Process) -> float:
+    """CPU seconds at the first reading; 0 for a process that was started since."""
+    return earlier.seconds if earlier and earlier.started == process.started else 0.0
 
 
 def _difference(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else round(after - before, 3)
 
 
-def _other_users(processes: Sequence[Process]) -> int:
+def _count_users(processes: Iterable[Process]) -> int:
     return len({process.user for process in processes} - {os.getuid()})
 
 
-def _took(before: Mapping[int, Process], after: Mapping[int, Process]) -> dict[int, float]:
-    """CPU seconds of each process that is there afterwards; all of it for one that was started
-    meanwhile.
-    """
-    seconds = {}
-    for number, process in after.items():
-        earlier = before.get(number)
-        same = earlier is not None and earlier.started == process.started
-        seconds[number] = process.seconds - (earlier.seconds if same and earlier else 0.0)
-    return seconds
-
-
-def _family(processes: Mapping[int, Process], own: int) -> set[int]:
+def _family(processes: Mapping[int, Process]) -> set[int]:
     """This process, those that started it, and all that it and its children started."""
-    family = {own}
-    parent = processes[own].parent if own in processes else 0
-    while parent in processes and parent not in family:
-        family.add(parent)
-        parent = processes[parent].parent
-    children: dict[int, list[int]] = {}
-    for number, process in processes.items():
-        children.setdefault(process.parent, []).append(number)
-    waiting, descendants = [own], set[int]()
-    while waiting:
-        new = set(children.get(waiting.pop(), ())) - descendants
+    number, ancestors = os.getpid(), set()
+    while number in processes and number not in ancestors:
+        ancestors.add(number)
+        number = processes[number].parent
+    descendants = {os.getpid()}
+    while new := {
+        number
+        for number, process in processes.items()
+        if process.parent in descendants and number not in descendants
+    }:
         descendants |= new
-        waiting += new
-    return family | descendants
+    return ancestors | descendants
 
 
-def _stat(host: Host, cpus: Sequence[int]) -> tuple[float, float, int]:
-    """CPU seconds used by programs on all CPUs, seconds stolen from those given, and how many these
-    are.
-    """
-    used, stolen, count = 0.0, 0.0, 0
-    wanted = {f"cpu{number}" for number in cpus}
-    for line in (host.read("/proc/stat") or "").splitlines():
-        if not line.startswith("cpu"):
-            break  # the lines after those of the CPUs are long
-        name, *fields = line.split()
-        ticks = [int(text) for text in fields]
-        if name == "cpu":
-            used = (ticks[_USER] + ticks[_NICE] + ticks[_SYSTEM]) / _HERTZ
-        elif (not wanted or name in wanted) and len(ticks) > _STEAL:
-            stolen += ticks[_STEAL] / _HERTZ
-            count += 1
-    return used, stolen, count
+def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
+    """CPU seconds used by programs on all CPUs, and seconds stolen from ``cpus``."""
+    lines = re.findall(r"(?m)^(cpu\d*) (.*)$", host.read("/proc/stat") or "")
+    ticks = {name: [int(number) for number in numbers.split()] for name, numbers in lines}
+    total = ticks.get("cpu", [0] * 8)
+    stolen = sum(ticks[f"cpu{cpu}"][_STEAL] for cpu in cpus if f"cpu{cpu}" in ticks)
+    return (total[_USER] + total[_NICE] + total[_SYSTEM]) / _HERTZ, stolen / _HERTZ
 
 
-def _lowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
-    folders = [f"cpu{number}" for number in cpus] if cpus else _folders(host, _CPUS, "cpu")
-    known = [
-        value for folder in folders if (value := host.read_int(f"{_CPUS}/{folder}/cpufreq/{name}"))
-    ]
-    return min(known) * 1e3 if known else None  # the kernel writes kHz
+def _read_ints(host: Host, paths: Iterable[str]) -> list[int]:
+    return [value for path in paths if (value := host.read_int(path)) is not None]
 
 
-def _folders(host: Host, place: str, start: str) -> list[str]:
-    """Names such as ``cpu12``: ``start`` and a number."""
-    return [
-        name
-        for name in host.names(place)
-        if name.startswith(start) and name[len(start) :].isdigit()
-    ]
+def _slowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
+    clocks = _read_ints(host, [f"{_CPUS}/cpu{cpu}/cpufreq/{name}" for cpu in cpus])
+    return min(clocks) * 1e3 if clocks else None  # the kernel writes kHz
 
 
 def _celsius(host: Host) -> float | None:
     """The hottest of the processor's sensors."""
-    readings = []
-    for chip in _folders(host, "/sys/class/hwmon", "hwmon"):
-        place = f"/sys/class/hwmon/{chip}"
-        if host.read(f"{place}/name") in _SENSORS:
-            inputs = [
-                name
-                for name in host.names(place)
-                if name.startswith("temp") and name.endswith("_input")
-            ]
-            readings += [host.read_int(f"{place}/{name}") for name in inputs]
-    for zone in _folders(host, "/sys/class/thermal", "thermal_zone"):
-        place = f"/sys/class/thermal/{zone}"
-        if (host.read(f"{place}/type") or "").startswith(_ZONES):
-            readings.append(host.read_int(f"{place}/temp"))
-    known = [value / 1e3 for value in readings if value is not None]
-    return max(known) if known else None
+    paths = []
+    for chip in host.glob("/sys/class/hwmon/hwmon*"):
+        if host.read(chip, "name") in _SENSORS:
+            paths += host.glob(chip, "temp*_input")
+    for zone in host.glob("/sys/class/thermal/thermal_zone*"):
+        if (host.read(zone, "type") or "").startswith(_ZONES):
+            paths.append(f"{zone}/temp")
+    readings = _read_ints(host, paths)
+    return max(readings) / 1e3 if readings else None
 
 
 def _throttled(host: Host) -> float | None:
     """Seconds, the longest of all cgroups on the way to the root."""
     units = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
     times = []
-    for version, folder in allowed.folders(host, "cpu"):
+    for version, folder in job_limits.folders(host, "cpu"):
         name, per_second = units[version]
         value = host.pairs(f"{folder}/cpu.stat", " ").get(name, "")
         if value.isdigit():
@@ -290,51 +244,29 @@ def _throttled(host: Host) -> float | None:
     return max(times, default=None)
 
 
-def _hot(host: Host) -> int | None:
-    places = [f"{_CPUS}/{cpu}/thermal_throttle" for cpu in _folders(host, _CPUS, "cpu")]
-    counts = [
-        f"{place}/{name}"
-        for place in places
-        for name in host.names(place)
-        if name.endswith("_throttle_count")
-    ]
-    known = [value for path in counts if (value := host.read_int(path)) is not None]
-    return sum(known) if known else None
+def _times_hot(host: Host) -> int | None:
+    paths = host.glob(_CPUS, "cpu[0-9]*/thermal_throttle/*_throttle_count")
+    counts = _read_ints(host, paths)
+    return sum(counts) if counts else None
 
 
 def _processes(host: Host) -> dict[int, Process]:
-    """Every process that may be seen. One that ends while being looked at is left out.
-
-    By hand, as this is most of what a reading takes where there are many processes.
-    """
+    """Every process that may be seen. One that ends while being looked at is left out."""
     processes = {}
-    place = os.open(host.path("/proc"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with os.scandir(place) as entries:
-            names = [entry.name for entry in entries if entry.name.isdigit()]
-        for name in names:
-            try:
-                processes[int(name)] = _process(name, place)
-            except (OSError, ValueError, IndexError):
-                continue
-    finally:
-        os.close(place)
+    with os.scandir(host.path("/proc")) as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                with suppress(OSError, ValueError, IndexError):
+                    processes[int(entry.name)] = _process(entry.path)
     return processes
 
 
-def _process(name: str, place: int) -> Process:
-    """One process below ``place``. Errors: OSError, ValueError, IndexError when it is gone or tells
-    nothing.
-    """
-    descriptor = os.open(f"{name}/stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place)
-    try:
-        line = os.read(descriptor, 4096)
-    finally:
-        os.close(descriptor)
+def _process(folder: str) -> Process:
+    text = Path(folder, "stat").read_bytes()
     # The name in brackets may hold anything, brackets and blanks too.
-    fields = line[line.rindex(b")") + 1 :].split(None, 20)
+    fields = text[text.rindex(b")") + 1 :].split(None, 20)
     parent = int(fields[1])
-    # Threads of the kernel are root's, and on an idle node nearly all that there is.
-    user = 0 if parent == _KERNEL_THREADS else os.stat(name, dir_fd=place).st_uid
+    # Threads of the kernel are root's, and on an idle node nearly all processes.
+    user = 0 if parent == _KERNEL_THREADS else Path(folder).stat().st_uid
     seconds = (int(fields[11]) + int(fields[12])) / _HERTZ
     return Process(parent, user, fields[0] == b"R", seconds, int(fields[19]))

@@ -1,10 +1,10 @@
-"""Cells with two ends: bring up the far one, know that it listens, run the client, leave nothing
+"""Cells with two ends: bring up the server, know that it listens, run the client, leave nothing
 behind.
 
-On one machine both ends run here and talk over loopback. Inside a Slurm allocation of two nodes a
-helper (``peakmark serve``) runs on the second one through srun; it starts the server, tells where
-it listens once it does, and ends with the pipe that connects it to this process, whatever becomes
-of this process.
+On one machine both ends run here and talk over loopback. Inside a Slurm allocation of two nodes,
+``peakmark serve`` runs on the second one through srun. It reads one JSON line, starts the server,
+and answers with one line when the server listens. The end of its input ends it and the server,
+whatever becomes of the measuring process; its last line tells the other load on its node.
 """
 
 from __future__ import annotations
@@ -12,39 +12,48 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import select
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from subprocess import Popen
-from typing import IO, Any
+from typing import Any
 
-from peakmark import resources, slurm
+from peakmark import files, resources, slurm
+from peakmark.errors import PeakmarkError
+from peakmark.machine import network
 from peakmark.reasons import MeasurementError
-from peakmark.run import execute, interfaces
+from peakmark.run import cleanup, execute, noise
 from peakmark.tools.base import Command
 
+Json = dict[str, Any]
 LOOPBACK = "127.0.0.1"
 READY_S = 20.0
 START_S = 60.0
 """srun, Python and the server on the other node: seconds on a busy cluster, and never for ever."""
 END_S = 15.0
+WATCH_S = 0.2
 TRIES = 5
 LISTEN = "0A"
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Where the client finds the far end. ``values`` fill the placeholders of argv and environment.
+    """Where the client finds the server.
 
-    ended   asked while the client runs: why the server has failed, None while it has not
-    noise   what else went on on the server's node meanwhile (``peakmark.run.noise``), when
-            that is another node and the far end is gone; empty before
+    Attributes:
+        values: fill the placeholders of argv and environment.
+        server_interface: on the server's node, where that is another.
+        ended: called while the client runs; why the server has failed, None while it has not.
+        noise: other load on the server's node, where that is another and the server is gone;
+            empty before.
     """
 
     host: str
@@ -53,9 +62,10 @@ class Peer:
     values: dict[str, str]
     server_interface: str | None = None
     ended: Callable[[], str | None] = field(default=lambda: None)
-    noise: dict[str, Any] = field(default_factory=dict)
+    noise: Json = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
+        """What a record keeps."""
         return {
             "interface": self.interface,
             "address": self.address,
@@ -64,9 +74,9 @@ class Peer:
         }
 
 
-def target() -> Peer:
+def target(address: str = LOOPBACK, interface: str = "lo") -> Peer:
     """The peer of a cell without a server."""
-    return Peer(socket.gethostname(), LOOPBACK, "lo", {"address": LOOPBACK})
+    return Peer(socket.gethostname(), address, interface, {"address": address})
 
 
 @contextmanager
@@ -75,12 +85,13 @@ def serving(
 ) -> Iterator[Peer]:
     """A server on a free port of this machine, up when the block starts and gone when it is left.
 
-    Errors: MeasurementError when it ends early or does not listen in time, with its last words.
+    Raises:
+        MeasurementError: when it ends early or does not listen in time, with its last lines.
     """
     folder = directory / "server"
     folder.mkdir()
     key = secrets.token_hex(16)
-    for attempt in range(TRIES):
+    for _ in range(TRIES):
         values = {"address": address, "port": str(_free_port(address)), "key": key}
         with execute.start(server, folder, values) as process:
             if listens(process, int(values["port"])):
@@ -92,40 +103,34 @@ def serving(
 
                 yield Peer(socket.gethostname(), address, interface, values, ended=ended)
                 return
-            # Between finding the port free and the server's bind, somebody else may have taken it:
-            # try another.
-            if "ddress already in use" not in execute.last_lines(folder) or attempt == TRIES - 1:
-                name = Path(server.argv[0]).name
-                raise MeasurementError(
-                    "no-listening", program=name, said=execute.last_lines(folder)
-                )
+        # Between finding the port free and the server's bind, somebody else may have taken it.
+        if "ddress already in use" not in execute.last_lines(folder):
+            break
+    name = Path(server.argv[0]).name
+    raise MeasurementError("no-listening", program=name, said=execute.last_lines(folder))
 
 
 @contextmanager
 def across(
     server: Command | None, directory: Path, interface: str | None, cpus: int
 ) -> Iterator[Peer]:
-    """The far end on the second node of this allocation, up when the block starts and gone when it
-    is left.
+    """The peer on the second node of this allocation, up when the block starts and gone when it is
+    left.
 
-    server     None where the cell needs only the peer's address
-    interface  of both nodes; None: the one on the route between them
-    cpus       that the server may use
+    Args:
+        server: None where the cell needs only the peer's address.
+        interface: of both nodes; None for the one on the route between them.
+        cpus: number of CPUs that the server may use.
 
-    Errors: MeasurementError when there is no second node, or the server does not come up there.
+    Raises:
+        MeasurementError: when there is no second node, or the server does not come up there.
     """
-    here, there = second_node()
-    request = {
-        "server": asdict(server) if server else None,
-        "interface": interface,
-        "client": slurm.address(here),
-    }
-    argv = [*step(there, cpus), *resources.command("serve")]
+    local, remote = _both_nodes()
     folder = directory / "srun"
     folder.mkdir()
     with (folder / "stderr").open("wb") as stream:
         process = subprocess.Popen(
-            argv,
+            [*step(remote, cpus), *resources.command("serve")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stream,
@@ -133,111 +138,106 @@ def across(
             env=environment(),
             start_new_session=True,
         )
-    noise: dict[str, Any] = {}
-    with _helper(process, noise) as pipe:
+    load: Json = {}
+    with _helper(process, load):
+        request = {
+            "server": asdict(server) if server else None,
+            "interface": interface,
+            "client": slurm.address(local),
+        }
+        assert process.stdin is not None  # noqa: S101 - it is a pipe
         with contextlib.suppress(BrokenPipeError):
-            pipe.write(json.dumps(request).encode() + b"\n")
+            process.stdin.write(json.dumps(request).encode() + b"\n")
         answer = _line(process, START_S)
         if answer is None or "failed" in answer:
             why = answer["failed"] if answer else f"no answer{execute.last_lines(folder)}"
-            raise MeasurementError("no-far-end", host=there, why=why)
-        near = interfaces.towards(answer["address"])
-        if interface is not None and near != interface:
-            where = {"host": here, "address": answer["address"], "peer": there, "near": near}
+            raise MeasurementError("no-far-end", host=remote, why=why)
+        near = network.interface_towards(answer["address"])
+        if interface not in (None, near):
+            where = {"host": local, "address": answer["address"], "peer": remote, "near": near}
             raise MeasurementError("other-route", **where, interface=interface)
 
         def ended() -> str | None:
-            news = _line(process, 0.0)
-            if news and "failed" in news:
-                return f"on {there} {news['failed']}"
-            if process.poll() is not None:
-                return f"on {there} is gone, its srun ended with exit code {process.returncode}{execute.last_lines(folder)}"
-            return None
+            answer = _line(process, 0.0)
+            if answer and "failed" in answer:
+                return f"on {remote} {answer['failed']}"
+            if process.poll() is None:
+                return None
+            code = f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
+            return f"on {remote} is gone, its srun {code}"
 
-        yield Peer(
-            answer["host"],
-            answer["address"],
-            near,
-            answer["values"],
-            answer["interface"],
-            ended,
-            noise,
-        )
+        yield Peer(**answer, interface=near, ended=ended, noise=load)
 
 
-def second_node() -> tuple[str, str]:
-    """(this node, the other one) of the allocation. Errors: MeasurementError."""
+def _both_nodes() -> tuple[str, str]:
+    """(this node, the other one) of the allocation."""
     number = os.environ.get("SLURM_JOB_ID")
     if not number:
         raise MeasurementError("no-job", variable="SLURM_JOB_ID")
-    names = slurm.job_nodes(number)
-    own = socket.gethostname().partition(".")[0]
-    others = [name for name in names if name.partition(".")[0] != own]
-    if not others or len(others) == len(names):
-        raise MeasurementError("no-second-node", job=number, nodes=names or "none", host=own)
-    return next(name for name in names if name not in others), others[0]
+    names, host = slurm.job_nodes(number), socket.gethostname().partition(".")[0]
+    local = [name for name in names if name.partition(".")[0] == host]
+    remote = [name for name in names if name not in local]
+    if not local or not remote:
+        raise MeasurementError("no-second-node", job=number, nodes=names or "none", host=host)
+    return local[0], remote[0]
 
 
 def step(node: str, cpus: int) -> list[str]:
-    """The srun that runs something on one node of the own allocation beside what runs there
+    """The srun that runs a command on one node of this allocation beside what runs there
     already.
     """
     return [
-        *("srun", f"--jobid={os.environ['SLURM_JOB_ID']}", "--overlap", "--nodes=1", "--ntasks=1"),
-        *(
-            f"--nodelist={node}",
-            f"--cpus-per-task={cpus}",
-            "--mem=0",
-            "--unbuffered",
-            "--kill-on-bad-exit=1",
-        ),
+        "srun",
+        f"--jobid={os.environ['SLURM_JOB_ID']}",
+        "--overlap",
+        "--nodes=1",
+        "--ntasks=1",
+        f"--nodelist={node}",
+        f"--cpus-per-task={cpus}",
+        "--mem=0",
+        "--unbuffered",
+        "--kill-on-bad-exit=1",
     ]
 
 
 def environment() -> dict[str, str]:
-    """Without what the allocation says of its tasks, which srun would take for options."""
-    return slurm.environment() | {
-        name: os.environ[name] for name in ("SLURM_JOB_ID",) if name in os.environ
-    }
+    """Without the allocation's variables about its tasks, which srun would take for options."""
+    job = os.environ.get("SLURM_JOB_ID")
+    return slurm.environment() | ({"SLURM_JOB_ID": job} if job else {})
 
 
-def _line(process: subprocess.Popen[bytes], limit_s: float) -> dict[str, Any] | None:
+def _line(process: Popen[bytes], limit_s: float) -> Json | None:
     """The next line of the helper as JSON; None when none came in time or it is gone."""
     stream = process.stdout
-    assert stream is not None  # noqa: S101 - it was asked for
+    assert stream is not None  # noqa: S101 - it is a pipe
     deadline = time.monotonic() + limit_s
     while True:
-        ready, _, _ = select.select(
-            [stream], [], [], max(0.0, min(0.2, deadline - time.monotonic()))
-        )
-        if ready:
+        wait = max(0.0, min(WATCH_S, deadline - time.monotonic()))
+        if select.select([stream], [], [], wait)[0]:
             text = stream.readline()
-            try:
+            if not text:
+                return None
+            with contextlib.suppress(ValueError):  # a greeting of the node's shell
                 answer = json.loads(text)
-            except ValueError:
-                if not text:
-                    return None
-                continue  # a greeting of the node's shell, not of the helper
-            if isinstance(answer, dict):
-                return answer
+                if isinstance(answer, dict):
+                    return answer
         elif time.monotonic() >= deadline or process.poll() is not None:
             return None
 
 
 @contextmanager
-def _helper(process: subprocess.Popen[bytes], noise: dict[str, Any]) -> Iterator[IO[bytes]]:
-    """The pipe to the helper. On leaving it is closed, which ends the helper and its server, and
-    the noise that it then tells is kept; srun is made to end them if they do not.
+def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
+    """On leaving, the helper's input is closed, which ends it and its server, and the load that it
+    then tells is kept; srun is made to end them if they do not.
     """
-    pipe = process.stdin
-    assert pipe is not None  # noqa: S101 - it was asked for
     with process:
         try:
-            yield pipe
+            yield
         finally:
-            pipe.close()
+            assert process.stdin is not None  # noqa: S101 - it is a pipe
+            process.stdin.close()
             while last := _line(process, END_S):
-                noise |= last.get("noise", {})
+                load |= last.get("noise", {})
             try:
                 process.wait(END_S)
             except subprocess.TimeoutExpired:
@@ -249,14 +249,10 @@ def _free_port(address: str) -> int:
         try:
             probe.bind((address, 0))
         except OSError as error:
-            raise MeasurementError(
-                "no-loopback" if address == LOOPBACK else "no-port",
-                address=address,
-                host=socket.gethostname(),
-                why=error.strerror,
-            ) from error
-        port: int = probe.getsockname()[1]
-        return port
+            code = "no-loopback" if address == LOOPBACK else "no-port"
+            host = socket.gethostname()
+            raise MeasurementError(code, address=address, host=host, why=error.strerror) from error
+        return int(probe.getsockname()[1])
 
 
 def listens(process: Popen[bytes], port: int) -> bool:
@@ -275,11 +271,76 @@ def listens(process: Popen[bytes], port: int) -> bool:
 
 def listening_ports(process: int | str = "self") -> set[int]:
     """TCP ports in state LISTEN in the network namespace of a process."""
-    ports = set()
+    ports: set[int] = set()
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):  # no IPv6, or it has ended
-            for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == LISTEN:
-                    ports.add(int(fields[1].rsplit(":", 1)[1], 16))
+            text = Path(f"/proc/{process}/net/{table}").read_text()
+            found = re.findall(rf"(?m)^ *\d+: \S+:(\w+) \S+ {LISTEN} ", text)
+            ports |= {int(port, 16) for port in found}
     return ports
+
+
+def serve() -> int:
+    """``peakmark serve``: bring up the server that standard input asks for until that ends. Returns
+    the exit code.
+    """
+    try:
+        request = _read_request(sys.stdin.readline())
+        with (
+            noise.monitor_load() as load,
+            cleanup.watchdog(),
+            cleanup.private_directory(files.scratch(), "serve", "peakmark-serve-") as directory,
+            ExitStack() as stack,
+        ):
+            peer = _start_server(request, directory, stack)
+            _answer(
+                host=peer.host,
+                address=peer.address,
+                server_interface=peer.interface,
+                values=peer.values,
+            )
+            _wait(peer)
+    except PeakmarkError as error:
+        _answer(failed=str(error))
+        return 1
+    _answer(noise=load)
+    return 0
+
+
+def _read_request(line: str) -> Json:
+    try:
+        request: Json = json.loads(line)
+        if {"interface", "client", "server"} <= request.keys():
+            return request
+    except (ValueError, AttributeError):
+        pass
+    raise PeakmarkError(
+        "serve is what measure calls for a cell of two nodes: it asks first, on standard input"
+    )
+
+
+def _start_server(request: Json, directory: Path, stack: ExitStack) -> Peer:
+    name, client = request["interface"], request["client"]
+    address = network.address_of(name) if name else network.local_address(client)
+    interface = name or network.interface_towards(client)
+    if request["server"] is None:
+        return target(address, interface)
+    server = Command(**request["server"])
+    return stack.enter_context(serving(server, directory, address, interface))
+
+
+def _wait(peer: Peer) -> None:
+    """Until the client's side closes the pipe; a server that fails meanwhile is told once."""
+    reported = False
+    while True:
+        ready, _, _ = select.select([sys.stdin], [], [], WATCH_S)
+        if ready and not os.read(sys.stdin.fileno(), 4096):
+            return
+        reason = peer.ended()
+        if reason and not reported:
+            reported = True
+            _answer(failed=reason)
+
+
+def _answer(**answer: Any) -> None:
+    print(json.dumps(answer), flush=True)

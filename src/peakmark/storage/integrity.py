@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from peakmark import files
-from peakmark.catalogue import workloads
+from peakmark.catalogue import KERNELS, metrics
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, whole
 from peakmark.storage import records
@@ -145,13 +145,13 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
     cell = data["cell"]
     if data["status"] == "failed":
         raise RecordError(f"the record {path} is that of a failed attempt", records.AGAIN)
-    final = data["status"] == "unavailable" and cell["instrument"] in workloads.KERNELS.values()
+    final = data["status"] == "unavailable" and cell["instrument"] in KERNELS.values()
     if final and re.search(_NOT_STARTED, str(data["reason"])):
         raise RecordError(
             f"the record {path} is of a kernel that did not start ({data['reason']})", records.AGAIN
         )
     for measurement in data["measurements"]:
-        allowed = workloads.metrics(cell["subsystem"], measurement["workload"])
+        allowed = metrics(cell["subsystem"], measurement["workload"])
         if allowed.get(measurement["metric"]) != measurement["unit"]:
             expected = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
             raise RecordError(

@@ -9,7 +9,7 @@ from functools import cache
 
 from peakmark import yamlfile
 from peakmark.analysis.row import Row
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.drawings import Drawing
 from peakmark.formatting import listed, plural
 from peakmark.messages import Severity
@@ -31,9 +31,11 @@ KINDS = ("together", "bars")  # captions of figures that a layout asks for, afte
 def sentences() -> Mapping[str, Mapping[str, str]]:
     """Figure -> what a sentence of its caption is about -> the sentence."""
     known: dict[str, dict[str, str]] = yamlfile.read(FILE)
-    for name, tool in references().items():
-        for figure, sentence in tool.readings.items():
-            known[figure][name] = sentence
+    tools = references()
+    for table in TABLES:
+        for program in table.references:
+            if reading := tools[program.instrument].reading:
+                known[table.name][program.instrument] = reading
     return known
 
 

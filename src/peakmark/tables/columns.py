@@ -11,7 +11,7 @@ from typing import Any
 
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row, Series
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.tables.footnotes import Notes
 from peakmark.tools.tables import Program, Table, count

@@ -1,4 +1,4 @@
-"""All instruments by name, each loaded when it is first asked for: a cell's process needs one of
+"""All instruments by name, each loaded when it is first looked up: a cell's process needs one of
 them.
 """
 
@@ -6,39 +6,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
 from peakmark.errors import PeakmarkError
-from peakmark.tools.base import Tool
-from peakmark.tools.common import Instrument
+from peakmark.tools.base import Instrument, Tool
 
 __all__ = ["REGISTRY", "Instrument", "present", "references"]
-
-_PROGRAMS = Path(__file__).parent / "programs"
 
 
 class _Registry(Mapping[str, Instrument]):
     """Name -> instrument: a module of ``programs`` each, in the order of their names."""
 
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        modules = Path(__file__).with_name("programs").glob("[!_]*.py")
+        return tuple(sorted(module.stem.replace("_", "-") for module in modules))
+
     def __getitem__(self, name: str) -> Instrument:
-        if name not in set(self):
+        if name not in self._names:
             raise KeyError(name)
         module = import_module(f"{__name__}.programs.{name.replace('-', '_')}")
         instrument: Instrument = module.INSTRUMENT
         return instrument
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_names())
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(_names())
-
-
-@cache
-def _names() -> tuple[str, ...]:
-    return tuple(sorted(path.stem.replace("_", "-") for path in _PROGRAMS.glob("[!_]*.py")))
+        return len(self._names)
 
 
 REGISTRY: Mapping[str, Instrument] = _Registry()
@@ -50,10 +47,11 @@ def references() -> dict[str, Instrument]:
 
 
 def present(kernels: Path) -> dict[str, Tool]:
-    """The programs that are here by name, with version as each tells it; what is not here or does
-    not answer is left out.
+    """The programs on this machine by name, with the version that each prints; one that is missing
+    or does not answer is left out.
 
-    kernels  folder of the compiled kernels
+    Args:
+        kernels: folder of the compiled kernels.
     """
     tools = {}
     for name, instrument in REGISTRY.items():

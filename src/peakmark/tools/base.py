@@ -1,24 +1,35 @@
-"""What every instrument answers: is it here, what is run, what do its words mean, what does it
-cost.
+"""What a tool is: the nouns of a measurement, and ``Instrument``, one program that measures.
 
 An instrument knows argv and output of one program. It knows nothing of Snakemake, Slurm, records or
-other instruments. ``peakmark.run.measure`` runs what ``prepare`` returns and hands the
-outcome to ``parse``.
+other instruments. ``peakmark.run.measure`` runs what ``prepare`` returns and hands the outcome to
+``parse``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import signal
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
+from peakmark.reasons import Unavailable
+
+C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
+"""Of every command: a tool that prints 1,5 for 1.5 or groups thousands cannot be read."""
+SLOWEST_LINK = 1e8
+"""bit/s of the slowest network that a fixed amount of data may have to cross: Fast Ethernet."""
+_VERSION_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Rows a reference tool can stand beside.
+    """Rows that a program measures; for a reference tool, rows that it can stand beside.
 
     subsystem        the subsystem of the rows
     workloads        their workloads
@@ -31,15 +42,20 @@ class Coverage:
 
     subsystem: str
     workloads: tuple[str, ...]
-    variants: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ("",)
     cell: str | None = None
     per_block: bool = True
     per_concurrency: bool = True
 
+    @property
+    def of_cells(self) -> tuple[str, ...]:
+        """The workloads that its cells have."""
+        return (self.cell,) if self.cell else self.workloads
+
 
 @dataclass(frozen=True)
 class Tool:
-    """A program found on this machine. ``version`` is its own word, ``unknown`` if it has none."""
+    """A program found on this machine. ``version`` is what it prints, ``unknown`` without one."""
 
     name: str
     path: str
@@ -52,8 +68,7 @@ class Workspace:
 
     directory       private, empty, 0700; removed afterwards. Disk cells put their files below it:
                     it lies on the scratch filesystem that is measured.
-    cpus            CPUs the job was given (affinity and cgroup), one per physical core first; len
-                    >= 1
+    cpus            CPUs of the job (affinity and cgroup), one per physical core first; at least 1
     memory_bytes    memory the job may use
     facts           machine facts (``peakmark.machine``), may be empty
     """
@@ -63,20 +78,29 @@ class Workspace:
     memory_bytes: int
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def cpu(self) -> Mapping[str, Any]:
+        """The facts of the processor, empty if unknown."""
+        return self.facts.get("cpu") or {}
+
+    @property
+    def isa(self) -> frozenset[str]:
+        """Instruction sets of the processor: sse2 avx avx2 fma avx512f neon ..."""
+        return frozenset(self.cpu.get("isa") or ())
+
 
 @dataclass(frozen=True)
 class Command:
     """One program execution. cwd is ``Workspace.directory``.
 
     argv       no shell. With two nodes, argv and env values may hold ``{address}`` (the server's
-               or, where there is none, the second node's), ``{port}`` and ``{key}`` (a secret of
-               this run); measure fills them in.
+               or, without one, the second node's), ``{port}`` and ``{key}`` (a secret of this run);
+               measure fills them in.
     env        added to the environment
     files      name -> text, written into cwd before the start
     outputs    files the program leaves in cwd that belong to its output
     timeout_s  the process group is ended after this time: the cell has failed
-    cpus       CPUs that it may run on; empty: all of the job. For programs that cannot be told, or
-               another's choice
+    cpus       CPUs that it may run on; empty: all of the job. For programs without such an option
     ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is
                handled by measure
     """
@@ -92,7 +116,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Invocation:
-    """What a cell executes: its command, beside a server that is up while it runs.
+    """What a cell executes: its command, and a server that is up while it runs.
 
     server  argv with the placeholders of Command; ready when it listens on that TCP port; ended by
             measure. A cell with a server takes two nodes in Slurm (server on the second) and
@@ -127,8 +151,7 @@ class Measurement:
              only gives one way, already doubled here)
     unit     ``op/s`` ``B/s`` ``s`` ``1/s`` ``bit/s``
     workload, variant, block, concurrency   the table row it belongs to; for a tool that fills
-                                            several rows they differ
-             from the cell's own
+             several rows they differ from the cell's
     details  JSON scalars worth keeping: percentiles in s (p50 p90 p99 p999 max), loss, isa,
              instruction, routine, ``estimate: true`` where the value is derived, not measured
     """
@@ -144,22 +167,17 @@ class Measurement:
 
     @classmethod
     def of(
-        cls,
-        cell: Cell,
-        metric: str,
-        value: float,
-        unit: str,
-        details: Mapping[str, Any],
-        workload: str = "",
+        cls, cell: Cell, metric: str, value: float, details: Mapping[str, Any], workload: str = ""
     ) -> Measurement:
-        """A value for the cell's own row, or for the one that differs in ``workload``."""
+        """A value for the cell's row, or for the one that differs in ``workload``."""
+        unit = SUBSYSTEMS[cell.subsystem].units[metric]
         place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
-        return cls(*place, metric=metric, value=value, unit=unit, details=details)
+        return cls(*place, metric, value, unit, details)
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """Everything read from an execution: values, the tool's version, library (HPL's BLAS and core
+    """All that is read from an execution: values, the tool's version, library (HPL's BLAS and core
     type), warnings.
     """
 
@@ -169,26 +187,221 @@ class Parsed:
     warnings: tuple[str, ...] = ()
 
 
-SLOWEST_LINK = 1e8
-"""bit/s of the slowest network that a fixed amount of data may have to cross: Fast Ethernet."""
-
-
 @dataclass(frozen=True)
 class Cost:
-    """What a cell is expected to need: wall seconds, bytes on scratch, bytes of memory.
+    """What a cell is expected to need on a slow machine.
 
-    seconds    on a slow machine with the slowest network there is: what a command may take goes by
-               it
-    fixed_s    of them, those that no machine shortens: start, warm-up, an asked time, a tool's own
-               sleeps
-    wire_bits  what must cross the network; it is in ``seconds`` at ``SLOWEST_LINK``
-    waits_s    of the seconds, those in which each write waits for the disk, one after the other:
-               most disks take several at once
+    fixed_s       seconds that no machine shortens: start, warm-up, a given time, sleeps
+    work_s        seconds of work that a faster machine shortens
+    waits_s       seconds in which each write waits for the disk, one after the other: most disks
+                  take several at once
+    wire_bits     what must cross the network
+    memory_bytes  of memory
+    disk_bytes    on the scratch filesystem
     """
 
-    seconds: float
-    disk_bytes: int = 0
-    memory_bytes: int = 0
-    fixed_s: float = 0.0
-    wire_bits: float = 0.0
+    fixed_s: float
+    work_s: float = 0.0
     waits_s: float = 0.0
+    wire_bits: float = 0.0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Wall time over the slowest network: what a command may take goes by it."""
+        return self.fixed_s + self.work_s + self.waits_s + self.wire_bits / SLOWEST_LINK
+
+
+class Instrument:
+    """One program that measures. Instances are stateless.
+
+    name         key in the registry and value of ``Cell.instrument``
+    rows         those it measures or, as a reference tool, can stand beside; like for like only
+    executables  names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the
+                 preferred one first
+    reference    False for an own kernel, True for a tool of the field
+    two_nodes    whether a cell takes two nodes in Slurm and loopback on one machine
+    version      argument that makes it print its version, and a pattern of the version in its answer
+
+    Of reference tools only:
+
+    heading      what its columns are called
+    place        place of its columns among those of the references
+    package      Debian package that carries it (envs/install.sh installs it), None without one
+    component    component of Debian in which that is, if not main
+    homes        web page of each executable
+    reading      a sentence in captions on how to read its points
+    options      keys of a configuration that it heeds beside those of every reference; another one
+                 would be passed over
+    unused       options of every cell that it has no use for
+    instead      the tool that fills rows whose block is larger than its build takes
+    """
+
+    name: str
+    rows: tuple[Coverage, ...]
+    version: tuple[str, str]
+    reference = True
+    two_nodes = False
+    place = 1
+    package: str | None = None
+    component = ""
+    homes: tuple[str, ...] = ()
+    reading = ""
+    options: tuple[str, ...] = ()
+    unused: frozenset[str] = frozenset()
+    instead: str | None = None
+
+    @property
+    def executables(self) -> tuple[str, ...]:
+        """Its name, unless a program has others."""
+        return (self.name,)
+
+    @property
+    def heading(self) -> str:
+        """Its name, unless a program is written otherwise."""
+        return self.name
+
+    def on_path(self, choice: str | None = None) -> str | None:
+        """Path of the program: as ``choice`` (a path or a name) says, else the first of its names
+        on PATH; None without any.
+        """
+        import shutil  # late: the cells of own kernels look for nothing
+
+        paths = map(shutil.which, [choice] if choice else self.executables)
+        return next(filter(None, paths), None)
+
+    def locate(self, kernels: Path, choice: str | None = None) -> str:
+        """Path of the program on this machine; own kernels are in the folder ``kernels``.
+
+        Raises:
+            Unavailable: where it is not installed.
+            MeasurementError: for a kernel that was not compiled, or not for this machine.
+        """
+        path = self.on_path(choice)
+        if path is None:
+            names = " or ".join([choice] if choice else self.executables)
+            install = f"install the package {self.package}"
+            remedy = install if self.package else "give its path in tools:"
+            raise Unavailable("no-program", names=names, host=gethostname(), remedy=remedy)
+        return path
+
+    def find(self, path: str) -> Tool:
+        """The tool at ``path`` with its version.
+
+        Raises:
+            Unavailable: when it cannot be executed or when its answer is not this tool's.
+        """
+        argument, pattern = self.version
+        answer = ask(path, argument)
+        match = re.search(pattern, answer)
+        if match is None:
+            printed = repr(first_line(answer)) if first_line(answer) else "nothing"
+            raise Unavailable("other-program", path=path, program=self.name, printed=printed)
+        return Tool(self.name, path, match.group(1))
+
+    def check(self, cell: Cell) -> None:
+        """All that is known of a cell before a machine is: called for each when a campaign is
+        planned.
+
+        Raises:
+            Unavailable: when the program cannot do this cell anywhere.
+            ConfigError: for an option that it cannot have.
+        """
+        of_part = [row for row in self.rows if row.subsystem == cell.subsystem]
+        rows = [row for row in of_part if cell.workload in row.of_cells]
+        values = {"program": self.name, "workload": cell.workload}
+        if not rows:
+            known = [workload for row in self.rows for workload in row.of_cells]
+            raise Unavailable("workload", known=known, **values)
+        if not any(not row.variants or cell.variant in row.variants for row in rows):
+            variant = cell.variant or "none"
+            known = [other or "none" for row in rows for other in row.variants]
+            others = (row.workloads for row in of_part if cell.variant in row.variants)
+            known += [f"{variant} for {' '.join(workloads)}" for workloads in others]
+            raise Unavailable("variant", known=known, variant=variant, **values)
+        if cell.concurrency > 1 and not any(row.per_concurrency for row in rows):
+            raise Unavailable("one-stream", program=self.name, streams=cell.concurrency)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        """What to execute for ``cell``. Raises Unavailable when the tool cannot do this cell."""
+        raise NotImplementedError
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        """The values in the output. Raises ParseError when the output is not whole or says that
+        the run failed.
+        """
+        raise NotImplementedError
+
+    def estimate(self, cell: Cell) -> Cost:
+        """Expected cost, from the cell alone."""
+        raise NotImplementedError
+
+    def command(
+        self, cell: Cell, argv: Iterable[str], seconds: float = 0.0, **more: Any
+    ) -> Command:
+        """What runs ``argv`` for a cell that takes ``seconds``, by default those of its estimate;
+        ``more`` as of Command.
+        """
+        limit = timeout(seconds or self.estimate(cell).seconds)
+        return Command(tuple(argv), limit, env={**C_LOCALE, **more.pop("env", {})}, **more)
+
+    def server(self, client: Command, argv: Iterable[str]) -> Command:
+        """What runs ``argv`` as the far end of ``client``, a little longer than that may."""
+        return Command(tuple(argv), client.timeout_s + 40.0, env=client.env)
+
+
+def timeout(seconds: float) -> float:
+    """Time after which a command that was expected to take ``seconds`` has failed."""
+    return max(60.0, 5.0 * seconds)
+
+
+def ask(path: str, *arguments: str) -> str:
+    """Standard output and error of a short question to a tool, e.g. its version; its exit code does
+    not matter.
+
+    Raises:
+        Unavailable: when it cannot be executed, does not answer in 10 s, or a library is missing.
+    """
+    import subprocess  # late: planning asks no tool, and this takes longer to load than all else
+
+    try:
+        answer = subprocess.run(
+            [path, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_TIMEOUT_S,
+            env={**os.environ, **C_LOCALE},
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        values = {"arguments": " ".join(arguments), "seconds": _VERSION_TIMEOUT_S}
+        raise Unavailable("no-answer", path=path, **values) from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise Unavailable("not-run", path=path, why=why) from error
+    text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
+    code = answer.returncode
+    if code in (126, 127):
+        raise Unavailable("not-run", path=path, why=first_line(text) or f"exit code {code}")
+    if code < 0:
+        raise Unavailable("not-run", path=path, why=f"it was ended by {signal_name(-code)}")
+    return text
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL``; ``signal 40`` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def first_line(text: str) -> str:
+    """The first line that is not blank, at most 200 characters."""
+    return next(iter(text.strip().splitlines()), "").strip()[:200]
+
+
+def last_line(text: str) -> str:
+    """The last line that is not blank, at most 200 characters."""
+    return next(reversed(text.strip().splitlines()), "").strip()[:200]

@@ -5,84 +5,66 @@ print.
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+from peakmark.catalogue import metrics
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ParseError
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.tools import common
-from peakmark.tools.base import Completed, Measurement, Parsed, Tool, Workspace
-from peakmark.tools.documents import Document
+from peakmark.tools.base import Completed, Instrument, Measurement, Parsed, Tool, Workspace
+from peakmark.tools.common import Output
 
-ISAS = ("auto", "scalar", "sse2", "avx2", "avx512", "neon")
-HEAD_BYTES = 20  # of an ELF file, as far as e_machine
-# e_machine of <elf.h>, by what uname calls the machine.
-_ELF = {
-    "x86_64": 62,
-    "aarch64": 183,
-    "ppc64le": 21,
-    "riscv64": 243,
-    "s390x": 22,
-    "loongarch64": 258,
-}
-
-# Keys of the shared part that are not details of one measurement.
-_SHARED = {
-    "instrument",
-    "version",
-    "workload",
-    "threads",
-    "value",
-    "unit",
-    "work_unit",
-    "per_thread",
-    "warnings",
-}
+PERCENTILES = ("p50", "p90", "p99", "p999", "max")
+_HEAD_BYTES = 20  # of an ELF file, as far as e_machine
+_SHARED = frozenset({"instrument", "version", "workload", "threads", "value", "unit", "work_unit"})
+"""Keys of every kernel's result that are not details of one measurement."""
 
 
-def program(folder: Path, name: str, machine: str | None = None) -> Path:
+def program(folder: Path, name: str) -> Path:
     """A kernel that this machine can run: ``<folder>/<machine>/<name>`` if it exists, else
     ``<folder>/<name>``.
 
-    Errors: MeasurementError when it was compiled for another architecture, with the command that
-    compiles one.
+    Raises:
+        MeasurementError: when it was compiled for another architecture, with the command that
+            compiles one. An emulator might run it, slowly.
     """
-    machine = machine or os.uname().machine
+    machine = os.uname().machine
     special = folder / machine / name
     path = special if special.exists() else folder / name
     try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
+        head = _head(path)
     except OSError as error:
         raise MeasurementError("no-kernel", path=path, why=error.strerror) from error
-    if head[:4] == b"\x7fELF" and len(head) < HEAD_BYTES:
-        raise MeasurementError("cut-kernel", path=path, count=len(head))
-    if head[:4] == b"\x7fELF" and machine in _ELF:
-        order = "<" if head[5] == 1 else ">"
-        if struct.unpack_from(f"{order}H", head, 18)[0] != _ELF[machine]:
-            raise MeasurementError(
-                "other-kernel", path=path, machine=machine, build=(folder / machine).resolve()
-            )
+    if head[:4] == b"\x7fELF":
+        if len(head) < _HEAD_BYTES:
+            raise MeasurementError("cut-kernel", path=path, count=len(head))
+        if head[18:] != _head(Path("/proc/self/exe"))[18:]:
+            build = (folder / machine).resolve()
+            raise MeasurementError("other-kernel", path=path, machine=machine, build=build)
     return path.resolve()
 
 
-class Kernel(common.Instrument):
-    """An own kernel: printed unit by workload, and how its result is read."""
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(_HEAD_BYTES)
+
+
+class Kernel(Instrument):
+    """An own kernel: its options, and how its result is read."""
 
     reference = False
-    units: ClassVar[Mapping[str, str]]  # workload -> unit the kernel must print
 
     def __init_subclass__(cls) -> None:
         cls.version = ("--version", rf"^{cls.name}\b.*?\b([0-9]\S*)")
 
     def locate(self, kernels: Path, choice: str | None = None) -> str:
-        return str(program(kernels, self.executables[0]))
+        return str(program(kernels, self.name))
 
     def find(self, path: str) -> Tool:
-        """Errors: MeasurementError when it does not start: a broken kernel is mended and then
+        """Raises MeasurementError when it does not start: a broken kernel is mended and then
         measures, unlike a program that a machine has not.
         """
         try:
@@ -90,106 +72,90 @@ class Kernel(common.Instrument):
         except Unavailable as error:
             raise MeasurementError("broken-kernel", why=str(error)) from error
 
-    def read(self, cell: Cell, done: Completed) -> Document:
-        """The JSON object. Errors: ParseError when a shared key is missing or contradicts the cell."""
+    def read(self, cell: Cell, done: Completed) -> Output:
+        """The JSON object. Raises ParseError when a key is missing or contradicts the cell."""
         if len(done.stdout.splitlines()) > 1:
             raise ParseError(f"{self.name} printed more than its one line of JSON")
-        document = Document.read(done.stdout, self.name)
-        expected: dict[str, Any] = {
-            "instrument": self.name,
-            "workload": cell.workload,
-            "threads": cell.concurrency,
-            "unit": self.units[cell.workload],
-        }
-        for key, value in expected.items():
-            if document.at(key) != value:
-                raise ParseError(
-                    f"{self.name}: {key} is {document.at(key)!r}, but the cell is for {value!r}"
-                )
-        if (
-            not isinstance(document.at("per_thread"), list)
-            or len(document.at("per_thread")) != cell.concurrency
-        ):
+        output = Output.of_json(self.name, done.stdout)
+        unit = next(iter(metrics(cell.subsystem, cell.workload).values()))
+        output.expect(
+            {
+                "instrument": self.name,
+                "workload": cell.workload,
+                "threads": cell.concurrency,
+                "unit": unit,
+            }
+        )
+        threads, warnings = output["per_thread"], output["warnings"]
+        if not isinstance(threads, list) or len(threads) != cell.concurrency:
             raise ParseError(f"{self.name}: per_thread does not hold {cell.concurrency} entries")
-        if not isinstance(document.at("warnings"), list):
-            raise ParseError(f"{self.name}: warnings is not a list")
-        for key in ("value", "seconds", "work"):
-            document.number(key)
-        return document
+        if not isinstance(warnings, list) or not isinstance(output["version"], str):
+            raise ParseError(f"{self.name}: warnings is no list, or version no text")
+        value, work, seconds = map(output.number, ("value", "work", "seconds"))
+        if unit != "s":
+            bits = 8 if unit == "bit/s" else 1
+            common.agree(value, bits * work / seconds, 1e-3, f"{self.name}: value")
+        return output
 
-    def agree_rate(self, document: Document, bits: int = 1) -> None:
-        """Errors: ParseError when the value is not the work, in ``bits`` of its units, by the time."""
-        rate = bits * document.number("work") / document.number("seconds")
-        common.agree(document.number("value"), rate, 1e-3, f"{self.name}: value")
+    def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:
+        """The rows with the version and the warnings that the kernel printed; without rows, its
+        value with all details.
+        """
+        metric = next(iter(metrics(cell.subsystem, cell.workload)))
+        one = Measurement.of(cell, metric, output.number("value"), details(output))
+        return Parsed(rows or (one,), output["version"], warnings=tuple(output["warnings"]))
 
     def common_options(
         self, cell: Cell, workspace: Workspace, cpus: int | None = None
     ) -> tuple[str, ...]:
-        """--threads --cpus --warmup --seed; ``cpus`` is the number of CPUs named, default one for
-        each thread.
+        """--threads --cpus --warmup --seed --isa; ``cpus`` is the number of CPUs named, default one
+        for each thread.
         """
-        named = common.cpu_list(workspace, cell.concurrency if cpus is None else cpus)
-        seed = common.option_number(cell, "seed", None, zero=True)
-        seeded = () if seed is None else ("--seed", str(int(seed)))
+        named = common.cpu_list(workspace, cpus or cell.concurrency)
+        seed = common.option_number(cell, "seed", zero=True)
         return (
-            "--threads",
-            str(cell.concurrency),
-            "--cpus",
-            named,
+            *("--threads", str(cell.concurrency), "--cpus", named),
             *self.warmup_option(cell),
-            *seeded,
+            *(() if seed is None else ("--seed", str(int(seed)))),
+            *flags(cell, "isa"),
         )
 
     def warmup_option(self, cell: Cell) -> tuple[str, ...]:
         """--warmup when the cell's options name one."""
-        warmup = common.option_number(cell, "warmup", None, zero=True)
+        warmup = common.option_number(cell, "warmup", zero=True)
         return () if warmup is None else ("--warmup", common.plain(warmup))
 
-    def amount(self, cell: Cell, key: str) -> tuple[str, ...]:
-        """How much is done: the option ``key`` as the flag of its name if given, else --seconds.
-        The kernels take only one.
-        """
-        work = common.work(cell, key)
+    def work_option(self, cell: Cell, key: str) -> tuple[str, ...]:
+        """The option ``key`` as the flag of its name for a fixed amount of work, else --seconds."""
+        work = common.amount(cell, key)
         if work is not None:
             return (f"--{key.replace('_', '-')}", str(int(work)))
         return ("--seconds", common.plain(common.seconds_of(cell)))
 
 
-def isa_option(cell: Cell) -> tuple[str, ...]:
-    """--isa when the cell's options name one. Errors: ConfigError for an unknown name."""
-    isa = cell.options.get("isa")
-    if isa is None:
-        return ()
-    if isa not in ISAS:
-        raise ConfigError(
-            f"cell {cell.id}: option isa={isa!r} is not allowed, choose one of {', '.join(ISAS)}"
-        )
-    return ("--isa", str(isa))
+def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
+    """``--key value`` for those of the options that the cell has."""
+    present = (key for key in keys if cell.options.get(key) is not None)
+    return tuple(word for key in present for word in (f"--{key}", str(cell.options[key])))
 
 
-def asked_s(cell: Cell, key: str, warmup: float) -> float:
-    """Seconds of warm-up, and of the clock where no fixed work was asked for."""
+def clock_s(cell: Cell, key: str, warmup: float) -> float:
+    """Seconds of warm-up, and of the clock without a fixed amount of work in option ``key``."""
     timed = cell.options.get(key) is None
     return common.warmup_of(cell, warmup) + (common.seconds_of(cell) if timed else 0.0)
 
 
-def details(document: Document) -> dict[str, Any]:
-    """What is worth keeping beside the value: every plain value that is not shared by all
+def details(output: Output) -> dict[str, Any]:
+    """What is worth keeping with the value: every plain value that is not shared by all
     measurements.
     """
-    plain = {
-        key: value
-        for key, value in document.values.items()
-        if value is None or isinstance(value, str | int | float)
+    return {
+        name: value
+        for name, value in output.items()
+        if name not in _SHARED and (value is None or isinstance(value, str | int | float))
     }
-    return {key: value for key, value in plain.items() if key not in _SHARED}
 
 
-def parsed(
-    cell: Cell, document: Document, *rows: tuple[str, float, str, Mapping[str, Any]]
-) -> Parsed:
-    """One measurement of the cell's own row per (metric, value, unit, details)."""
-    measurements = tuple(Measurement.of(cell, *row) for row in rows)
-    return Parsed(
-        measurements, str(document.at("version")), warnings=tuple(map(str, document.at("warnings")))
-    )
+def percentiles(output: Output) -> Mapping[str, float]:
+    """Percentiles of a latency in s."""
+    return {name: output.number(name) for name in PERCENTILES}

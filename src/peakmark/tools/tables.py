@@ -6,15 +6,29 @@ that such reports lack (interval, notes) stand to the right of theirs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS, metrics
 from peakmark.tools import references
 
-# A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput
-# row: never both.
 SMALL_RECORD = 16 * 1024
+"""A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput
+row: never both.
+"""
+UNITS = {
+    ("B/s", 1e-6): "MB/s",
+    ("B/s", 1e-9): "GB/s",
+    ("bit/s", 1e-6): "Mb/s",
+    ("bit/s", 1e-9): "Gb/s",
+    ("s", 1e3): "ms",
+    ("s", 1e6): "µs",
+    ("s", 1e9): "ns",
+    ("op/s", 1e-9): "GigaOPS",
+    ("1/s", 1.0): "IOPS",
+}
+"""(SI unit, factor) -> the unit that is printed."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +106,10 @@ class Table:
 
     def takes(self, workload: str, block: int | None) -> bool:
         """Whether a row of this workload and block belongs into this table."""
-        if self.subsystem == "memory":
-            return (workload == "LAT") == (self.metric == "latency")
-        if self.subsystem == "network":
-            return workload.startswith("LAT-") == (self.metric == "latency")
         if self.subsystem == "disk":
             small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
             return small != (self.metric == "throughput")
-        return True
+        return self.metric in metrics(self.subsystem, workload)
 
     def workload_label(self, workload: str) -> str:
         """``LAT-TCP`` is shown as ``TCP`` in the latency table, whose rows are protocols."""
@@ -115,27 +125,33 @@ class Table:
         """Sort key of a row: workload, variant, concurrency, block; in memory tables the working
         set comes first.
         """
-        names = SUBSYSTEMS[self.subsystem].workloads
-        variants = SUBSYSTEMS[self.subsystem].variants
-        variant_rank = variants.index(variant) if variant in variants else len(variants)
-        return (
-            variant_rank if self.subsystem == "memory" else 0,
-            names.index(workload) if workload in names else len(names),
-            workload,
-            variant_rank,
-            variant,
-            concurrency,
-            block or 0,
-        )
+        names, variants = SUBSYSTEMS[self.subsystem].workloads, SUBSYSTEMS[self.subsystem].variants
+        place = names.index(workload) if workload in names else len(names)
+        rank = variants.index(variant) if variant in variants else len(variants)
+        set_first = rank if self.subsystem == "memory" else 0
+        return (set_first, place, workload, rank, variant, concurrency, block or 0)
+
+    def fitted(self, values: Iterable[float]) -> Table:
+        """The table in the unit in which ``values`` (SI) are printed on a page: times in the
+        largest that leaves none below 1. Files keep the unit of their headings.
+        """
+        least, factor = min(values, default=0.0), self.factor
+        if self.unit == "s" and least > 0:
+            factor = next((scale for scale in (1e3, 1e6) if least * scale >= 1), 1e9)
+        unit = UNITS[self.unit, factor]
+        return replace(self, factor=factor, shown="" if unit == self.quantity else unit)
 
 
 def _table(name: str, title: str, factor: float, shown: str, remark: str, **more: Any) -> Table:
     """A table of what its name says: ``disk_latency``, of the disk and its metric latency."""
     subsystem, _, metric = name.partition("_")
-    tools = sorted(
-        (tool.columns[name], tool) for tool in references().values() if name in tool.columns
-    )
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
+    tools = [
+        tool
+        for tool in sorted(references().values(), key=lambda tool: tool.place)
+        for row in tool.rows
+        if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0])
+    ]
     return Table(
         name=name,
         title=title,
@@ -146,7 +162,7 @@ def _table(name: str, title: str, factor: float, shown: str, remark: str, **more
         quantity=more.pop("quantity", title),
         shown=shown,
         own=Program(part.kernel, part.heading),
-        references=tuple(Program(tool.name, tool.heading) for _, tool in tools),
+        references=tuple(Program(tool.name, tool.heading) for tool in tools),
         lower_is_better=metric == "latency",
         remark=remark,
         **more,
@@ -198,18 +214,16 @@ TABLES = (
         first="Protocol", block="Message Size", variant="Mode",
     ),
 )  # fmt: skip
+BY_NAME = {table.name: table for table in TABLES}
 
 
 def count(concurrency: int, word: str) -> int | str:
-    """A number of threads as tables show it: the number, and what was asked for where that was a
-    word.
+    """A number of threads as tables show it: the number, and the word of the configuration if it
+    was one.
     """
     if word:
         return f"{concurrency} ({word})" if concurrency else word
     return concurrency
-
-
-BY_NAME = {table.name: table for table in TABLES}
 
 
 def subsystem_tables(subsystem: str) -> tuple[Table, ...]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from peakmark import files
 from peakmark.errors import ConfigError, RecordError
-from peakmark.run import scratch
-from peakmark.run.scratch import Leftover
+from peakmark.run import cleanup
+from peakmark.run.cleanup import Leftover
 from peakmark.storage.results import Results
 from peakmark.units import gigabytes
 
@@ -59,7 +59,7 @@ def _find(places: list[Path]) -> Iterable[Leftover]:
                 raise ConfigError(str(error)) from error
             folders = {files.scratch(cell.options.get("scratch")) for cell in cells}
         for folder in sorted(folders - seen):
-            yield from scratch.leftovers(folder)
+            yield from cleanup.leftovers(folder)
         seen |= folders
 
 
@@ -90,6 +90,6 @@ def _held(campaign: Path) -> bool:
 
 def _remove(leftover: Leftover) -> bool:
     if leftover.path.is_dir() and not leftover.path.is_symlink():
-        return scratch.remove(leftover)
+        return cleanup.remove(leftover)
     leftover.path.unlink(missing_ok=True)
     return True

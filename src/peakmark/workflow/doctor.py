@@ -11,7 +11,7 @@ from pathlib import Path
 
 from peakmark import files
 from peakmark.errors import PeakmarkError
-from peakmark.machine import libraries
+from peakmark.machine import software
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.run import lock
@@ -89,7 +89,7 @@ def _references() -> Iterator[Finding]:
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
-    for isa, why in (libraries.collect_build(Host(), kernels)["left_out"] or {}).items():
+    for isa, why in (software.collect_build(Host(), kernels)["left_out"] or {}).items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then make kernels"
         yield "note", "toolchain", text
 

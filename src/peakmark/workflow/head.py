@@ -21,8 +21,7 @@ from peakmark.errors import PeakmarkError
 from peakmark.formatting import plural
 from peakmark.plan import jobs
 from peakmark.plan.cluster import ANY, settings_of
-from peakmark.plan.grouping import two_nodes
-from peakmark.plan.plan import Plan
+from peakmark.plan.plan import Plan, two_nodes
 from peakmark.workflow import preflight
 
 GONE_S = 120.0
@@ -100,7 +99,7 @@ def check_allocation_overlap(plan: Plan) -> None:
         or not settings_of(plan.config).get("exclusive", True)
     ):
         return
-    known = {name for kind in plan.cluster.kinds for name in kind["nodes"]}
+    known = {name for kind in plan.cluster.kinds for name in kind.nodes}
     mine = {name for name in slurm.job_nodes(number) if name in known}
     wanted = {cell.node for cell in plan.cells} | set(plan.peers.values())
     most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
@@ -175,7 +174,7 @@ def check(plan: Plan, given: Mapping[str, str], is_measured: Callable[[Cell], bo
         if not remaining:
             continue
         missing.append(remaining)
-        asked = jobs.asked(cells, plan, given)
+        asked = jobs.named_options(cells, plan, given)
         asked.pop("dependency", None)
         kind = tuple(
             (name, value) for name, value in asked.items() if name not in ("time", "nodelist")

@@ -20,7 +20,7 @@ from socket import gethostname
 from typing import Any
 
 from peakmark import output, resources
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import overrides
 from peakmark.errors import ConfigError
@@ -30,7 +30,7 @@ from peakmark.plan.cluster import ANY, settings_of
 from peakmark.plan.plan import Plan
 from peakmark.reasons import MeasurementError
 from peakmark.resources import program
-from peakmark.run import build, code, lock, watchdog
+from peakmark.run import build, cleanup, lock
 from peakmark.storage import integrity, planfile
 from peakmark.workflow import head, preflight, resume
 from peakmark.yamlfile import read as read_yaml
@@ -129,10 +129,9 @@ def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
     held = [head.lock(before.directory), head.lock(after.directory)]
     try:
         held.append(lock.acquire("campaign"))
-        os.environ[watchdog.OWNER] = (
-            watchdog.own()
+        os.environ[cleanup.OWNER] = (
+            cleanup.process_identity()
         )  # a cell does not outlive this process, however that ends
-        build.python()
         _measure(before, after, kernels)
     finally:
         for descriptor in held:
@@ -155,7 +154,7 @@ def _measure(before: Plan, after: Plan, kernels: Path) -> None:
             )
         )
         planfile.write(side.directory / "plan.json", {**side.to_json(), "beside": other.campaign})
-        code.keep(side.directory)
+        build.keep_version(side.directory)
         resume.begin(side, findings)
     rounds = [(number, list(_missing(pairs, good))) for number, pairs in orders(before, after)]
     left = [order for _, missing in rounds for order in missing]

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from peakmark import files, slurm
-from peakmark.catalogue.workloads import AUTO, POOLS
+from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.formatting import duration, plural
-from peakmark.machine import allowed, storage
+from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations
 from peakmark.plan.plan import Plan
@@ -211,7 +211,7 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     """Rows of reference tools that need more memory than there is. Errors: ConfigError for one of
     an own kernel.
     """
-    total = allowed.collect(Host())["memory_bytes"]
+    total = job_limits.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():
         need = durations.cost(cell).memory_bytes

@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
-from peakmark.plan import adaptive, cluster, grouping, jobs, plan
+from peakmark.plan import cluster, jobs, plan, sequential_testing
 from peakmark.plan.cluster import Cluster, settings_of
 from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
-from peakmark.run import build, code, job, lock, watchdog
+from peakmark.run import build, cleanup, job, lock
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
 from peakmark.workflow import head, preflight, progress, resume
@@ -86,7 +86,7 @@ class Run:
         """Rounds of repetitions that Snakemake decides on; jobs of several cells decide for
         themselves.
         """
-        return 0 if self.plan.jobs else adaptive.rounds(self.plan.criteria)
+        return 0 if self.plan.jobs else sequential_testing.rounds(self.plan.criteria)
 
     @cached_property
     def left(self) -> list[Cell]:
@@ -122,7 +122,7 @@ class Run:
         """Records of a round of repetitions, by the decisions after the round before."""
         if decision is None:
             return self.records
-        cells = adaptive.asked(
+        cells = sequential_testing.required_in_round(
             self.plan.cells, self.plan.criteria, decisions.read(Path(decision)), number
         )
         return [decision, *map(self.plan.record_name, cells)]
@@ -203,9 +203,9 @@ class Run:
     def fingerprint(self, wildcards: Any) -> str:
         """What a cell is measured by: when it changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
-        pair = ["--pair"] if self.plan.cluster and grouping.two_nodes(cell) else []
+        pair = ["--pair"] if self.plan.cluster and plan.two_nodes(cell) else []
         return shlex.join(
-            ["--cell", cell.spec(), "--tool", *jobs.words_of(cell.instrument, self.plan), *pair]
+            ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan), *pair]
         )
 
     def job_fingerprint(self, wildcards: Any) -> str:
@@ -291,12 +291,11 @@ class Run:
             held.append(lock.acquire("campaign"))
             # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next
             # run.
-            os.environ[watchdog.OWNER] = watchdog.own()
+            os.environ[cleanup.OWNER] = cleanup.process_identity()
         else:
             head.check_allocation_overlap(self.plan)
             head.ignore_sighup(self.plan.directory / "logs" / "hangup.log")
-        build.python()
-        code.keep(self.plan.directory)
+        build.keep_version(self.plan.directory)
         self._write()
         if self.opened is not None:
             self.opened.adopted |= head.adopt(self.plan)
@@ -358,14 +357,14 @@ def _settle() -> None:
 
 def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
     """The cluster, asked by the process that submits."""
-    os.environ.pop(watchdog.OWNER, None)
+    os.environ.pop(cleanup.OWNER, None)
     return cluster.find(completed, given.get("partition"), plan.RESULTS / completed["campaign"])
 
 
 def _inherited(main: bool) -> Cluster | None:
     if main:
         os.environ.pop(cluster.VARIABLE, None)
-        os.environ.pop(watchdog.OWNER, None)
+        os.environ.pop(cleanup.OWNER, None)
     return cluster.from_environment()
 
 

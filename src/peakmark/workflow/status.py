@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, slurm
-from peakmark.catalogue.subsystems import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.formatting import natural, plural

@@ -12,7 +12,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import statistics
 from peakmark.analysis import compare, datasets
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.cell import Cell
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]

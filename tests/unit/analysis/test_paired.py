@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import compare, datasets, significance
+from peakmark import statistics
+from peakmark.analysis import compare, datasets
 
 WANDERING = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
 """A machine that moves by far more than the change that is looked for."""
@@ -95,5 +96,5 @@ def test_the_ratio_is_the_median_of_the_pairs_own_and_its_interval_theirs() -> N
 
 def test_the_p_of_pairs_is_students() -> None:
     pairs = [(1.0, 2.0), (1.0, 4.0), (1.0, 8.0)]  # logarithms 1, 2, 3 of two: t = 2 / (1 / sqrt(3))
-    assert datasets.pair_p_value(pairs) == pytest.approx(significance.student(2 * 3**0.5, 2))
+    assert datasets.pair_p_value(pairs) == pytest.approx(statistics.student(2 * 3**0.5, 2))
     assert datasets.pair_p_value([(1.0, 1.0), (2.0, 2.0)]) == 1.0

@@ -12,9 +12,9 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import statistics
-from peakmark.analysis import findings, paired_comparison
+from peakmark.analysis import findings
 from peakmark.analysis.row import Row
-from peakmark.catalogue.workloads import KERNELS
+from peakmark.catalogue import KERNELS
 from peakmark.config import published
 
 APART = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
@@ -26,40 +26,24 @@ def told(found: Sequence[Row], topic: str) -> list[str]:
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_pairs_that_all_agree_are_as_rare_as_counted(count: int) -> None:
-    assert paired_comparison.chance([APART] * count) == pytest.approx(2 / 20**count)
-
-
-def test_one_pair_is_the_rank_sum_test() -> None:
-    random = np.random.default_rng(3)
-    for _ in range(20):
-        first, second = (
-            random.integers(0, 8, 5).astype(float),
-            random.integers(0, 8, 6).astype(float),
-        )
-        assert paired_comparison.chance([(first, second)]) == pytest.approx(
-            statistics.rank_test(first, second)
-        )
+    assert statistics.rank_test([APART] * count) == pytest.approx(2 / 20**count)
 
 
 def test_pairs_that_disagree_say_nothing() -> None:
-    assert paired_comparison.chance([APART, (APART[1], APART[0])]) == 1.0
+    assert statistics.rank_test([APART, (APART[1], APART[0])]) == 1.0
 
 
 def test_many_values_give_nearly_what_is_counted() -> None:
     random = np.random.default_rng(4)
     pairs = [(random.normal(0, 1, 6), random.normal(0.3, 1, 6)) for _ in range(30)]
-    exact = paired_comparison.chance(pairs)
-    assert paired_comparison.chance([*pairs, *[([1.0], [1.0])] * 30]) == pytest.approx(
-        exact, rel=0.15
-    )
+    exact = statistics.rank_test(pairs)
+    assert statistics.rank_test([*pairs, *[([1.0], [1.0])] * 30]) == pytest.approx(exact, rel=0.15)
 
 
 def test_equal_choices_are_seldom_told_apart() -> None:
     random = np.random.default_rng(5)
     wrong = sum(
-        paired_comparison.chance(
-            [(random.normal(0, 1, 3), random.normal(0, 1, 3)) for _ in range(7)]
-        )
+        statistics.rank_test([(random.normal(0, 1, 3), random.normal(0, 1, 3)) for _ in range(7)])
         <= 0.05
         for _ in range(400)
     )

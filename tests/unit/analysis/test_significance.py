@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import compare, datasets, significance
+from peakmark import statistics
+from peakmark.analysis import compare, datasets
 
 
 def many(folder: Path, seed: int, rows: int = 40, slow: tuple[int, ...] = ()) -> Path:
@@ -48,21 +49,21 @@ def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_
     ],
 )
 def test_students_p_is_that_of_the_tables(t: float, freedom: float, p: float) -> None:
-    assert significance.student(t, freedom) == pytest.approx(p, rel=0.01)
+    assert statistics.student(t, freedom) == pytest.approx(p, rel=0.01)
 
 
 def test_the_quantile_is_where_the_p_is() -> None:
-    assert significance.quantile(0.05, 2) == pytest.approx(4.303, rel=1e-3)
-    assert significance.quantile(0.01, 10) == pytest.approx(3.169, rel=1e-3)
+    assert statistics.student_quantile(0.05, 2) == pytest.approx(4.303, rel=1e-3)
+    assert statistics.student_quantile(0.01, 10) == pytest.approx(3.169, rel=1e-3)
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
     # The example of their paper: fifteen p values, of which four stand at 5 %.
     chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
                0.7590, 1.0]  # fmt: skip
-    assert sum(significance.discoveries(chances, 0.05)) == 4
-    assert significance.discoveries([], 0.05) == []
-    assert significance.discoveries([0.06], 0.05) == [False]
+    assert sum(statistics.discoveries(chances, 0.05)) == 4
+    assert statistics.discoveries([], 0.05) == []
+    assert statistics.discoveries([0.06], 0.05) == [False]
 
 
 def test_a_claim_that_chance_brings_among_many_rows_does_not_stand() -> None:

@@ -14,7 +14,7 @@ from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
 from peakmark import cli
-from peakmark.bundle import anonymise, staging
+from peakmark.bundle import anonymise, bundle
 from peakmark.errors import RecordError
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -72,7 +72,7 @@ def campaign(tmp_path: Path) -> Path:
 def test_no_name_is_left_and_every_number_is(campaign: Path, tmp_path: Path) -> None:
     results = Results.read(campaign)
     target = tmp_path / "copy"
-    staging.copy(results, target, anonymise.replacer(results))
+    bundle.copy(results, target, anonymise.replacer(results))
     for path in target.rglob("*"):
         content = path.read_text() if path.is_file() else ""
         for name in NAMES:
@@ -130,8 +130,8 @@ def test_report_and_bundle_without_names(
     assert "host1" in page and not any(name.lower() in page for name in NAMES)
     target = tmp_path / "anonymous.zip"
     assert cli.main(["bundle", "--anonymise", "-o", str(target), str(campaign)]) == 0
-    with zipfile.ZipFile(target) as bundle:
-        contents = {name: bundle.read(name) for name in bundle.namelist()}
+    with zipfile.ZipFile(target) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
     for name in NAMES:
         assert name.lower() not in text.lower()
         for path, content in contents.items():
@@ -167,4 +167,4 @@ def test_a_damaged_configuration_is_one_sentence(campaign: Path, tmp_path: Path)
     with pytest.raises(
         RecordError, match=r"config\.json is damaged .*: the next run .* writes it anew"
     ):
-        staging.copy(results, tmp_path / "copy", anonymise.replacer(results))
+        bundle.copy(results, tmp_path / "copy", anonymise.replacer(results))

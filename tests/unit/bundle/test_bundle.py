@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import zipfile
@@ -16,13 +17,11 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import cli
-from peakmark.bundle import bundle, crate, unbundle
-from peakmark.config.repetitions import Criterion
+from peakmark import cli, files
+from peakmark.bundle import bundle, crate
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.report import pdf_report
 from peakmark.resources import ROOT
-from peakmark.storage import decisions
 from peakmark.tables import tables
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
@@ -58,9 +57,24 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bundle.write(campaign(folder / "small"))
 
 
-def rewritten(
-    source: Path, target: Path, change: Callable[[dict[str, bytes]], Mapping[str, bytes]]
-) -> Path:
+def is_same(packed: Path) -> bool:
+    """Whether the report of a bundle is rebuilt with the same bytes."""
+    return bundle.rebuild(packed)[1].startswith("the same")
+
+
+def entities(packed: Path) -> dict[str, Any]:
+    """Identifier -> entity of the bundle's description."""
+    with zipfile.ZipFile(packed) as archive:
+        graph = json.loads(archive.read(crate.NAME))["@graph"]
+    found = {entity["@id"]: entity for entity in graph}
+    assert len(found) == len(graph)
+    return found
+
+
+Change = Callable[[dict[str, bytes]], Mapping[str, bytes]]
+
+
+def rewritten(source: Path, target: Path, change: Change) -> Path:
     """A copy of a zip file whose files were changed."""
     with zipfile.ZipFile(source) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
@@ -91,16 +105,15 @@ def test_the_same_pdf_elsewhere_from_the_file_alone(
     shutil.move(made, elsewhere / "got.zip")
     shutil.rmtree(here)
     monkeypatch.chdir(elsewhere)
-    rebuilt = unbundle.report(Path("got.zip"))
-    assert rebuilt.path == Path("got.pdf")
-    assert rebuilt.path.read_bytes() == original
-    assert rebuilt.comparison.startswith("the same")
+    path, comparison = bundle.rebuild(Path("got.zip"))
+    assert path == Path("got.pdf") and path.read_bytes() == original
+    assert comparison.startswith("the same")
 
     # And so does the unpacked folder, twice.
     with zipfile.ZipFile("got.zip") as archive:
         archive.extractall("got")
     for _ in range(2):
-        assert unbundle.report(Path("got")).comparison.startswith("the same")
+        assert is_same(Path("got"))
         assert Path("got/report.pdf").read_bytes() == original
 
 
@@ -127,69 +140,38 @@ def test_checksums_are_what_sha256sum_reads_and_name_every_file(
 
 def test_the_description_names_every_file_and_everything_it_refers_to(packed: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
-        graph = json.loads(archive.read("ro-crate-metadata.json"))["@graph"]
-        names = set(archive.namelist()) - {crate.NAME}
-        files = {name: archive.read(name) for name in names}
-    entities = {entity["@id"]: entity for entity in graph}
-    assert len(entities) == len(graph)
-    assert entities["ro-crate-metadata.json"]["conformsTo"] == {
-        "@id": "https://w3id.org/ro/crate/1.1"
-    }
-    root = entities["./"]
-    assert {"name", "description", "datePublished", "license"} <= set(root)
+        files = {name: archive.read(name) for name in set(archive.namelist()) - {crate.NAME}}
+    found = entities(packed)
+    assert found[crate.NAME]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert {"name", "description", "datePublished", "license"} <= set(found["./"])
     assert files["report.html"].startswith(b"<!DOCTYPE html>")
+    assert found["requirements.txt"]["encodingFormat"] == "text/plain"
+    assert b"--hash=sha256:" in files["requirements.txt"]
     for name, content in files.items():
-        assert entities[name]["sha256"] == hashlib.sha256(content).hexdigest()
-        assert entities[name]["contentSize"] == str(len(content))
-
-    def references(value: Any) -> list[str]:
-        if isinstance(value, dict) and set(value) == {"@id"}:
-            return [value["@id"]]
-        parts = value.values() if isinstance(value, dict) else value
-        inner = isinstance(value, dict | list)
-        return [one for part in parts for one in references(part)] if inner else []
-
-    outside = {"https://w3id.org/ro/crate/1.1"}
-    assert {one for entity in graph for one in references(entity)} - outside <= set(entities)
-    reached = {one for entity in graph for one in references(entity.get("hasPart", []))}
-    assert set(files) <= reached
-    measuring = entities["#measuring"]
-    assert {"@id": "#iozone-1.2"} in measuring["instrument"]
-    assert measuring["startTime"] == "2026-11-21T04:00:00+00:00"
+        assert found[name]["sha256"] == hashlib.sha256(content).hexdigest()
+        assert found[name]["contentSize"] == str(len(content))
+    named = re.findall(r'{"@id": "([^"]+)"}', json.dumps(list(found.values())))
+    assert set(named) - {"https://w3id.org/ro/crate/1.1"} <= set(found)
+    assert set(files) <= {part["@id"] for part in found["./"]["hasPart"]}
+    assert {"@id": "#iozone-1.2"} in found["#measuring"]["instrument"]
+    assert found["#measuring"]["startTime"] == "2026-11-21T04:00:00+00:00"
 
 
-def test_a_licence_and_requirements_are_described_and_checked(tmp_path: Path) -> None:
-    folder = campaign(tmp_path / "small")
-    made = bundle.write(folder, tmp_path / "b.zip", licence="CC-BY-4.0")
-    with unbundle.unpacked(made) as unpacked:
-        assert "--hash=sha256:" in (unpacked / "requirements.txt").read_text()
-        entities = {
-            one["@id"]: one for one in json.loads((unpacked / crate.NAME).read_text())["@graph"]
-        }
-    assert entities["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
-    assert entities["requirements.txt"]["encodingFormat"] == "text/plain"
-    with pytest.raises(ConfigError, match="neither an SPDX identifier"):
-        bundle.write(folder, tmp_path / "c.zip", licence="do what you want")
-
-
-def test_authors_agents_and_publisher_are_described_where_they_are_given(tmp_path: Path) -> None:
+def test_licence_authors_and_publisher_are_described(tmp_path: Path) -> None:
     authors = [
         {"name": "Jane Doe", "affiliation": "IIT", "orcid": "0000-0002-1825-0097"},
         {"name": "John Roe", "affiliation": "IIT"},
     ]
-    of = make.cell("cpubench", "DP", subsystem="cpu")
-    folder = make.write(
-        tmp_path / "c",
-        [make.record(of, [make.measurement(of, "rate", 4e10)]) | {"raw": {}}],
-        config={"report": {"authors": authors, "publisher": "University Library"}},
-    )
-    with zipfile.ZipFile(bundle.write(folder, tmp_path / "b.zip")) as archive:
-        entities = {one["@id"]: one for one in json.loads(archive.read(crate.NAME))["@graph"]}
+    folder = campaign(tmp_path / "small", authors=authors, publisher="University Library")
+    found = entities(bundle.write(folder, tmp_path / "b.zip", licence="CC-BY-4.0"))
+    assert found["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
     both = [{"@id": "https://orcid.org/0000-0002-1825-0097"}, {"@id": "#author-2"}]
-    assert entities["./"]["author"] == both == entities["#measuring"]["agent"]
-    assert entities["./"]["publisher"] == {"@id": "#University%20Library"}
-    assert entities["#author-2"]["affiliation"] == {"@id": "#IIT"}
-    assert entities["#IIT"]["@type"] == entities["#University%20Library"]["@type"] == "Organization"
+    assert found["./"]["author"] == both == found["#measuring"]["agent"]
+    assert found["./"]["publisher"] == {"@id": "#University%20Library"}
+    assert found["#author-2"]["affiliation"] == {"@id": "#IIT"}
+    assert found["#IIT"]["@type"] == found["#University%20Library"]["@type"] == "Organization"
+    with pytest.raises(ConfigError, match="neither an SPDX identifier"):
+        bundle.write(folder, tmp_path / "c.zip", licence="do what you want")
 
 
 def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) -> None:
@@ -200,7 +182,7 @@ def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) 
         return text.replace("node1", "alpha").replace("iozone -a", "x")
 
     made = bundle.write(folder, tmp_path / "b.zip", replace=replace)
-    with unbundle.unpacked(made) as unpacked:
+    with bundle.unpacked(made) as unpacked:
         for path in unpacked.rglob("*"):
             assert "node1" not in path.name
             if path.is_file() and path.suffix != ".pdf":
@@ -210,26 +192,7 @@ def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) 
         assert raw == RAW.replace("iozone -a", "x")
         record = json.loads(next(unpacked.glob("cells/disk/iozone/*/any/0.json")).read_text())
         assert record["raw"]["0.raw/0.stdout"] == hashlib.sha256(raw.encode()).hexdigest()
-    assert unbundle.report(made).comparison.startswith("the same")
-
-
-def test_repetitions_that_were_spared_are_not_missing_elsewhere(tmp_path: Path) -> None:
-    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(9)]
-    made = make.runs("cpubench", "DP", *(4e10 + number for number in range(6)))
-    records = [record | {"raw": {}} for record in made]
-    folder = make.write(tmp_path / "small", records, planned=cells[6:])
-    criterion = Criterion(6, 9, 0.02)
-    plan = json.loads((folder / "plan.json").read_text())
-    plan["adaptive"] = {cells[0].row: criterion.to_json()}
-    (folder / "plan.json").write_text(json.dumps(plan))
-    decisions.write(
-        folder / "repetitions" / "0.json",
-        {cells[0].row: decisions.Decision(criterion, 6, 6, 0.001, "narrow")},
-    )
-    packed = bundle.write(folder)
-    assert unbundle.report(packed).comparison.startswith("the same")
-    with unbundle.unpacked(packed) as unpacked:
-        assert (unpacked / "repetitions" / "0.json").is_file()
+    assert is_same(made)
 
 
 @pytest.mark.parametrize(
@@ -252,14 +215,14 @@ def test_repetitions_that_were_spared_are_not_missing_elsewhere(tmp_path: Path) 
 def test_a_changed_or_hostile_bundle_is_one_sentence(
     packed: Path,
     tmp_path: Path,
-    change: Callable[[dict[str, bytes]], Mapping[str, bytes]],
+    change: Change,
     message: str,
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     bad = rewritten(packed, folder / "bad.zip", change)
     with pytest.raises(PeakmarkError, match=message) as caught:
-        unbundle.report(bad)
+        bundle.rebuild(bad)
     assert "\n" not in str(caught.value)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["bad.zip", "in"]
 
@@ -272,7 +235,7 @@ def test_links_doubles_and_bombs_are_refused(
     with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(PeakmarkError, match="is a link"):
-        unbundle.report(tmp_path / "link.zip")
+        bundle.rebuild(tmp_path / "link.zip")
     with (
         zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive,
         pytest.warns(UserWarning, match="Duplicate"),
@@ -280,10 +243,15 @@ def test_links_doubles_and_bombs_are_refused(
         archive.writestr("plan.json", "{}")
         archive.writestr("plan.json", "[]")
     with pytest.raises(PeakmarkError, match=r"'plan\.json' twice"):
-        unbundle.report(tmp_path / "twice.zip")
-    monkeypatch.setattr(unbundle, "MAX_BYTES", 1000)
+        bundle.rebuild(tmp_path / "twice.zip")
+    # Nothing was unpacked when the size is refused.
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
+    monkeypatch.setattr(files, "free", lambda _: 10)
+    with pytest.raises(PeakmarkError, match="make room"):
+        bundle.rebuild(packed)
+    monkeypatch.setattr(bundle, "MAX_BYTES", 1000)
     with pytest.raises(PeakmarkError, match="unpacks to more than"):
-        unbundle.report(packed)
+        bundle.rebuild(packed)
 
 
 def test_a_damaged_file_is_one_sentence(packed: Path, tmp_path: Path) -> None:
@@ -295,7 +263,7 @@ def test_a_damaged_file_is_one_sentence(packed: Path, tmp_path: Path) -> None:
         bad = tmp_path / f"{number}.zip"
         bad.write_bytes(content)
         with pytest.raises(PeakmarkError, match="damaged or no bundle of peakmark") as caught:
-            unbundle.report(bad)
+            bundle.rebuild(bad)
         assert "\n" not in str(caught.value)
 
 
@@ -304,7 +272,7 @@ def test_a_folder_packed_again_with_its_name_is_understood(packed: Path, tmp_pat
         return {f"small/{name}": text for name, text in files.items()}
 
     wrapped = rewritten(packed, tmp_path / "w.zip", wrap)
-    assert unbundle.report(wrapped).comparison.startswith("the same")
+    assert is_same(wrapped)
 
 
 def test_an_unpacked_bundle_is_checked_but_may_be_reported_anew(
@@ -313,13 +281,13 @@ def test_an_unpacked_bundle_is_checked_but_may_be_reported_anew(
     with zipfile.ZipFile(packed) as archive:
         archive.extractall(tmp_path / "b")
     (tmp_path / "b" / "report.pdf").write_bytes(b"old")
-    comparison = unbundle.report(tmp_path / "b", tmp_path / "r.pdf").comparison
+    _, comparison = bundle.rebuild(tmp_path / "b", tmp_path / "r.pdf")
     assert comparison.startswith("not the same")
     assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
     record = next((tmp_path / "b").glob("cells/cpu/cpubench/*/any/0.json"))
     record.write_text(record.read_text().replace("40000000000.0", "90000000000.0"))
     with pytest.raises(PeakmarkError, match="is not what SHA256SUMS says"):
-        unbundle.report(tmp_path / "b")
+        bundle.rebuild(tmp_path / "b")
 
 
 def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path: Path) -> None:

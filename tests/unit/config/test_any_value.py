@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.unit.hostile import SECONDS, one_grid, refused
 
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.config import site
 from peakmark.errors import ConfigError
 from peakmark.plan import plan, plan_text

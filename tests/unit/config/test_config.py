@@ -6,7 +6,7 @@ import pytest
 import snakemake.cli
 
 from peakmark import yamlfile
-from peakmark.catalogue.workloads import WORKLOADS
+from peakmark.catalogue import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import overrides

@@ -14,21 +14,31 @@ from peakmark.machine.host import Host
 DATA = campaign_data.DATA
 
 
-def host(root: Path, files: Mapping[str, str], tools: Mapping[str, str] | None = None) -> Host:
-    """A machine made of files below ``root`` and of what its tools print, by the tool's name and
-    arguments.
+def listed(text: str) -> dict[str, str]:
+    """Files from lines of a path, a blank, and the file's text."""
+    lines = (line.strip().partition(" ") for line in text.splitlines() if line.strip())
+    return {path: content for path, _, content in lines}
+
+
+def host(
+    root: Path, files: Mapping[str, str] | str = "", tools: Mapping[str, str] | None = None
+) -> Host:
+    """A machine made of files below ``root`` and of what its tools print, by a start of their
+    command line.
+
+    Args:
+        files: path -> text, or lines as ``listed`` reads them; ``->target`` makes a link.
     """
-    for name, text in files.items():
+    for name, text in (listed(files) if isinstance(files, str) else files).items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
         if text.startswith("->"):
             path.symlink_to(text[2:])
         else:
             path.write_text(text)
-    outputs = dict(tools or {})
 
     def run(argv: Sequence[str]) -> str | None:
-        line = " ".join(argv)
-        return next((text for start, text in outputs.items() if line.startswith(start)), None)
+        outputs = dict(tools or {}).items()
+        return next((text for start, text in outputs if " ".join(argv).startswith(start)), None)
 
     return Host(root, run)

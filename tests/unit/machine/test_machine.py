@@ -1,4 +1,4 @@
-"""This machine for real, and other machines from copied or written-down /sys trees."""
+"""This machine for real, and machines of which nothing or only stored facts are known."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from tests.unit.machine.hosts import DATA, host
 
 from peakmark import machine
 from peakmark.errors import RecordError
-from peakmark.machine import cpu, software
-from peakmark.machine.host import Host
+from peakmark.machine.host import Host, parse_cpu_list, run_tool
 from peakmark.schemas import validate
 
 
@@ -30,12 +29,11 @@ def test_this_machine_gives_valid_facts(tmp_path: Path) -> None:
 
 
 def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    facts = machine.cached(tmp_path / "machine", tmp_path)
-    path = tmp_path / "machine" / f"{platform.node()}.json"
+    folder = tmp_path / "machine"
+    facts = machine.cached(folder, tmp_path)
+    path = folder / f"{platform.node()}.json"
     assert machine.read(path)["cpu"] == facts["cpu"]
-    assert (
-        machine.cached(tmp_path / "machine", Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
-    )
+    assert machine.cached(folder, Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with pytest.raises(RecordError, match=str(path)):
@@ -43,27 +41,22 @@ def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     path.write_text(text.replace('"sockets": ', '"sockets": -'))
     with pytest.raises(RecordError, match="checksum does not fit"):
         machine.read(path)
-    assert machine.cached(tmp_path / "machine", tmp_path)["cpu"] == facts["cpu"], "collected again"
+    assert machine.cached(folder, tmp_path)["cpu"] == facts["cpu"], "collected again"
     assert machine.read(path)["cpu"] == facts["cpu"]
     assert "-" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()
-    old = {**facts, "cpu": {**facts["cpu"], "sockets": -1}}
-    path.write_text(json.dumps(old))  # from before facts had a seal
+    without_seal = {**facts, "cpu": {**facts["cpu"], "sockets": -1}}
+    path.write_text(json.dumps(without_seal))
     with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1"):
         machine.read(path)
 
 
 def test_no_tool_and_an_empty_system_still_give_facts(tmp_path: Path) -> None:
-    bare = Host(tmp_path, lambda _: None)
-    facts = machine.collect(tmp_path, host=bare)
+    facts = machine.collect(tmp_path, host=host(tmp_path))
     assert facts["cpu"]["microarchitecture"] is None
     assert facts["storage"]["device"] is None
     assert facts["network"]["interface"] is None
-    assert {
-        "memory.channels",
-        "memory.speed_mts",
-        "storage.filesystem",
-        "network.interface",
-    } <= set(facts["unknown"])
+    names = {"memory.channels", "memory.speed_mts", "storage.filesystem", "network.interface"}
+    assert names <= set(facts["unknown"])
 
 
 def test_a_stored_collection_of_a_real_vm_is_valid() -> None:
@@ -72,44 +65,39 @@ def test_a_stored_collection_of_a_real_vm_is_valid() -> None:
     validate(facts, "machine", "facts")
 
 
-def test_facts_that_explain_differences(tmp_path: Path) -> None:
-    files = {
-        "/proc/cmdline": "BOOT_IMAGE=/vmlinuz root=UUID=1-2 ro isolcpus=2-3 nosmt mitigations=off nfsroot=10.0.0.1:/x",
-        "/proc/sys/kernel/numa_balancing": "1",
-        "/sys/class/dmi/id/bios_version": "2.14.1",
-        "/sys/class/dmi/id/bios_date": "06/12/2025",
-        "/sys/devices/system/cpu/smt/active": "0",
-        "/proc/cpuinfo": "processor\t: 0\nmicrocode\t: 0x2b000590\n\nprocessor\t: 1\nmicrocode\t: 0x1\n",
-    }
-    for number, (name, disabled) in enumerate((("POLL", "0"), ("C1", "0"), ("C6", "1"))):
-        place = f"/sys/devices/system/cpu/cpu0/cpuidle/state{number}/"
-        files |= {f"{place}name": name, f"{place}disable": disabled}
-    this = host(tmp_path, files)
-    system, processor = software.collect_os(this), cpu.collect(this)
-    # No disk, no server.
-    assert system["command_line"].split() == ["isolcpus=2-3", "nosmt", "mitigations=off"]
-    assert (system["numa_balancing"], system["firmware"]) == (1, "2.14.1 06/12/2025")
-    assert (processor["smt"], processor["idle_states"]) == (False, ["POLL", "C1"])
-    assert processor["microcode"] == "0x2b000590"
-
-
-def test_facts_that_are_there_are_asked_of_no_program(
+def test_only_the_first_cell_on_a_node_starts_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first cell on a node asks; for all further ones, a program would be started beside each
-    measurement.
-    """
-    asked = tmp_path / "asked"
-    program = tmp_path / "bin" / "sinfo"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\necho $0 >> {asked}\necho slurm 22.05.8\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    sinfo = tmp_path / "bin" / "sinfo"
+    sinfo.parent.mkdir()
+    sinfo.write_text("#!/bin/sh\necho slurm 22.05.8\n")
+    sinfo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sinfo.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert machine.cached(tmp_path / "machine", tmp_path)["slurm"]["version"] == "22.05.8"
-    assert asked.read_text().split() == [str(program)]
     monkeypatch.setenv("SLURM_JOB_ID", "8")
     with monkeypatch.context() as nothing:
         nothing.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
         facts = machine.cached(tmp_path / "machine", tmp_path)
     assert (facts["slurm"]["version"], facts["slurm"]["job_id"]) == ("22.05.8", "8")
+
+
+@pytest.mark.parametrize(
+    ("argv", "printed"),
+    [(["echo", "x"], "x\n"), (["false"], None), (["no-such-tool"], None), (["env"], "LC_ALL=C")],
+)
+def test_a_tool_that_fails_or_is_missing_prints_nothing(
+    argv: list[str], printed: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    text = run_tool(argv)
+    assert text is None if printed is None else printed in str(text)
+    assert Host(run=lambda _: "{").run_json(argv) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1])],
+)
+def test_cpu_lists(text: str | None, numbers: list[int]) -> None:
+    assert parse_cpu_list(text) == numbers

@@ -10,34 +10,28 @@ from typing import Any
 import pytest
 from tests.unit.machine.hosts import DATA, host
 
-from peakmark.machine import allowed, storage
+from peakmark.machine import storage
+
+PCI = "/sys/devices/pci0000:00/0000:00:1f.2"
+SATA = "ata3/host2/target2:0:0/2:0:0:0"
+SAS = "host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0"
+LINKS = f"""
+    {PCI}/{SATA}/block/sda/size 1
+    {PCI}/{SAS}/block/sdb/size 1
+    {PCI}/host0/port-0:0/phy-0:3/uevent x
+    /sys/block/sda ->../devices/pci0000:00/0000:00:1f.2/{SATA}/block/sda
+    /sys/block/sdb ->../devices/pci0000:00/0000:00:1f.2/{SAS}/block/sdb
+    /sys/class/ata_link/link3/sata_spd 6.0 Gbps
+    /sys/class/sas_phy/phy-0:3/negotiated_linkrate 12.0 Gbit
+    /sys/class/nvme/nvme0/device/current_link_speed 16.0 GT/s PCIe
+    /sys/class/nvme/nvme0/device/current_link_width 4
+"""
 
 
-def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -> None:
-    files = {
-        "/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda/queue/rotational": "1",
-        "/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda/queue/write_cache": "write back",
-        "/sys/block/vda": "->../devices/pci0000:00/0000:00:02.0/virtio1/block/vda",
-    }
-    tools = {
-        "findmnt": (DATA / "findmnt/ext4-virtio.json").read_text(),
-        "lsblk": (DATA / "lsblk/virtio.json").read_text(),
-    }
-    machine_host = host(tmp_path, files, tools)
-    facts = storage.collect(machine_host, tmp_path)
-    assert (facts["filesystem"], facts["device"], facts["interface"]) == ("ext4", "vda", "virtio")
-    assert facts["rotational"] is None
-    assert facts["interface_limit"] is None
-    assert facts["logical_block_size"] == 512
-    assert facts["write_cache"] == "write back"
-    assert "datasheet" in machine_host.unknown["storage.interface_limit"]
-
-
-def test_tmpfs_is_ram(tmp_path: Path) -> None:
-    facts = storage.collect(
-        host(tmp_path, {}, {"findmnt": (DATA / "findmnt/tmpfs.json").read_text()}), tmp_path
-    )
-    assert (facts["filesystem"], facts["interface"], facts["device"]) == ("tmpfs", "ram", None)
+def mounted(target: str, source: str, kind: str) -> str:
+    """What findmnt prints."""
+    mount = {"target": target, "source": source, "fstype": kind, "options": "rw"}
+    return json.dumps({"filesystems": [mount]})
 
 
 def disks(*nodes: Mapping[str, Any]) -> dict[str, str]:
@@ -47,51 +41,69 @@ def disks(*nodes: Mapping[str, Any]) -> dict[str, str]:
     return {"findmnt": mounted("/data", "/dev/mapper/data[/sub]", "xfs"), "lsblk": tree}
 
 
-def mounted(target: str, source: str, kind: str) -> str:
-    """What findmnt prints."""
-    mount = {"target": target, "source": source, "fstype": kind, "options": "rw"}
-    return json.dumps({"filesystems": [mount]})
+def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -> None:
+    device = "pci0000:00/0000:00:02.0/virtio1/block/vda"
+    files = f"""
+        /sys/devices/{device}/queue/rotational 1
+        /sys/devices/{device}/queue/write_cache write back
+        /sys/block/vda ->../devices/{device}
+    """
+    tools = {
+        "findmnt": (DATA / "findmnt/ext4-virtio.json").read_text(),
+        "lsblk": (DATA / "lsblk/virtio.json").read_text(),
+    }
+    this = host(tmp_path, files, tools)
+    facts = storage.collect(this, tmp_path)
+    assert (facts["filesystem"], facts["device"], facts["interface"]) == ("ext4", "vda", "virtio")
+    assert facts["rotational"] is facts["interface_limit"] is None
+    assert (facts["logical_block_size"], facts["write_cache"]) == (512, "write back")
+    assert "datasheet" in this.unknown["storage.interface_limit"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "filesystem", "interface"),
+    [
+        ((DATA / "findmnt/tmpfs.json").read_text(), "tmpfs", "ram"),
+        (mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre"), "lustre", "network"),
+        (mounted("/", "overlay", "overlay"), "overlay", None),
+    ],
+)
+def test_a_filesystem_without_a_disk(
+    tmp_path: Path, printed: str, filesystem: str, interface: str | None
+) -> None:
+    this = host(tmp_path, "", {"findmnt": printed})
+    facts = storage.collect(this, tmp_path)
+    assert (facts["filesystem"], facts["interface"]) == (filesystem, interface)
+    assert facts["device"] is None
+    assert ("storage.device" in this.unknown) == (interface != "ram")
 
 
 def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path: Path) -> None:
-    part = {"name": "nvme0n1p2", "kname": "nvme0n1p2", "type": "part"}
-    disk = {"name": "nvme0n1", "kname": "nvme0n1", "type": "disk", "tran": "nvme", "size": 10}
-    disk["model"] = "Some SSD"
-    files = {
-        "/sys/class/nvme/nvme0/device/current_link_speed": "16.0 GT/s PCIe",
-        "/sys/class/nvme/nvme0/device/current_link_width": "4",
-    }
-    facts = storage.collect(host(tmp_path, files, disks({**part, "children": [disk]})), tmp_path)
+    disk = {"kname": "nvme0n1", "tran": "nvme", "size": 10, "model": "Some SSD"}
+    part = {"kname": "nvme0n1p2", "type": "part", "children": [disk]}
+    facts = storage.collect(host(tmp_path, LINKS, disks(part)), tmp_path)
     assert (facts["device"], facts["model"], facts["interface"]) == ("nvme0n1", "Some SSD", "nvme")
     assert facts["interface_limit"] == pytest.approx(7.877e9, rel=1e-3)
     assert "16 GT/s x 4 lanes" in facts["interface_limit_formula"]
 
 
-def test_sata_and_sas_links(tmp_path: Path) -> None:
-    device = "/sys/devices/pci0000:00/0000:00:1f.2/{}/block/{}/size"
-    sata = "ata3/host2/target2:0:0/2:0:0:0"
-    sas = "host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0"
-    files = {
-        device.format(sata, "sda"): "1",
-        device.format(sas, "sdb"): "1",
-        "/sys/devices/pci0000:00/0000:00:1f.2/host0/port-0:0/phy-0:3/uevent": "",
-        "/sys/block/sda": f"->../devices/pci0000:00/0000:00:1f.2/{sata}/block/sda",
-        "/sys/block/sdb": f"->../devices/pci0000:00/0000:00:1f.2/{sas}/block/sdb",
-        "/sys/class/ata_link/link3/sata_spd": "6.0 Gbps",
-        "/sys/class/sas_phy/phy-0:3/negotiated_linkrate": "12.0 Gbit",
-    }
-    one = host(tmp_path, files, disks({"kname": "sda", "tran": "sata", "rota": False}))
-    assert storage.collect(one, tmp_path)["interface_limit"] == 600e6
-    other = host(tmp_path, {}, disks({"kname": "sdb"}))
-    facts = storage.collect(other, tmp_path)
-    assert (facts["interface"], facts["interface_limit"]) == ("sas", 1200e6)
-    both = host(
-        tmp_path, {}, disks({"kname": "sda", "tran": "sata"}, {"kname": "sdb", "tran": "sas"})
-    )
+@pytest.mark.parametrize(
+    ("disk", "interface", "limit"),
+    [({"kname": "sda", "tran": "sata"}, "sata", 600e6), ({"kname": "sdb"}, "sas", 1200e6)],
+)
+def test_sata_and_sas_are_limited_by_the_rate_of_their_link(
+    tmp_path: Path, disk: dict[str, str], interface: str, limit: float
+) -> None:
+    facts = storage.collect(host(tmp_path, LINKS, disks(disk)), tmp_path)
+    assert (facts["interface"], facts["interface_limit"]) == (interface, limit)
+
+
+def test_of_several_disks_only_what_they_share_is_told(tmp_path: Path) -> None:
+    one, other = {"kname": "sda", "tran": "sata", "size": 1}, {"kname": "sdb", "size": 2}
+    both = host(tmp_path, LINKS, disks(one, other))
     facts = storage.collect(both, tmp_path)
-    assert facts["members"] == ["sda", "sdb"]
-    assert facts["interface"] is None
-    assert facts["interface_limit"] is None
+    assert (facts["members"], facts["size"]) == (["sda", "sdb"], 3)
+    assert facts["interface"] is facts["interface_limit"] is None
     assert "several disks" in both.unknown["storage.interface_limit"]
 
 
@@ -100,38 +112,3 @@ def test_sata_and_sas_links(tmp_path: Path) -> None:
 )
 def test_a_pcie_link_that_is_not_told_has_no_limit(speed: str | None, width: str | None) -> None:
     assert storage.pcie_limit(speed, width) == (None, None)
-
-
-def test_network_file_system(tmp_path: Path) -> None:
-    machine_host = host(
-        tmp_path, {}, {"findmnt": mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre")}
-    )
-    facts = storage.collect(machine_host, tmp_path)
-    assert (facts["filesystem"], facts["interface"], facts["device"]) == ("lustre", "network", None)
-    assert "storage.device" in machine_host.unknown
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, version: int) -> None:
-    files = {"/sys/block/vda/dev": "254:0\n"}
-    if version == 2:
-        files |= {
-            "/proc/self/mountinfo": "31 24 0:27 / /cg rw - cgroup2 cgroup2 rw\n",
-            "/proc/self/cgroup": "0::/job/step\n",
-            "/cg/job/io.max": "254:0 rbps=2000 wbps=max riops=70 wiops=max\n8:0 rbps=1 wbps=1 riops=1 wiops=1\n",
-            "/cg/job/step/io.max": "254:0 rbps=3000 wbps=9 riops=max wiops=max\n",
-        }
-    else:
-        files |= {
-            "/proc/self/mountinfo": "31 24 0:27 / /cg rw - cgroup cgroup rw,blkio\n",
-            "/proc/self/cgroup": "7:blkio:/job/step\n",
-            "/cg/job/blkio.throttle.read_bps_device": "254:0 2000\n8:0 1\n",
-            "/cg/job/step/blkio.throttle.read_bps_device": "254:0 3000\n",
-            "/cg/job/step/blkio.throttle.write_bps_device": "254:0 9\n",
-            "/cg/job/blkio.throttle.read_iops_device": "254:0 70\n",
-        }
-    machine_here = host(tmp_path, files)
-    found = allowed.io_limits(machine_here, ["vda"])
-    assert found == {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
-    assert allowed.io_limits(machine_here, ["sdb"]) is None
-    assert allowed.io_limits(host(tmp_path / "bare", {}), ["vda"]) is None

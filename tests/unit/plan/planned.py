@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from peakmark.plan import jobs, plan
-from peakmark.plan.cluster import Cluster
+from peakmark.plan.cluster import Cluster, EqualNodes
 
 
 def where(**changes: Any) -> Cluster:
     values: dict[str, Any] = {"partition": "main", "asked": "any", "nodes": ("any",)}
     values |= {"cpus": 8, "memory": 4000, "limit": 60, "count": 3}
     kinds = [
-        {"usable": len(kind["nodes"]), "chosen": False, **kind} for kind in changes.pop("kinds", [])
+        EqualNodes(**{"usable": len(kind["nodes"]), **kind}) for kind in changes.pop("kinds", [])
     ]
     return Cluster(**{**values, **changes, "kinds": kinds})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import peakmark
 from peakmark.cell import Cell
 from peakmark.resources import ROOT, version
-from peakmark.run import build, code
+from peakmark.run import build
 from peakmark.storage import planfile, records
 
 CELLS = [
@@ -47,8 +48,7 @@ def campaign(tmp_path: Path) -> Path:
     config: dict[str, Any] = {"tools": {}, "modules": {}}
     plan = {"campaign": "light", "config": config, "cluster": None, "cells": cells}
     planfile.write(folder / "plan.json", plan)
-    build.python()
-    code.keep(folder)
+    build.keep_version(folder)
     run(folder, "--cell", CELLS[0].id)
     return folder
 
@@ -81,18 +81,16 @@ def test_a_job_measures_each_of_its_cells_once(campaign: Path) -> None:
     assert all(record(campaign, cell)["status"] == "ok" for cell in CELLS)
 
 
-@pytest.mark.parametrize("what", ["python", "kernels", "root", "damaged", "absent"])
+@pytest.mark.parametrize("what", ["older", "root", "damaged", "absent"])
 def test_code_that_changed_is_asked_for_again(campaign: Path, what: str) -> None:
-    path = campaign / code.FILE
-    known = {**json.loads(path.read_text()), "version": "of another time"}
-    if what in ("python", "kernels"):
-        # As if a file were changed after git was asked.
-        changed = next(name for name in known[what] if name.endswith(("cell.py", "cpubench.c")))
-        known[what][changed] -= 1
-    elif what == "root":
-        known["root"] = "/elsewhere"
-    path.write_text("{" if what == "damaged" else json.dumps(known))
-    if what == "absent":
+    path = campaign / build.VERSION_FILE
+    kept = {**json.loads(path.read_text()), "version": "of another time"}
+    if what == "root":
+        kept["root"] = "/elsewhere"
+    path.write_text("{" if what == "damaged" else json.dumps(kept))
+    if what == "older":  # as if a source were changed after git was asked
+        os.utime(path, ns=(0, 0))
+    elif what == "absent":
         path.unlink()
     assert "git" in run(campaign, "--cell", CELLS[1].id)["started"]
     first, second = (record(campaign, cell)["context"] for cell in CELLS[:2])
@@ -101,7 +99,7 @@ def test_code_that_changed_is_asked_for_again(campaign: Path, what: str) -> None
 
 
 def test_code_that_is_the_same_is_not(campaign: Path) -> None:
-    path = campaign / code.FILE
+    path = campaign / build.VERSION_FILE
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": "an earlier answer"}))
     run(campaign, "--cell", CELLS[1].id)
     assert record(campaign, CELLS[1])["context"]["peakmark"] == "an earlier answer"

@@ -42,7 +42,7 @@ def test_a_second_process_is_refused_with_the_holders_number(
 ) -> None:
     with pytest.raises(PeakmarkError, match=f"process {holder.pid} of .*wait"), lock.held("cell"):
         pass
-    with lock.held("campaign"), lock.held("cell-node1"):
+    with lock.held("campaign"), lock.held("node-node1"), lock.held("node-node2"):
         pass  # another name is another lock
     holder.communicate("")
     with lock.held("cell"):
@@ -53,18 +53,19 @@ def test_a_cell_waits_for_the_cell_of_another(
     holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
-    refused = []
+    waits = []
 
-    def let_go(seconds: float) -> None:
-        """The first time the lock is found taken, its holder ends."""
-        refused.append(seconds)
-        if len(refused) == 1:
-            holder.communicate("")
+    def end_holder(seconds: float) -> None:
+        """The first time the lock is taken, its holder ends; it is killed, which ends it too."""
+        waits.append(seconds)
+        if len(waits) == 1:
+            holder.kill()
+            holder.wait()
 
-    monkeypatch.setattr(lock.time, "sleep", let_go)
+    monkeypatch.setattr(lock.time, "sleep", end_holder)
     with lock.held("cell"):
         pass
-    assert refused
+    assert waits
 
 
 def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,20 +74,8 @@ def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: pytest.Monkey
     assert lock.WAIT_S[kind] > 3600 and node == gethostname()
 
 
-def test_the_lock_ends_with_a_killed_holder(holder: subprocess.Popen[str]) -> None:
-    holder.kill()
-    holder.wait()
-    with lock.held("cell"):
-        pass
-
-
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     lock.path_of("cell").symlink_to(tmp_path / "target")
     with pytest.raises(PeakmarkError, match="open the lock"), lock.held("cell"):
         pass
     assert not (tmp_path / "target").exists()
-
-
-def test_a_node_of_a_cluster_has_a_lock_of_its_own() -> None:
-    with lock.held("node-node1"), lock.held("node-node2"), lock.held("cell"):
-        pass

@@ -19,7 +19,7 @@ from peakmark.cell import Cell
 from peakmark.config import layouts
 from peakmark.report import document
 from peakmark.tables import layout_tables
-from peakmark.tools import hplsize
+from peakmark.tools.programs import hpl
 from peakmark.tools.tables import TABLES
 
 FIRST = PRESETS[0]
@@ -188,7 +188,7 @@ def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_th
 def test_a_short_run_leaves_hpl_time_to_solve_something() -> None:
     cells = planned(FIRST, scale=0.01).cells
     assert {cell.options["budget_s"] for cell in cells if cell.instrument == "hpl"} == {3.0}
-    assert hplsize.choose_n(3.0, 1e11, 8 << 30, 192, hpcc=True)
+    assert hpl.choose_n(3.0, 1e11, 8 << 30, 192, hpcc=True)
 
 
 def test_a_scale_of_one_changes_nothing() -> None:

@@ -1,17 +1,18 @@
 """Outputs that the real tools printed, in tests/unit/data/<tool>/<case>/: run.json, stdout, stderr,
-further files.
+further files. And cells, tools and workspaces for them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.tools import REGISTRY
-from peakmark.tools.base import Completed, Measurement, Parsed, Tool, Workspace
+from peakmark.tools.base import Command, Completed, Measurement, Parsed, Tool, Workspace
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = tuple(
@@ -24,19 +25,18 @@ def load(case: str) -> tuple[Cell, Completed]:
     folder = DATA / case
     run = json.loads((folder / "run.json").read_text())
     texts = {path.name: path.read_text() for path in folder.iterdir() if path.name != "run.json"}
-    completed = Completed(
-        argv=tuple(run["argv"]),
-        returncode=run["returncode"],
-        stdout=texts.pop("stdout", ""),
-        stderr=texts.pop("stderr", ""),
-        files=texts,
-    )
-    return Cell.from_json(run["cell"]), completed
+    streams = (texts.pop("stdout", ""), texts.pop("stderr", ""))
+    done = Completed(tuple(run["argv"]), run["returncode"], *streams, files=texts)
+    return Cell.from_json(run["cell"]), done
 
 
-def parse(case: str) -> Parsed:
-    cell, completed = load(case)
-    return REGISTRY[cell.instrument].parse(cell, completed)
+def parse(case: str, text: str | None = None, **changes: Any) -> Parsed:
+    """What is read of a case: with another ``text`` where the numbers stand, or with ``changes`` of
+    its cell.
+    """
+    cell, done = load(case)
+    done = done if text is None else with_text(done, text)
+    return REGISTRY[cell.instrument].parse(replace(cell, **changes), done)
 
 
 def values(parsed: Parsed) -> dict[tuple[str, str], float]:
@@ -44,15 +44,27 @@ def values(parsed: Parsed) -> dict[tuple[str, str], float]:
     return {(row.workload, row.metric): row.value for row in parsed.measurements}
 
 
-def main_text(completed: Completed) -> tuple[str | None, str]:
-    """The text that the numbers stand in: (name of the file, None for standard output; its text)."""
-    for name, text in completed.files.items():
-        return name, text
-    return None, completed.stdout
+def details(case: str, metric: str = "") -> Mapping[str, Any]:
+    """The details of a case's first row of a metric."""
+    return next(row.details for row in parse(case).measurements if row.metric.startswith(metric))
 
 
-def with_text(completed: Completed, name: str | None, text: str) -> Completed:
-    return replace(completed, files={name: text}) if name else replace(completed, stdout=text)
+def text_of(case: str) -> str:
+    """The text that the numbers stand in: a file, else standard output."""
+    done = load(case)[1]
+    return next(iter(done.files.values()), done.stdout)
+
+
+def with_text(done: Completed, text: str) -> Completed:
+    if done.files:
+        return replace(done, files=dict.fromkeys(done.files, text))
+    return replace(done, stdout=text)
+
+
+def with_json(case: str, **changes: Any) -> str:
+    """A kernel's output with some values changed; None removes a key."""
+    document = {**json.loads(text_of(case)), **changes}
+    return json.dumps({key: value for key, value in document.items() if value is not None})
 
 
 def cuts(text: str) -> Iterator[str]:
@@ -66,29 +78,38 @@ def cuts(text: str) -> Iterator[str]:
         start += len(line)
 
 
-def cell(
-    subsystem: str,
-    instrument: str,
-    workload: str,
-    variant: str,
-    block: int | None,
-    n: int,
-    **options: object,
-) -> Cell:
-    return Cell(subsystem, instrument, workload, variant, block, n, "any", 0, options)  # type: ignore[arg-type]
+def cell(name: str, workload: str, variant: str, block: int | None, n: int, **options: Any) -> Cell:
+    """A cell of the first subsystem of which the instrument has the workload."""
+    rows = REGISTRY[name].rows
+    subsystem = next((row.subsystem for row in rows if workload in row.of_cells), rows[0].subsystem)
+    return Cell(subsystem, name, workload, variant, block, n, "any", 0, options)
 
 
 def workspace(
     directory: Path = Path("/tmp"),
     cpus: tuple[int, ...] = (0, 1),
     memory: int = 8 << 30,
+    facts: Mapping[str, Any] | None = None,
     **cpu: object,
 ) -> Workspace:
-    return Workspace(directory, cpus, memory, {"cpu": cpu} if cpu else {})
+    return Workspace(directory, cpus, memory, {"cpu": cpu, **(facts or {})})
 
 
 def tool(name: str, path: str | None = None, version: str = "1") -> Tool:
     return Tool(name, path or f"/usr/bin/{name}", version)
+
+
+def command(cell: Cell, space: Workspace | None = None, name: str = "") -> Command:
+    """What a cell's instrument runs."""
+    found = tool(name or cell.instrument)
+    return REGISTRY[cell.instrument].prepare(cell, found, space or workspace()).command
+
+
+def script(path: Path, text: str) -> str:
+    """A program that is a shell script."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
 
 
 def only(parsed: Parsed) -> Measurement:

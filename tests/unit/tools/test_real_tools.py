@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.unit.tools import samples
+from tests.unit.tools.samples import cell
 
 from peakmark.cell import Cell
 from peakmark.reasons import Unavailable
@@ -22,52 +22,36 @@ from peakmark.units import format_size
 KERNELS = Path(__file__).parents[3] / "build" / "kernels"
 MIB = 1 << 20
 CPUS = (min(os.sched_getaffinity(0)),)
+NEW = {"sync": "each", "fill": "new"}
 CELLS = [
-    samples.cell("cpu", "cpubench", "DP", "", None, 1, seconds=0.05, warmup=0, seed=1),
-    samples.cell("memory", "rambench", "RWS", "block", 1024, 1, seconds=0.05, warmup=0, seed=1),
-    samples.cell("memory", "rambench", "LAT", "", 16384, 1, accesses=100000, seed=1),
-    samples.cell(
-        "disk", "diskbench", "WR", "psync", 4096, 2, total=MIB, size=MIB, warmup=0, seed=1
-    ),
-    samples.cell("network", "netbench", "UDP", "", 1024, 1, seconds=0.05, warmup=0),
-    samples.cell("network", "netbench", "LAT-TCP", "", 1, 1, round_trips=100, warmup=0),
-    samples.cell("cpu", "hpl", "DP", "", None, 1, budget_s=1.5, nb=64),
-    samples.cell("memory", "pmbw", "LAT", "", 1024, 1),
-    samples.cell("cpu", "likwid-bench", "FP32", "", None, 1, seconds=0.1),
-    samples.cell("memory", "likwid-bench", "RWS", "block", 1024, 1, seconds=0.1),
-    samples.cell("disk", "iozone", "ALL", "psync", 65536, 1, size=MIB),
-    samples.cell("disk", "iozone", "ALL", "psync", 65536, 1, size=MIB, ops=True),
-    samples.cell("disk", "fio", "WS", "psync", 65536, 1, seconds=0.1, size=MIB, seed=1),
-    samples.cell("disk", "fio", "RR", "psync", 4096, 2, total=MIB, size=MIB),
-    samples.cell(
-        "disk",
-        "diskbench",
-        "WS",
-        "psync",
-        65536,
-        2,
-        total=2 * MIB,
-        size=MIB,
-        sync="each",
-        fill="new",
-    ),
-    samples.cell(
-        "disk", "fio", "WR", "psync", 65536, 2, seconds=0.1, size=MIB, sync="each", fill="new"
-    ),
-    samples.cell("disk", "iozone", "ALL", "psync", 65536, 1, size=MIB, sync="each", fill="new"),
-    samples.cell("network", "iperf3", "TCP", "", 32768, 1, seconds=1),
-    samples.cell("network", "qperf", "LAT-TCP", "", 1, 1, seconds=1),
-    samples.cell("network", "ping", "LAT-ICMP", "", 1, 1, count=5),
+    cell("cpubench", "DP", "", None, 1, seconds=0.05, warmup=0, seed=1),
+    cell("rambench", "RWS", "block", 1024, 1, seconds=0.05, warmup=0, seed=1),
+    cell("rambench", "LAT", "", 16384, 1, accesses=100000, seed=1),
+    cell("diskbench", "WR", "psync", 4096, 2, total=MIB, size=MIB, warmup=0, seed=1),
+    cell("diskbench", "WS", "psync", 65536, 2, total=2 * MIB, size=MIB, **NEW),
+    cell("netbench", "UDP", "", 1024, 1, seconds=0.05, warmup=0),
+    cell("netbench", "LAT-TCP", "", 1, 1, round_trips=100, warmup=0),
+    cell("hpl", "DP", "", None, 1, budget_s=1.5, nb=64),
+    cell("pmbw", "LAT", "", 1024, 1),
+    cell("likwid-bench", "FP32", "", None, 1, seconds=0.1),
+    cell("likwid-bench", "RWS", "block", 1024, 1, seconds=0.1),
+    cell("iozone", "ALL", "psync", 65536, 1, size=MIB),
+    cell("iozone", "ALL", "psync", 65536, 1, size=MIB, ops=True),
+    cell("iozone", "ALL", "psync", 65536, 1, size=MIB, **NEW),
+    cell("fio", "WS", "psync", 65536, 1, seconds=0.1, size=MIB, seed=1),
+    cell("fio", "RR", "psync", 4096, 2, total=MIB, size=MIB),
+    cell("fio", "WR", "psync", 65536, 2, seconds=0.1, size=MIB, **NEW),
+    cell("iperf3", "TCP", "", 32768, 1, seconds=1),
+    cell("qperf", "ALL", "", 1, 1, seconds=1),
+    cell("ping", "LAT-ICMP", "", 1, 1, count=5),
 ]
 
 
 def run(cell: Cell, directory: Path) -> Parsed:
     """As measure does it, without lock, record or facts."""
     instrument = REGISTRY[cell.instrument]
-    names: Sequence[str] = instrument.executables
-    if not instrument.reference:
-        names = [str(KERNELS / names[0])]
-    path = next((found for found in map(shutil.which, names) if found), None)
+    names = instrument.executables
+    path = instrument.on_path(None if instrument.reference else str(KERNELS / names[0]))
     if path is None:
         pytest.skip(f"{' or '.join(names)} is not here")
     try:
@@ -93,7 +77,7 @@ def run(cell: Cell, directory: Path) -> Parsed:
 def test_the_real_tool(cell: Cell, tmp_path: Path) -> None:
     parsed = run(cell, tmp_path)
     assert parsed.measurements
-    known = {cell.workload, "RS", "WS", "RR", "WR", "LAT-ICMP"}
+    known = {cell.workload, "RS", "WS", "RR", "WR", "LAT-TCP", "LAT-UDP", "LAT-ICMP"}
     assert {row.workload for row in parsed.measurements} <= known
     assert all(row.value > 0 for row in parsed.measurements)
 
@@ -111,8 +95,7 @@ def test_the_real_iozone_takes_the_largest_record_that_it_names_and_none_above(
     if largest > 64 * MIB:
         pytest.skip("this build takes records that are too large for a test")
     below, above = (
-        samples.cell("disk", "iozone", "ALL", "psync", size, 1, size=size)
-        for size in (largest, 2 * largest)
+        cell("iozone", "ALL", "psync", size, 1, size=size) for size in (largest, 2 * largest)
     )
     run(below, tmp_path / "below")
     with pytest.raises(Unavailable, match=format_size(largest)):
@@ -124,11 +107,10 @@ def test_a_missing_instruction_set_is_no_failure(tmp_path: Path) -> None:
     kernel = KERNELS / "cpubench"
     if not kernel.exists():
         pytest.skip("the kernels are not built")
-    cell = samples.cell("cpu", "cpubench", "DP", "", None, 1, seconds=0.05, isa="neon")
+    neon = cell("cpubench", "DP", "", None, 1, seconds=0.05, isa="neon")
     instrument = REGISTRY["cpubench"]
-    command = instrument.prepare(
-        cell, instrument.find(str(kernel)), samples.workspace(tmp_path, CPUS)
-    ).command
+    tool = instrument.find(str(kernel))
+    command = instrument.prepare(neon, tool, samples.workspace(tmp_path, CPUS)).command
     done = execute.run(command, tmp_path)
     if done.returncode == 0:
         pytest.skip("this processor has NEON")

@@ -1,4 +1,4 @@
-"""The registry: names, cheap import, what every instrument refuses and estimates."""
+"""The registry, what holds for every instrument, and how programs are found and asked."""
 
 from __future__ import annotations
 
@@ -6,109 +6,108 @@ from pathlib import Path
 
 import pytest
 from tests.unit.tools import samples
-from tests.unit.tools.test_outputs import GOOD
+from tests.unit.tools.test_outputs import FIRST, GOOD
 
-from peakmark.catalogue.workloads import KERNELS, WORKLOADS
-from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.catalogue import KERNELS, WORKLOADS
 from peakmark.reasons import MeasurementError, Unavailable
-from peakmark.tools import REGISTRY, references
-from peakmark.tools.common import Instrument
+from peakmark.tools import REGISTRY, base, references
+
+ASKED = {"pmbw", "likwid-bench"}
+"""They are asked for their routines before they are started."""
 
 
 def test_names_and_what_they_measure() -> None:
     assert all(name == instrument.name for name, instrument in REGISTRY.items())
     assert REGISTRY.keys() == {*KERNELS.values(), *references()}
     for subsystem, name in KERNELS.items():
-        assert set(REGISTRY[name].workloads[subsystem]) == set(WORKLOADS[subsystem])
+        rows = REGISTRY[name].rows
+        assert {workload for row in rows for workload in row.workloads} == {*WORKLOADS[subsystem]}
+        assert {row.subsystem for row in rows} == {subsystem}
         assert not REGISTRY[name].reference
-    for name, tool in references().items():
-        assert REGISTRY[name].reference
-        for row in tool.rows:
-            wanted = {row.cell} if row.cell else set(row.workloads)
-            assert wanted <= set(REGISTRY[name].workloads[row.subsystem])
     pairs = {name for name, one in REGISTRY.items() if one.two_nodes}
     assert pairs == {"netbench", "iperf3", "qperf", "ping"}
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_estimates(case: str) -> None:
-    cell, _ = samples.load(case)
-    cost = REGISTRY[cell.instrument].estimate(cell)
-    assert cost.seconds > 0
-    assert cost.memory_bytes > 0
-    assert (cost.disk_bytes > 0) == (cell.subsystem == "disk")
-
-
-@pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_prepared_commands(name: str, tmp_path: Path) -> None:
+def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
     """What holds for every command: the C locale, generous limits, placeholders only where a peer
     fills them.
     """
-    for case in (case for case in GOOD if case.startswith(f"{name}/")):
-        cell, _ = samples.load(case)
-        instrument: Instrument = REGISTRY[name]
-        with_lists = {"pmbw", "likwid-bench"}  # these ask the tool which routines it has
-        if name in with_lists:
-            continue
-        invocation = instrument.prepare(
-            cell, samples.tool(instrument.executables[0]), samples.workspace(tmp_path)
-        )
-        for command in filter(None, (invocation.command, invocation.server)):
-            assert command.env["LC_ALL"] == "C"
-            assert command.timeout_s >= max(60, 5 * instrument.estimate(cell).seconds)
-            assert all(isinstance(word, str) and word for word in command.argv)
-            assert ("{address}" in command.argv) <= instrument.two_nodes
-        assert (invocation.server is not None) == (instrument.two_nodes and name != "ping")
+    cell, _ = samples.load(case)
+    instrument = REGISTRY[cell.instrument]
+    cost = instrument.estimate(cell)
+    assert cost.seconds > 0 and cost.memory_bytes > 0
+    assert (cost.disk_bytes > 0) == (cell.subsystem == "disk")
+    if instrument.name in ASKED:
+        return
+    tool = samples.tool(instrument.executables[0])
+    invocation = instrument.prepare(cell, tool, samples.workspace(tmp_path))
+    for command in filter(None, (invocation.command, invocation.server)):
+        assert command.env["LC_ALL"] == "C"
+        assert command.timeout_s >= max(60, 5 * cost.seconds)
+        assert all(isinstance(word, str) and word for word in command.argv)
+        assert ("{address}" in command.argv) <= instrument.two_nodes
+    with_server = instrument.two_nodes and instrument.name != "ping"
+    assert (invocation.server is not None) == with_server
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_wrong_cells_get_one_sentence(name: str) -> None:
-    instrument = REGISTRY[name]
-    subsystem, workloads = next(iter(instrument.workloads.items()))
-    good, _ = samples.load(next(case for case in GOOD if case.startswith(f"{name}/")))
-    wrong = [
-        (ConfigError, samples.cell(subsystem, "other", workloads[0], good.variant, good.block, 1)),
-        (ConfigError, samples.cell("nothing", name, workloads[0], good.variant, good.block, 1)),
-        (ConfigError, samples.cell(subsystem, name, workloads[0], good.variant, good.block, 0)),
-        (Unavailable, samples.cell(subsystem, name, "NOSUCH", good.variant, good.block, 1)),
-        (Unavailable, samples.cell(subsystem, name, workloads[0], "no-variant", good.block, 1)),
-    ]
-    for kind, cell in wrong:
-        with pytest.raises(kind) as caught:
-            instrument.prepare(cell, samples.tool(name), samples.workspace())
-        assert "\n" not in str(caught.value)
-        assert len(str(caught.value)) < 300
+    good, _ = samples.load(FIRST[name])
+    n, workload = good.concurrency, good.workload
+    wrong = [samples.cell(name, "NOSUCH", good.variant, good.block, n)]
+    wrong += [samples.cell(name, workload, "no-variant", good.block, n)]
+    for cell in wrong:
+        with pytest.raises(Unavailable) as caught:
+            samples.command(cell)
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
-    silent = tmp_path / "silent"
-    silent.write_text("#!/bin/sh\nexit 0\n")
-    silent.chmod(0o755)
-    plain = tmp_path / "plain"
-    plain.write_text("not a program")
-    missing = tmp_path / "missing"
-    for path in (plain, missing, *([silent] if name != "hpl" else [])):
+    silent = samples.script(tmp_path / "silent", "exit 0")
+    (tmp_path / "plain").write_text("not a program")
+    paths = [str(tmp_path / "plain"), str(tmp_path / "missing")]
+    for path in (*paths, *([silent] if name != "hpl" else [])):
         with pytest.raises(Unavailable if REGISTRY[name].reference else MeasurementError) as caught:
-            REGISTRY[name].find(str(path))
-        assert str(path) in str(caught.value)
+            REGISTRY[name].find(path)
+        assert path in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "name", ["rambench", "diskbench", "netbench", "pmbw", "fio", "iozone", "iperf3"]
+    ("script", "words"),
+    [
+        ("echo 'while loading shared libraries: libx.so.1: cannot open' >&2; exit 127", "libx"),
+        ("kill -SEGV $$", "SIGSEGV"),
+        ("exec sleep 60", "did not answer"),
+    ],
 )
-def test_a_block_is_needed(name: str) -> None:
-    good, _ = samples.load(next(case for case in GOOD if case.startswith(f"{name}/")))
-    without = samples.cell(good.subsystem, name, good.workload, good.variant, None, 1)
-    with pytest.raises(PeakmarkError, match="needs a block size"):
-        REGISTRY[name].prepare(without, samples.tool(name), samples.workspace())
+def test_a_program_that_gives_no_answer(
+    script: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "_VERSION_TIMEOUT_S", 0.2)
+    with pytest.raises(Unavailable, match=words):
+        base.ask(samples.script(tmp_path / "a", script), "-v")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"seconds": 0}, {"seconds": -1}, {"seconds": "soon"}, {"seconds": True}, {"size": "1 GB"}],
-)
-def test_bad_option_values(options: dict[str, object]) -> None:
-    cell = samples.cell("disk", "fio", "RR", "psync", 4096, 1, **options)
-    with pytest.raises(ConfigError, match=next(iter(options)) + "|1 GB"):
-        REGISTRY["fio"].prepare(cell, samples.tool("fio"), samples.workspace())
+def test_the_tool_is_asked_in_the_c_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert base.ask(samples.script(tmp_path / "a", 'echo "$LC_ALL"')).strip() == "C"
+
+
+def test_ping_without_rights_is_not_here(tmp_path: Path) -> None:
+    """As in a minimal Debian 13, where an ordinary user's ping tells its version and then fails."""
+    refused = "ping: socktype: SOCK_RAW\nping: socket: Operation not permitted"
+    text = f'[ "$1" = -V ] && echo "ping from iputils 20240905" || echo "{refused}" >&2'
+    with pytest.raises(Unavailable) as reason:
+        REGISTRY["ping"].find(samples.script(tmp_path / "ping", text))
+    assert reason.value.code == "no-rights"
+
+
+def test_hpl_without_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "hpcc"
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o755)
+    monkeypatch.setattr(base, "ask", lambda *_: "\tlibmpi.so.40 => not found\n")
+    with pytest.raises(Unavailable, match=r"libmpi\.so\.40 is not found"):
+        REGISTRY["hpl"].find(str(program))

@@ -18,7 +18,7 @@ from tests.unit.hostile import CELL
 
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
-from peakmark.run import scratch, watchdog
+from peakmark.run import cleanup
 from peakmark.workflow import clean
 
 KERNELS = ROOT / "build" / "kernels"
@@ -27,8 +27,8 @@ KERNELS = ROOT / "build" / "kernels"
 DYING = """
 import sys, time
 from pathlib import Path
-from peakmark.run import scratch
-with scratch.private(Path(sys.argv[1]), "disk/fio/x") as directory:
+from peakmark.run import cleanup
+with cleanup.private_directory(Path(sys.argv[1]), "disk/fio/x") as directory:
     (directory / "run0").mkdir()
     (directory / "run0" / "data").write_bytes(b"x" * 4096)
     (directory / "out").symlink_to(sys.argv[2])
@@ -51,7 +51,7 @@ def running(place: Path, outside: Path) -> Iterator[tuple[subprocess.Popen[str],
 @pytest.fixture
 def old(monkeypatch: pytest.MonkeyPatch) -> None:
     """Directories just made count as old."""
-    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
+    monkeypatch.setattr(cleanup, "YOUNG_S", 0.0)
 
 
 @pytest.fixture
@@ -115,9 +115,9 @@ def test_what_peakmark_did_not_make_stays(old: None, place: Path, outside: Path)
     (place / "peakmark-link00").symlink_to(outside)
     shared = make(place / "peakmark-shared", 0o755)
     elsewhere = make(place / "peakmark-elsewhr")
-    (elsewhere / scratch.MARK).write_text('{"host": "another-node"}')
+    (elsewhere / cleanup.MARK).write_text('{"host": "another-node"}')
     broken = make(place / "peakmark-broken")
-    (broken / scratch.MARK).symlink_to(outside / "precious")
+    (broken / cleanup.MARK).symlink_to(outside / "precious")
     other_name = make(place / "peakmark")
     (place / "peakmark-file00").write_text("a file")
     before = sorted(place.rglob("*"))
@@ -172,9 +172,9 @@ def test_the_guard_puts_away_what_a_killed_process_leaves(place: Path) -> None:
     code = f"""
 import os, signal, subprocess, sys
 from pathlib import Path
-from peakmark.run import execute, watchdog, scratch
+from peakmark.run import cleanup, execute
 from peakmark.tools.base import Command
-with watchdog.standing(), scratch.private(Path({str(place)!r}), "x") as directory:
+with cleanup.watchdog(), cleanup.private_directory(Path({str(place)!r}), "x") as directory:
     with execute.start(Command(argv=("sleep", "600"), timeout_s=600), directory) as process:
         print(process.pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -186,4 +186,4 @@ with watchdog.standing(), scratch.private(Path({str(place)!r}), "x") as director
     deadline = time.monotonic() + 30
     while Path(f"/proc/{int(done.stdout)}").exists() or list(place.iterdir()):
         assert time.monotonic() < deadline
-    assert watchdog.start_time(os.getpid()) == watchdog.own().split(":")[1]
+    assert cleanup.process_identity().startswith(f"{os.getpid()}:")

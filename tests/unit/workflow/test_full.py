@@ -22,7 +22,7 @@ from tests.unit.hostile import CELL, KERNELS, Said
 import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark.plan import jobs, plan
 from peakmark.reasons import MeasurementError
-from peakmark.run import scratch
+from peakmark.run import cleanup
 from peakmark.run.measure import Request, measure
 from peakmark.workflow import failures
 
@@ -93,7 +93,7 @@ def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
 ) -> None:
     """Its guard ended with it, as where memory ran out."""
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
-    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
+    monkeypatch.setattr(cleanup, "YOUNG_S", 0.0)
     mark = json.dumps({"host": socket.gethostname(), "process": 1, "purpose": "x"})
     left, foreign = (
         tmp_path / "scratch" / "peakmark-abcdefgh",
@@ -102,7 +102,7 @@ def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
     for folder in (left, foreign):
         folder.mkdir(parents=True, mode=0o700)
         (folder / "data").write_text("x")
-    (left / scratch.MARK).write_text(mark)
+    (left / cleanup.MARK).write_text(mark)
     campaign = tmp_path / "c"
     shutil.copytree(known, campaign / "machine")
     measure(Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, KERNELS))

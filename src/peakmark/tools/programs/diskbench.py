@@ -5,74 +5,61 @@ means.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import ClassVar
 
-from peakmark.catalogue import workloads
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ConfigError
 from peakmark.reasons import Unavailable
 from peakmark.tools import common, kernel
-from peakmark.tools.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.tools.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
 from peakmark.units import format_size
 
-WORKLOADS = workloads.WORKLOADS["disk"]
-PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 SIZE = 1 << 30
 RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096  # of src/kernels/disk/diskbench.c
+VARIANTS = ("psync", "io_uring-qdN")
 
 _FILL = 200e6  # B/s at which the files are filled before the clock starts, on a slow disk
 _CAUTIOUS = 100e6  # B/s of a fixed total
 _SYNC_S = 2e-3  # of a write that waits for the device
 _HUGE_PAGE = 2 << 20
-_URING = re.compile(r"io_uring-qd([1-9][0-9]*)")
 
 
 class DiskBench(kernel.Kernel):
     """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
 
     name = "diskbench"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": WORKLOADS}
-    executables = ("diskbench",)
-    variants = ("psync", "io_uring-qdN")
-    units: ClassVar[Mapping[str, str]] = dict.fromkeys(WORKLOADS, "B/s")
-
-    def has_variant(self, variant: str) -> bool:
-        return variant == "psync" or _URING.fullmatch(variant) is not None
+    rows = (Coverage("disk", SUBSYSTEMS["disk"].workloads, variants=()),)
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
         record, depth = common.needed_block(cell), engine_of(cell)[1]
         common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, size=True)
         common.need_between(cell, "requests in flight", depth, 1, DEPTH_MAX)
-        if (size := file_size(cell, "threads")) < depth * record:
-            raise Unavailable(
-                "small-file", file=size, threads=cell.concurrency, record=record, depth=depth
-            )
+        file = file_size(cell, "threads")
+        if file < depth * record:
+            sizes = {"file": file, "record": record, "depth": depth}
+            raise Unavailable("small-file", threads=cell.concurrency, **sizes)
         common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         engine, depth = engine_of(cell)
+        words = (
+            f"--workload {cell.workload} --record {cell.block} --size {size_of(cell)}"
+            f" --directory . --engine {engine} --depth {depth}"
+        )
         argv = (
-            *(tool.path, "--workload", cell.workload, "--record", str(common.needed_block(cell))),
-            *(
-                "--size",
-                str(size_of(cell)),
-                "--directory",
-                ".",
-                "--engine",
-                engine,
-                "--depth",
-                str(depth),
-            ),
-            *self.amount(cell, "total"),
-            *(
-                word
-                for key in ("sync", "fill")
-                if key in cell.options
-                for word in (f"--{key}", str(cell.options[key]))
-            ),
+            *(tool.path, *words.split(), *self.work_option(cell, "total")),
+            *kernel.flags(cell, "sync", "fill"),
             *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
             # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where
             # the interrupt arrives.
@@ -81,38 +68,31 @@ class DiskBench(kernel.Kernel):
         return Invocation(self.command(cell, argv))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        document = self.read(cell, done)
+        output = self.read(cell, done)
         engine, depth = engine_of(cell)
-        if (document.get("engine"), document.get("depth")) != (engine, depth):
-            raise ParseError(f"diskbench: engine or depth is not the cell's {engine} at {depth}")
-        self.agree_rate(document)
-        value, iops = document.number("value"), document.number("iops")
+        output.expect({"engine": engine, "depth": depth})
+        value, iops = output.number("value"), output.number("iops")
         common.agree(iops * common.needed_block(cell), value, 1e-2, "diskbench: iops")
-        latency = {key: document.number(key) for key in PERCENTILES}
-        others = kernel.details(document)
-        details = {key: others[key] for key in others if key not in (*PERCENTILES, "latency_mean")}
-        return kernel.parsed(
+        latency = kernel.percentiles(output)
+        apart = {*latency, "latency_mean"}
+        details = {key: kept for key, kept in kernel.details(output).items() if key not in apart}
+        return self.parsed(
             cell,
-            document,
-            ("throughput", value, "B/s", details),
-            ("iops", iops, "1/s", {"record": cell.block}),
-            ("latency", document.number("latency_mean"), "s", latency),
+            output,
+            Measurement.of(cell, "throughput", value, details),
+            Measurement.of(cell, "iops", iops, {"record": cell.block}),
+            Measurement.of(cell, "latency", output.number("latency_mean"), latency),
         )
 
     def estimate(self, cell: Cell) -> Cost:
-        size = size_of(cell)
-        fixed = 0.5 + kernel.asked_s(cell, "total", 0.1)
-        total = common.work(cell, "total") or 0.0
-        waits = sync_s(cell, total)
-        seconds = fixed + size / _FILL + total / _CAUTIOUS + waits
-        buffer = engine_of(cell)[1] * common.needed_block(cell)
-        buffers = cell.concurrency * (buffer + _HUGE_PAGE)
+        size, total = size_of(cell), common.amount(cell, "total") or 0.0
+        buffer = engine_of(cell)[1] * common.needed_block(cell) + _HUGE_PAGE
         return Cost(
-            seconds=seconds,
+            fixed_s=0.5 + kernel.clock_s(cell, "total", 0.1),
+            work_s=size / _FILL + total / _CAUTIOUS,
+            waits_s=sync_s(cell, total),
+            memory_bytes=cell.concurrency * buffer + (64 << 20),
             disk_bytes=size,
-            memory_bytes=buffers + (64 << 20),
-            fixed_s=fixed,
-            waits_s=waits,
         )
 
 
@@ -120,47 +100,38 @@ def sync_s(cell: Cell, written: float) -> float:
     """Seconds that the device may take on top where each record of ``written`` bytes waits for it:
     one after the other, as a disk that turns does it, whatever the threads.
     """
-    return (
-        written / common.needed_block(cell) * _SYNC_S if cell.options.get("sync") == "each" else 0.0
-    )
+    waits = cell.options.get("sync") == "each"
+    return written / common.needed_block(cell) * _SYNC_S if waits else 0.0
 
 
 def size_of(cell: Cell) -> int:
     """Bytes of all files of a disk cell together."""
-    return common.option_size(cell, "size", SIZE) or SIZE
+    return common.option_size(cell, "size") or SIZE
 
 
 def file_size(cell: Cell, workers: str) -> int:
     """Bytes of one file, each of the ``workers`` ("threads", "processes") having one: its share of
-    the size in whole records. Errors: ConfigError when that is none.
+    the size in whole records. Raises ConfigError when that is none.
     """
     record = common.needed_block(cell)
     size = size_of(cell) // cell.concurrency // record * record
     if size == 0:
         raise ConfigError(
-            f"cell {cell.id}: size {format_size(size_of(cell))} leaves no record of {format_size(record)} for each of "
-            f"{cell.concurrency} {workers}, use a larger size"
+            f"cell {cell.id}: size {format_size(size_of(cell))} leaves no record of "
+            f"{format_size(record)} for each of {cell.concurrency} {workers}, use a larger size"
         )
     return size
 
 
 def engine_of(cell: Cell) -> tuple[str, int]:
-    """(engine, requests in flight per thread) as the variant says. Errors: ConfigError, also when
-    options disagree.
-    """
-    match = _URING.fullmatch(cell.variant)
-    if match is None and cell.variant != "psync":
-        raise ConfigError(
-            f"cell {cell.id}: variant {cell.variant!r} is not allowed, use psync or e.g. io_uring-qd8"
-        )
-    engine, depth = ("io_uring", int(match.group(1))) if match else ("psync", 1)
-    for key, value in (("engine", engine), ("depth", depth)):
-        if cell.options.get(key) not in (None, value):
-            raise ConfigError(
-                f"cell {cell.id}: option {key}={cell.options[key]!r} contradicts variant {cell.variant}, "
-                f"which says {value}"
-            )
-    return engine, depth
+    """(engine, requests in flight per thread) by the variant. Raises Unavailable for others."""
+    match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", cell.variant)
+    if match is not None:
+        return "io_uring", int(match[1])
+    if cell.variant != "psync":
+        variant = {"variant": cell.variant or "none", "workload": cell.workload}
+        raise Unavailable("variant", program=cell.instrument, known=VARIANTS, **variant)
+    return "psync", 1
 
 
 INSTRUMENT = DiskBench()

@@ -9,8 +9,6 @@ runtime of 1.0 s 2.5 s long), so bytes / runtime is what reached the device. Wit
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
@@ -19,38 +17,32 @@ from peakmark.tools.base import (
     Completed,
     Cost,
     Coverage,
+    Instrument,
     Invocation,
     Measurement,
     Parsed,
     Tool,
     Workspace,
+    first_line,
 )
-from peakmark.tools.documents import Document, is_number
-from peakmark.tools.programs.diskbench import DiskBench, engine_of, file_size, sync_s
+from peakmark.tools.common import Output
+from peakmark.tools.programs.diskbench import engine_of, file_size, sync_s
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
-_START_S = 1.0
-_CAUTIOUS = 150e6
+_CAUTIOUS = 150e6  # B/s
 
 
-class Fio(common.Instrument):
+class Fio(Instrument):
     """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
 
     name = "fio"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": tuple(_PATTERN)}
-    executables = ("fio",)
+    rows = (Coverage("disk", tuple(_PATTERN), variants=()),)
+    place = 2
     package = "fio"
-    heading = "fio"
-    rows = (Coverage("disk", ("WS", "RS", "WR", "RR")),)
-    options = ("size", "seconds")
-    columns: ClassVar[Mapping[str, int]] = {"disk_throughput": 2, "disk_latency": 2, "disk_iops": 2}
-    homes: ClassVar[Mapping[str, str]] = {"fio": "https://github.com/axboe/fio"}
+    homes = ("https://github.com/axboe/fio",)
     version = ("--version", r"^fio-(\S+)")
-    variants = DiskBench.variants
-
-    def has_variant(self, variant: str) -> bool:
-        return DiskBench().has_variant(variant)
+    options = ("size", "seconds")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
@@ -62,123 +54,89 @@ class Fio(common.Instrument):
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)
-        argv = [
-            tool.path,
-            "--name=peakmark",
-            "--directory=.",
-            f"--size={file_size(cell, 'threads')}",
-            f"--bs={record}",
-        ]
-        argv += [
-            f"--rw={_PATTERN[cell.workload]}",
-            "--direct=1",
-            f"--ioengine={engine}",
-            f"--iodepth={depth}",
-        ]
-        argv += [
-            f"--numjobs={cell.concurrency}",
-            "--thread",
-            "--group_reporting",
-            "--fallocate=none",
-        ]
-        argv += [f"--overwrite={int(cell.options.get('fill') != 'new')}"]
-        argv += ["--sync=1"] if cell.options.get("sync") == "each" else []
-        total = amount_of(cell)
+        total, seed = amount_of(cell), common.option_number(cell, "seed", zero=True)
+        words = (
+            f"--name=peakmark --directory=. --bs={record} --size={file_size(cell, 'threads')}"
+            f" --rw={_PATTERN[cell.workload]} --direct=1 --ioengine={engine} --iodepth={depth}"
+            f" --numjobs={cell.concurrency} --thread --group_reporting --fallocate=none"
+            f" --overwrite={int(cell.options.get('fill') != 'new')}"
+        )
+        if cell.options.get("sync") == "each":
+            words += " --sync=1"
         if total is None:
-            argv += ["--time_based", f"--runtime={_milliseconds(common.seconds_of(cell))}"]
-            if (warmup := common.warmup_of(cell, 0.0)) > 0:
-                argv.append(f"--ramp_time={_milliseconds(warmup)}")
+            words += f" --time_based --runtime={_milliseconds(common.seconds_of(cell))}"
+            if warmup := common.warmup_of(cell):
+                words += f" --ramp_time={_milliseconds(warmup)}"
         else:
-            share = max(1, total // cell.concurrency // record) * record
-            argv.append(f"--io_size={share}")
+            words += f" --io_size={max(1, total // cell.concurrency // record) * record}"
         if cell.workload in ("WS", "WR"):
-            argv.append("--end_fsync=1")
-        seed = common.option_number(cell, "seed", None, zero=True)
+            words += " --end_fsync=1"
         if seed is not None:
-            argv.append(f"--randseed={int(seed)}")
+            words += f" --randseed={int(seed)}"
         # Submission and completion, as every other program counts them; fio's own choice leaves the
         # submission out.
-        argv += ["--lat_percentiles=1", "--output-format=json"]
-        return Invocation(self.command(cell, argv))
+        words += " --lat_percentiles=1 --output-format=json"
+        return Invocation(self.command(cell, [tool.path, *words.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         # Some versions print notes before the document.
         _, brace, rest = done.stdout.partition("{")
         if not brace:
-            message = common.first_line(done.stderr + done.stdout)
-            raise ParseError(f"fio printed no JSON: {message or 'it printed nothing'}")
-        document = Document.read(brace + rest, self.name)
-        version = str(document.at("fio version")).removeprefix("fio-")
-        jobs = document.at("jobs")
+            message = first_line(done.stderr + done.stdout) or "it printed nothing"
+            raise ParseError(f"fio printed no JSON: {message}")
+        output = Output.of_json(self.name, brace + rest)
+        jobs = output["jobs"]
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
             raise ParseError("fio: jobs does not hold exactly one group")
-        job = Document(jobs[0], self.name)
-        if job.at("error") != 0:
-            message = common.first_line(done.stderr)
-            raise ParseError(
-                f"fio reports error {job.at('error')} for its job: {message or 'without a message'}"
-            )
-        side = job.part("read" if cell.workload in ("RS", "RR") else "write")
-        asked = job.part("job options")
-        if asked.get("rw") != _PATTERN[cell.workload] or asked.get("bs") != str(cell.block):
-            raise ParseError("fio ran another pattern or record size than the cell's")
-        nbytes = side.number("io_bytes")
-        seconds = side.number("runtime") / 1e3
-        operations = side.number("total_ios")
-        common.agree(nbytes / seconds, side.number("bw_bytes"), 5e-3, "fio: bw_bytes")
-        latency = _percentiles(side)
+        job = Output(self.name, jobs[0])
+        if job["error"] != 0:
+            message = first_line(done.stderr) or "without a message"
+            raise ParseError(f"fio reports error {job['error']} for its job: {message}")
+        job.expect({"job options.rw": _PATTERN[cell.workload], "job options.bs": str(cell.block)})
+        side = "read" if cell.workload in ("RS", "RR") else "write"
+        work, operations = job.number(f"{side}.io_bytes"), job.number(f"{side}.total_ios")
+        seconds = job.number(f"{side}.runtime") / 1e3
+        common.agree(work / seconds, job.number(f"{side}.bw_bytes"), 5e-3, "fio: bw_bytes")
+        # Outputs without --lat_percentiles have them of the completion alone.
+        whole = f"{side}.lat_ns.percentile.{_PERCENTILES['p50']}" in job
+        place = f"{side}.{'lat_ns' if whole else 'clat_ns'}.percentile"
+        latency = {key: job.number(f"{place}.{name}") / 1e9 for key, name in _PERCENTILES.items()}
+        latency["max"] = job.number(f"{side}.lat_ns.max") / 1e9
+        mean = job.number(f"{side}.lat_ns.mean") / 1e9
         engine, depth = engine_of(cell)
-        details = {
-            "seconds": seconds,
-            "work": nbytes,
-            "engine": engine,
-            "depth": depth,
-            **{key: cell.options[key] for key in ("sync", "fill") if key in cell.options},
-            "user_percent": job.number_or_none("usr_cpu"),
-            "system_percent": job.number_or_none("sys_cpu"),
-        }
+        details = {"seconds": seconds, "work": work, "engine": engine, "depth": depth}
+        details |= {key: cell.options[key] for key in ("sync", "fill") if key in cell.options}
+        details["user_percent"] = job.number_or_none("usr_cpu")
+        details["system_percent"] = job.number_or_none("sys_cpu")
         rows = (
-            ("throughput", nbytes / seconds, "B/s", details),
-            ("iops", operations / seconds, "1/s", {"seconds": seconds}),
-            ("latency", side.number("lat_ns.mean") / 1e9, "s", latency),
+            Measurement.of(cell, "throughput", work / seconds, details),
+            Measurement.of(cell, "iops", operations / seconds, {"seconds": seconds}),
+            Measurement.of(cell, "latency", mean, latency),
         )
-        return Parsed(tuple(Measurement.of(cell, *row) for row in rows), version=version)
+        return Parsed(rows, str(output["fio version"]).removeprefix("fio-"))
 
     def estimate(self, cell: Cell) -> Cost:
         total = amount_of(cell)
         size = file_size(cell, "threads") * cell.concurrency
-        fixed = _START_S + (0.0 if total else common.seconds_of(cell) + common.warmup_of(cell, 0.0))
-        waits = sync_s(cell, total or 0)
-        seconds = fixed + (size + (total or 0)) / _CAUTIOUS + waits
+        clock = common.seconds_of(cell) + common.warmup_of(cell) if total is None else 0.0
         return Cost(
-            seconds=seconds, disk_bytes=size, memory_bytes=64 << 20, fixed_s=fixed, waits_s=waits
+            fixed_s=1.0 + clock,
+            work_s=(size + (total or 0)) / _CAUTIOUS,
+            waits_s=sync_s(cell, total or 0),
+            memory_bytes=64 << 20,
+            disk_bytes=size,
         )
 
 
 def amount_of(cell: Cell) -> int | None:
-    """Bytes to move, None where a time is asked. New files are new once only: one pass, whatever
-    the time.
+    """Bytes to move, None where the cell has a time. New files are new once only: one pass,
+    whatever the time.
     """
-    total = common.option_size(cell, "total", None)
+    total = common.option_size(cell, "total")
     if cell.options.get("fill") != "new":
         return total
     whole = file_size(cell, "threads") * cell.concurrency
     return whole if total is None else min(total, whole)
-
-
-def _percentiles(side: Document) -> dict[str, Any]:
-    """p50 p90 p99 p999 max of the whole latency in s. Errors: ParseError when one is missing."""
-    of = (
-        "lat_ns" if side.get("lat_ns.percentile") is not None else "clat_ns"
-    )  # outputs that did not ask for it
-    percentiles = side.part(f"{of}.percentile").values
-    latency = {"max": side.number("lat_ns.max") / 1e9}
-    for key, name in _PERCENTILES.items():
-        value = percentiles.get(name, 0)
-        if not is_number(value) or value <= 0:
-            raise ParseError(f"fio: percentile {name} is missing in its JSON")
-        latency[key] = value / 1e9
-    return latency
 
 
 def _milliseconds(seconds: float) -> str:

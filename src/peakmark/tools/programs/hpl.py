@@ -8,27 +8,30 @@ linked.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from peakmark import data
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.reasons import Unavailable
-from peakmark.tools import common, hplsize
+from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
     Cost,
     Coverage,
+    Instrument,
     Invocation,
     Measurement,
     Parsed,
     Tool,
     Workspace,
 )
+from peakmark.tools.common import Output
 
 HPCC_OUTPUT = "hpccoutf.txt"
 THREAD_VARIABLES = (
@@ -38,33 +41,52 @@ THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
 )
 
-# Encoded variant, N, NB, P, Q, seconds, Gflop/s. HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
-_NUMBER, _WORD = r"\s+([0-9.eE+-]+)", r"\s+([0-9]+)"
-_RESULT = re.compile(rf"^W[RC]\S+{_WORD * 4}{_NUMBER * 2}\s*$", re.MULTILINE)
+# HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
+_COLUMNS = ("N", "NB", "P", "Q", "Time", "Gflops")
+_FIELD = r"\s+([0-9.eE+-]+)"
+_RESULT = re.compile(rf"^W[RC]\S+{_FIELD * len(_COLUMNS)}\s*$", re.MULTILINE)
 _RESIDUAL = re.compile(
     r"^\|\|Ax-b\|\|_oo.*=\s*([0-9.eE+-]+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE
 )
-_CORE = re.compile(r"^Core: (\S+)\s*$", re.MULTILINE)
+_TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
+_ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
 _REQUEST = "OPENBLAS_CORETYPE="
 _SMALL_N = 10000
 _FASTEST = 1e12  # flop/s of one core, several times what any has
 
+# flop per cycle of one core in double precision, by what the CPU can do. A guess for N, not a
+# limit: see limits/.
+_FLOPS_PER_CYCLE = (
+    ({"avx512f"}, 24.0),
+    ({"avx2", "fma"}, 16.0),
+    ({"avx"}, 8.0),
+    ({"sse2"}, 4.0),
+    ({"neon"}, 8.0),
+    (set[str](), 2.0),
+)
+_EFFICIENCY = 0.65
+_CLOCK_HZ = 2.5e9
+_START_S = 0.5
+_MEMORY_SHARE = 0.8  # HPL's own FAQ
 
-class Hpl(common.Instrument):
+# hpcc cannot select HPL: it runs its other tests first. Measured with hpcc 1.5.0 on a 2-core Zen 3:
+# random access on a table of about half the matrix, a power of two, 4 updates a word: through MPI
+# 0.14 us an update, at most 60 s, done twice; locally 35 ns an update with its check, four times.
+# All else grows like HPL itself. The model's seconds and those measured: N = 1000 1.6 (1.0),
+# 2000 5.0 (3.2), 4000 20 (14 to 18), 8000 86 (85).
+_MPI_UPDATE_S, _MPI_LIMIT_S, _LOCAL_UPDATE_S, _OTHER_TESTS = 1.4e-7, 60.0, 3.5e-8, 1.6
+
+
+class Hpl(Instrument):
     """cpu DP in op/s; one fused multiply-add counts as two, as in cpubench."""
 
     name = "hpl"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"cpu": ("DP",)}
-    executables = ("xhpl", "hpcc")
-    package = "hpcc"
-    heading = "HPL"
     rows = (Coverage("cpu", ("DP",)),)
+    heading = "HPL"
+    package = "hpcc"
+    executables = ("xhpl", "hpcc")
+    homes = ("https://netlib.org/benchmark/hpl/", "https://hpcchallenge.org/hpcc/")
     options = ("budget_s", "nb")
-    columns: ClassVar[Mapping[str, int]] = {"cpu": 1}
-    homes: ClassVar[Mapping[str, str]] = {
-        "hpcc": "https://hpcchallenge.org/hpcc/",
-        "xhpl": "https://netlib.org/benchmark/hpl/",
-    }
 
     def find(self, path: str) -> Tool:
         """Neither program has a version option; hpcc would run for minutes. The loader says whether
@@ -72,35 +94,30 @@ class Hpl(common.Instrument):
         """
         if not Path(path).is_file() or not os.access(path, os.X_OK):
             raise Unavailable("not-run", path=path, why="it is not a program file")
-        for line in _linked(path).splitlines():
-            if "not found" in line:
-                raise Unavailable(
-                    "not-run", path=path, why=f"shared library {line.split()[0]} is not found"
-                )
-        return Tool(
-            name="hpcc" if Path(path).name.startswith("hpcc") else "xhpl",
-            path=path,
-            version="unknown",
-        )
+        library = re.search(r"^\s*(\S+).*not found", _linked(path), re.MULTILINE)
+        if library is not None:
+            why = f"shared library {library[1]} is not found"
+            raise Unavailable("not-run", path=path, why=why)
+        name = "hpcc" if Path(path).name.startswith("hpcc") else "xhpl"
+        return Tool(name, path, "unknown")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
         budget, nb = _budget(cell), _nb(cell)
-        if hplsize.wall_seconds(2 * nb, cell.concurrency * _FASTEST, hpcc=False) > budget:
+        if wall_seconds(2 * nb, cell.concurrency * _FASTEST, hpcc=False) > budget:
             raise Unavailable("budget", n=2 * nb, seconds=budget)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         budget, nb = _budget(cell), _nb(cell)
         hpcc = tool.name == "hpcc"
+        memory = workspace.memory_bytes
         cores = min(cell.concurrency, len(workspace.cpus))
-        rate = hplsize.guess_rate(common.cpu_facts(workspace), common.isa_flags(workspace), cores)
-        n = hplsize.choose_n(budget, rate, workspace.memory_bytes, nb, hpcc)
+        rate = guess_rate(workspace.cpu, workspace.isa, cores)
+        n = choose_n(budget, rate, memory, nb, hpcc)
         if n is None:
-            memory = workspace.memory_bytes
-            raise Unavailable(
-                "budget-here", program=tool.name, n=2 * nb, seconds=budget, memory=memory
-            )
+            size = {"n": 2 * nb, "seconds": budget, "memory": memory}
+            raise Unavailable("budget-here", program=tool.name, **size)
         environment = {
             **dict.fromkeys(THREAD_VARIABLES, str(cell.concurrency)),
             "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
@@ -108,13 +125,13 @@ class Hpl(common.Instrument):
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
-        # Set by env(1), so that the argv that parse is given says what was asked for.
-        core = core_type(common.cpu_facts(workspace), common.isa_flags(workspace))
+        # Set by env(1), so that the argv that parse gets holds the request.
+        core = core_type(workspace.cpu, workspace.isa)
         request = ("env", f"{_REQUEST}{core}") if core else ()
         command = self.command(
             cell,
             (*common.pinned(workspace, cell.concurrency), *request, tool.path),
-            max(budget, hplsize.wall_seconds(n, rate, hpcc)),
+            max(budget, wall_seconds(n, rate, hpcc)),
             env=environment,
             files={"hpccinf.txt" if hpcc else "HPL.dat": data.text("HPL.dat").format(n=n, nb=nb)},
             outputs=(HPCC_OUTPUT,) if hpcc else (),
@@ -127,45 +144,92 @@ class Hpl(common.Instrument):
             raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.excerpt(done.stderr)}")
         text = done.files[HPCC_OUTPUT] if hpcc else done.stdout
         rate, details = _read_hpl(text, hpcc)
-        version = re.search(r"^HPLinpack (\S+)", text, re.MULTILINE)
-        warnings = list(common.crowded(done.argv, cell.concurrency))
+        warnings = [*common.crowded(done.argv, cell.concurrency)]
         if details["N"] < _SMALL_N:
             warnings.append(
                 f"HPL solved N = {details['N']} only: its rate grows with N, raise budget_s for its best"
             )
-        requested = next(
-            (word.removeprefix(_REQUEST) for word in done.argv if word.startswith(_REQUEST)), None
-        )
-        library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": requested}
-        core = _CORE.search(done.stderr)
+        requests = [word for word in done.argv if word.startswith(_REQUEST)]
+        core = re.search(r"^Core: (\S+)\s*$", done.stderr, re.MULTILINE)
+        library: dict[str, Any] = {
+            "blas": "unknown",
+            "core_type": core[1] if core else None,
+            "requested": requests[0].removeprefix(_REQUEST) if requests else None,
+        }
         if core is not None:
-            library.update(blas="OpenBLAS", core_type=core.group(1))
+            library["blas"] = "OpenBLAS"
         elif hpcc:
             library["blas"] = "reference BLAS or unknown"
             warnings.append(
                 "OpenBLAS did not name its core type: with the reference BLAS HPL reaches a small part of its rate; "
                 "apt-get install libopenblas0-pthread fixes it"
             )
-        row = Measurement.of(cell, "rate", rate, "op/s", details, "DP")
-        return Parsed((row,), version.group(1) if version else None, library, tuple(warnings))
+        version = re.search(r"^HPLinpack (\S+)", text, re.MULTILINE)
+        row = Measurement.of(cell, "rate", rate, details)
+        return Parsed((row,), version[1] if version else None, library, tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
         budget = _budget(cell)
-        n = hplsize.choose_n(budget, 15e9 * cell.concurrency, 1 << 50, _nb(cell), hpcc=False)
-        return Cost(seconds=budget + 5.0, memory_bytes=hplsize.memory_bytes(n or 0))
+        n = choose_n(budget, 15e9 * cell.concurrency, 1 << 50, _nb(cell), hpcc=False) or 0
+        # Of the matrix, a fifth more for all else.
+        return Cost(fixed_s=0.0, work_s=budget + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2))
 
 
 def _budget(cell: Cell) -> float:
-    return common.option_number(cell, "budget_s", 60.0) or 60.0
+    return common.option_number(cell, "budget_s") or 60.0
 
 
 def _nb(cell: Cell) -> int:
-    nb = common.option_number(cell, "nb", 192)
-    if nb is None or nb != int(nb) or not 16 <= nb <= 1024:
+    nb = common.option_number(cell, "nb") or 192
+    if nb != int(nb) or not 16 <= nb <= 1024:
         raise ConfigError(
             f"cell {cell.id}: option nb={cell.options.get('nb')!r} is not allowed, use 16 to 1024, e.g. 192"
         )
     return int(nb)
+
+
+def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> float:
+    """flop/s that HPL may reach with that many cores, from the machine facts' clock and instruction
+    sets.
+    """
+    clocks = cpu.get("clock_hz") or {}
+    known = [clocks.get(name) for name in ("nominal", "observed", "maximum")]
+    clock = next(filter(None, known), _CLOCK_HZ)
+    per_cycle = next(flops for needs, flops in _FLOPS_PER_CYCLE if needs <= flags)
+    return float(threads * clock * per_cycle * _EFFICIENCY)
+
+
+def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
+    """Wall time of a run with a matrix of n x n at ``rate`` flop/s, of all of hpcc's tests with
+    ``hpcc``.
+    """
+    solve = _operations(n) / rate
+    generate = 4e-8 * n * n  # once to solve it and once to check it
+    if not hpcc:
+        return _START_S + solve + generate
+    updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
+    through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S)
+    random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S
+    return _START_S + solve * (1 + _OTHER_TESTS) + 3 * generate + random_access
+
+
+def choose_n(budget_s: float, rate: float, memory: int, nb: int, hpcc: bool) -> int | None:
+    """The largest multiple of ``nb`` that fits the time and 80 % of ``memory`` bytes; None if two
+    blocks do not.
+    """
+    most = int(math.sqrt(_MEMORY_SHARE * memory / 8)) // nb
+    low, high = 1, max(most, 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if wall_seconds(middle * nb, rate, hpcc) <= budget_s:
+            low = middle
+        else:
+            high = middle - 1
+    return low * nb if low >= 2 else None
+
+
+def _operations(n: int) -> float:
+    return 2 / 3 * n**3 + 1.5 * n**2
 
 
 def _linked(path: str) -> str:
@@ -175,7 +239,7 @@ def _linked(path: str) -> str:
     with Path(path).open("rb") as program:
         if program.read(4) != b"\x7fELF":
             return ""
-    return common.ask("env", "LD_TRACE_LOADED_OBJECTS=1", path)
+    return base.ask("env", "LD_TRACE_LOADED_OBJECTS=1", path)
 
 
 def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
@@ -186,69 +250,54 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
     and no Intel server after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell.
     Later versions take kernels for those CPUs whose DGEMM is SkylakeX's too.
     """
-    if not {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
-        return None
-    vendor, family, model = cpu.get("vendor"), cpu.get("family"), cpu.get("model")
-    if vendor == "AuthenticAMD" and isinstance(family, int) and family >= 25:
-        return "SkylakeX"
-    if vendor == "GenuineIntel" and family == 6 and isinstance(model, int) and model > 143:
-        return "SkylakeX"
-    return None
+    family, model = cpu.get("family") or 0, cpu.get("model") or 0
+    new_amd = cpu.get("vendor") == "AuthenticAMD" and family >= 25
+    new_intel = cpu.get("vendor") == "GenuineIntel" and family == 6 and model > 143
+    wide = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags
+    return "SkylakeX" if wide and (new_amd or new_intel) else None
 
 
 def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     """(flop/s, details) of the one test in HPL's output.
 
-    Errors: ParseError when it is not whole, its residual check failed, or the test was skipped.
+    Raises:
+        ParseError: when it is not whole, its residual check failed, or the test was skipped.
     """
     # The other tests of hpcc print lines like HPL's.
-    begin, end = (
-        ("Begin of HPL section.", "End of HPL section.") if hpcc else ("HPLinpack", "End of Tests.")
-    )
+    section = ("Begin of HPL section.", "End of HPL section.")
+    begin, end = section if hpcc else ("HPLinpack", "End of Tests.")
     start = text.find(begin)
     stop = text.find(end, start)
     if start < 0 or stop < 0 or (hpcc and "End of HPC Challenge tests." not in text[stop:]):
         raise ParseError(f"HPL did not come to its end: {common.excerpt(text)}")
     hpl = text[start:stop]
-    counts = {
-        what: int(match.group(1)) if (match := re.search(rf"([0-9]+) tests {what}", hpl)) else -1
-        for what in ("completed and passed", "completed and failed", "skipped")
-    }
-    if counts["skipped"] > 0:
+    tests = {what: count for count, what in _TESTS.findall(hpl)}
+    if tests.get("skipped", "0") != "0":
         raise ParseError(
             "HPL skipped its test because of illegal input values or too little memory"
         )
-    residual = _RESIDUAL.findall(hpl)
-    if counts["completed and failed"] > 0 or any(word == "FAILED" for _, word in residual):
-        raise ParseError(
-            f"HPL's solution is wrong: its residual check FAILED ({', '.join(v for v, _ in residual)})"
-        )
-    results = _RESULT.findall(hpl)
-    if len(results) != 1 or len(residual) != 1 or list(counts.values()) != [1, 0, 0]:
+    residuals, results = _RESIDUAL.findall(hpl), _RESULT.findall(hpl)
+    if any(verdict == "FAILED" for _, verdict in residuals):
+        raise ParseError(f"HPL's solution is wrong: its residual check FAILED ({residuals[0][0]})")
+    if len(results) != 1 or len(residuals) != 1 or tests != _ONE_PASSED:
         raise ParseError("HPL's output does not hold exactly one test with a passed residual check")
-    n, nb, p, q = (common.whole(field, "HPL") for field in results[0][:4])
-    seconds = common.number(results[0][4], "HPL: Time", zero=True)
-    printed = common.number(results[0][5], "HPL: Gflops") * 1e9
-    details: dict[str, Any] = {
-        "N": n,
-        "NB": nb,
-        "P": p,
-        "Q": q,
-        "program": "hpcc" if hpcc else "xhpl",
-    }
-    details["residual"] = common.number(residual[0][0], "HPL: residual", zero=True)
-    operations = (2 / 3) * n**3 + (3 / 2) * n**2
-    # Time has two decimals only: half of the last one is what the two readings may differ by.
-    if seconds > 0:
-        common.agree(operations / seconds, printed, 0.006 / seconds + 1e-3, "HPL: Gflops and Time")
+    output = Output("HPL", dict(zip(_COLUMNS, results[0], strict=True)))
+    output["residual"] = residuals[0][0]
+    details: dict[str, Any] = {name: output.whole(name) for name in ("N", "NB", "P", "Q")}
+    details["program"] = "hpcc" if hpcc else "xhpl"
+    details["residual"] = output.number("residual", zero=True)
+    operations = _operations(details["N"])
+    seconds, rate = output.number("Time", zero=True), output.number("Gflops") * 1e9
+    half_digit = 0.006  # of Time, which has two decimals only
     if hpcc:
-        exact = re.search(r"^HPL_time=([0-9.eE+-]+)\s*$", text, re.MULTILINE)
-        if exact is None:
-            raise ParseError("hpcc: HPL_time is missing in its summary")
-        seconds = common.number(exact.group(1), "hpcc: HPL_time")
-        common.agree(operations / seconds, printed, 1e-3, "hpcc: HPL_time and Gflops")
-    exact_enough = hpcc or seconds >= 100
-    return (operations / seconds if exact_enough else printed), {**details, "seconds": seconds}
+        summary = dict(re.findall(r"^(HPL_time)=(\S+)\s*$", text, re.MULTILINE))
+        seconds, half_digit = Output("hpcc", summary).number("HPL_time"), 0.0
+    if seconds > 0:
+        tolerance = half_digit / seconds + 1e-3
+        common.agree(operations / seconds, rate, tolerance, "HPL: Gflops and time")
+    if hpcc or seconds >= 100:
+        rate = operations / seconds
+    return rate, {**details, "seconds": seconds}
 
 
 INSTRUMENT = Hpl()

@@ -10,23 +10,25 @@ until the first of them was done; a single process does not sleep.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
 from peakmark.reasons import Unavailable
-from peakmark.tools import common
+from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
     Cost,
     Coverage,
+    Instrument,
     Invocation,
     Measurement,
     Parsed,
     Tool,
     Workspace,
+    first_line,
 )
+from peakmark.tools.common import Output
 from peakmark.tools.programs.diskbench import file_size, sync_s
 
 USUAL_LARGEST = 16 << 20
@@ -36,13 +38,9 @@ cannot be asked.
 TOO_LARGE = 23  # exit code
 _KB = 1024
 _SLEEPS_S = 20.0  # six phases with two sleeps of 2 s each, most of them shared
-_PASSES, _WRITING = 6, 3  # phases, and those of them that write
 _CAUTIOUS_THROUGHPUT = 150e6
 _CAUTIOUS_OPERATION_S = 200e-6
 
-# Columns of the single-file table for -i 0 -i 1 -i 2, and the phases of throughput mode, by the
-# same names.
-_COLUMNS = ("write", "rewrite", "read", "reread", "random read", "random write")
 _PHASES = {
     "initial writers": "write",
     "rewriters": "rewrite",
@@ -51,46 +49,45 @@ _PHASES = {
     "random readers": "random read",
     "random writers": "random write",
 }
-# workload -> (phase it is read from, phase kept beside it)
+"""Phases with several processes -> the columns with one, for -i 0 -i 1 -i 2."""
+_WRITING = 3  # of the phases
 _WORKLOADS = {
     "RS": ("read", "reread"),
     "WS": ("rewrite", "write"),
-    "RR": ("random read", None),
-    "WR": ("random write", None),
+    "RR": ("random read", ""),
+    "WR": ("random write", ""),
 }
+"""Workload -> the phase it is read from, and one that is kept in its details."""
 _CHILDREN = re.compile(
     r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+(kB|ops)/sec\s*$",
     re.MULTILINE,
 )
 _HEADER = re.compile(
-    r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b", re.MULTILINE
+    r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b.*\n", re.MULTILINE
 )
+_VERSION = r"Version \$Revision: ([0-9.]+) \$"
 
 
-class Iozone(common.Instrument):
+class Iozone(Instrument):
     """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` 1/s and a latency derived from it.
     Variant ``psync``.
     """
 
     name = "iozone"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"disk": ("ALL",)}
-    executables = ("iozone",)
-    package = "iozone3"
-    heading = "IOZone"
     rows = (Coverage("disk", ("WS", "RS", "WR", "RR"), variants=("psync",), cell="ALL"),)
+    heading = "IOZone"
+    package = "iozone3"
+    component = "non-free"
+    homes = ("https://www.iozone.org/",)
+    version = ("-v", _VERSION)
     options = ("ops", "size")
     instead = "fio"
-    columns: ClassVar[Mapping[str, int]] = {"disk_throughput": 1, "disk_latency": 1, "disk_iops": 1}
-    homes: ClassVar[Mapping[str, str]] = {"iozone": "https://www.iozone.org/"}
-    component = "non-free"
-    version = ("-v", r"Version \$Revision: ([0-9.]+) \$")
-    variants = ("psync",)
 
     def largest(self, path: str) -> int:
         """Bytes of the largest record that this build takes: what it says of one of 1 GiB, with
-        ``-h``, so that nothing is measured. Errors: Unavailable when it cannot be executed.
+        ``-h``, so that nothing is measured. Raises Unavailable when it cannot be executed.
         """
-        answer = common.ask(path, "-r", "1g", "-h")
+        answer = base.ask(path, "-r", "1g", "-h")
         return _largest(answer) or (1 << 30 if "Usage: iozone" in answer else USUAL_LARGEST)
 
     def check(self, cell: Cell) -> None:
@@ -102,23 +99,20 @@ class Iozone(common.Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        record = common.needed_block(cell)
+        record, size = common.needed_block(cell), file_size(cell, "processes")
         common.need_sectors(record, workspace)
-        size = file_size(cell, "processes")
-        argv = [tool.path, "-I", "-e"]
-        argv += ["-o"] if cell.options.get("sync") == "each" else []
-        argv += ["-O"] if in_ops(cell) else []
-        argv += ["-i", "0", "-i", "1", "-i", "2"]
-        argv += ["-r", f"{record // _KB}k", "-s", f"{size // _KB}k"]
-        names = [f"iozone.{i}" for i in range(cell.concurrency)]
-        argv += (
-            ["-f", *names] if cell.concurrency == 1 else ["-t", str(cell.concurrency), "-F", *names]
-        )
+        words = "-I -e"
+        words += " -o" if cell.options.get("sync") == "each" else ""
+        words += " -O" if in_ops(cell) else ""
+        words += f" -i 0 -i 1 -i 2 -r {record // _KB}k -s {size // _KB}k"
+        words += " -f" if cell.concurrency == 1 else f" -t {cell.concurrency} -F"
+        files = [f"iozone.{number}" for number in range(cell.concurrency)]
+        argv = [tool.path, *words.split(), *files]
         return Invocation(self.command(cell, argv, ok_codes=(0, TOO_LARGE)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        text = done.stdout
-        largest, record = _largest(text), common.needed_block(cell)
+        text, record = done.stdout, common.needed_block(cell)
+        largest = _largest(text)
         if largest is not None and record > largest:
             raise Unavailable(
                 "largest-record", program="this build of IOZone", largest=largest, record=record
@@ -127,42 +121,36 @@ class Iozone(common.Instrument):
             raise ParseError(f"IOZone did not come to its end: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
-            raise ParseError(
-                f"IOZone's output is not in {'operations' if ops else 'kB'} per second"
-            )
-        match = re.search(r"^\tRecord Size ([0-9]+) kB$", text, re.MULTILINE)
-        if match is None or int(match.group(1)) * _KB != common.needed_block(cell):
+            unit = "operations" if ops else "kB"
+            raise ParseError(f"IOZone's output is not in {unit} per second")
+        if not re.search(rf"^\tRecord Size {record // _KB} kB$", text, re.MULTILINE):
             raise ParseError("IOZone did not use the cell's record size")
-        phases = (
-            _throughput_mode(text, cell.concurrency, ops)
-            if cell.concurrency > 1
-            else _table(text, cell)
-        )
-        version = re.search(r"Version \$Revision: ([0-9.]+) \$", text)
-        rows = [row for workload in _WORKLOADS for row in _rows(cell, workload, phases, ops)]
-        return Parsed(measurements=tuple(rows), version=version.group(1) if version else None)
+        phases = _several(text, cell) if cell.concurrency > 1 else _single(text, cell)
+        rows = [row for workload in _WORKLOADS for row in _rows(cell, workload, phases)]
+        version = re.search(_VERSION, text)
+        return Parsed(tuple(rows), version[1] if version else None)
 
     def estimate(self, cell: Cell) -> Cost:
         size, record = file_size(cell, "processes"), common.needed_block(cell)
         total = size * cell.concurrency
-        seconds = _PASSES * max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
-        waits = sync_s(cell, _WRITING * total)
-        fixed = 0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0)
-        memory = cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20))
-        seconds += fixed + waits
+        slowest = max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
         return Cost(
-            seconds=seconds, disk_bytes=total, memory_bytes=memory, fixed_s=fixed, waits_s=waits
+            fixed_s=0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0),
+            work_s=len(_PHASES) * slowest,
+            waits_s=sync_s(cell, _WRITING * total),
+            memory_bytes=cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20)),
+            disk_bytes=total,
         )
 
 
 def _largest(text: str) -> int | None:
     """The largest record that IOZone names when it refuses one, in bytes."""
     refused = re.search(r"record size \d+ kB is greater than maximum buffer size (\d+) kB", text)
-    return int(refused.group(1)) * _KB if refused else None
+    return int(refused[1]) * _KB if refused else None
 
 
 def in_ops(cell: Cell) -> bool:
-    """Whether operations per second are measured. Errors: ConfigError when the option is no truth
+    """Whether operations per second are measured. Raises ConfigError when the option is no truth
     value.
     """
     value = cell.options.get("ops")
@@ -171,70 +159,57 @@ def in_ops(cell: Cell) -> bool:
     return bool(value)
 
 
-def _table(text: str, cell: Cell) -> dict[str, float]:
-    """The row of single-file mode by column. Its header spans two lines; -i 0 -i 1 -i 2 fill the
-    first six columns.
-    """
+def _single(text: str, cell: Cell) -> Output:
+    """The row of the table with one process by column; its header spans two lines."""
     header = _HEADER.search(text)
     if header is None:
         raise ParseError("IOZone's table has not the columns of -i 0 -i 1 -i 2")
-    after = text[text.index("\n", header.start()) :].strip("\n")
-    cells = common.first_line(after).split()
-    if len(cells) != 2 + len(_COLUMNS):
-        raise ParseError(f"IOZone's table row holds {len(cells)} numbers, not {2 + len(_COLUMNS)}")
-    if [common.whole(text, "IOZone: size") * _KB for text in cells[:2]] != [
-        file_size(cell, "processes"),
-        cell.block,
-    ]:
-        raise ParseError("IOZone's table row is for another size or record than the cell's")
-    return {
-        name: common.number(text, f"IOZone: {name}")
-        for name, text in zip(_COLUMNS, cells[2:], strict=True)
-    }
+    columns = ("size", "record", *_PHASES.values())
+    values = first_line(text[header.end() :]).split()
+    if len(values) != len(columns):
+        raise ParseError(f"IOZone's table row holds {len(values)} numbers, not {len(columns)}")
+    row = Output("IOZone", dict(zip(columns, values, strict=True)))
+    row.expect(
+        {"size": str(file_size(cell, "processes") // _KB), "record": str((cell.block or 0) // _KB)}
+    )
+    return row
 
 
-def _throughput_mode(text: str, processes: int, ops: bool) -> dict[str, float]:
+def _several(text: str, cell: Cell) -> Output:
     """``Children see throughput`` of each phase."""
-    phases: dict[str, float] = {}
+    phases = Output("IOZone", {})
+    wanted = (str(cell.concurrency), "ops" if in_ops(cell) else "kB")
     for count, phase, value, unit in _CHILDREN.findall(text):
-        if int(count) != processes or (unit == "ops") != ops or phase not in _PHASES:
+        if (count, unit) != wanted or phase not in _PHASES:
             raise ParseError(
-                f"IOZone: phase {phase!r} of {count} processes in {unit}/sec was not asked for"
+                f"IOZone: the cell is not for phase {phase!r} of {count} processes in {unit}/sec"
             )
-        phases[_PHASES[phase]] = common.number(value, f"IOZone: {phase}")
-    missing = [name for name in _COLUMNS if name not in phases]
-    if missing:
-        raise ParseError(f"IOZone: no result for {', '.join(missing)}")
+        phases[_PHASES[phase]] = value
     return phases
 
 
-def _rows(cell: Cell, workload: str, phases: dict[str, float], ops: bool) -> list[Measurement]:
-    phase, beside = _WORKLOADS[workload]
-    written = {}
+def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
+    """The measurements of one workload."""
+    phase, other = _WORKLOADS[workload]
+    details: dict[str, object] = {"file_bytes": file_size(cell, "processes")}
     if workload.startswith("W"):
         new = workload == "WS" and cell.options.get("fill") == "new"
-        phase, beside = (beside, phase) if new and beside else (phase, beside)
-        written = {"sync": cell.options.get("sync", "end"), "fill": "new" if new else "overwrite"}
-    scale = 1 if ops else _KB
-    details: dict[str, Any] = {
-        "phase": phase,
-        **written,
-        "file_bytes": file_size(cell, "processes"),
-    }
-    if beside is not None:
-        details[beside] = phases[beside] * scale
-
-    def row(metric: str, value: float, unit: str, extra: dict[str, Any]) -> Measurement:
-        return Measurement.of(cell, metric, value, unit, {**details, **extra}, workload)
-
-    if not ops:
-        return [row("throughput", phases[phase] * scale, "B/s", {})]
+        if new:
+            phase, other = other, phase
+        details["sync"] = cell.options.get("sync", "end")
+        details["fill"] = "new" if new else "overwrite"
+    details["phase"] = phase
+    scale = 1 if in_ops(cell) else _KB
+    if other:
+        details[other] = phases.number(other) * scale
+    value = phases.number(phase) * scale
+    if not in_ops(cell):
+        yield Measurement.of(cell, "throughput", value, details, workload)
+        return
+    yield Measurement.of(cell, "iops", value, details, workload)
     # One request in flight per process: a process waits concurrency / iops for each.
-    derived = {"derived": True, "formula": "concurrency / iops"}
-    return [
-        row("iops", phases[phase], "1/s", {}),
-        row("latency", cell.concurrency / phases[phase], "s", derived),
-    ]
+    derived = {**details, "derived": True, "formula": "concurrency / iops"}
+    yield Measurement.of(cell, "latency", cell.concurrency / value, derived, workload)
 
 
 INSTRUMENT = Iozone()

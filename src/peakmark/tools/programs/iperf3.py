@@ -4,46 +4,42 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.tools import base, common
+from peakmark.tools import common
 from peakmark.tools.base import (
     Completed,
     Cost,
     Coverage,
+    Instrument,
     Invocation,
     Measurement,
     Parsed,
     Tool,
     Workspace,
 )
-from peakmark.tools.documents import Document
+from peakmark.tools.common import Output
 from peakmark.tools.programs.netbench import MESSAGE_S
 
 UDP_MESSAGE_MAX = 65507
 TCP_MESSAGE_MAX = 1 << 20
 STREAMS_MAX = 128
-_FIRST_THREADED = (3, 16)
+_FIRST_THREADED = [3, 16]
 
 
-class Iperf3(common.Instrument):
+class Iperf3(Instrument):
     """network TCP UDP in bit/s at the receiver; block is the length of a write or datagram,
     concurrency the streams.
     """
 
     name = "iperf3"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": ("TCP", "UDP")}
-    executables = ("iperf3",)
+    rows = (Coverage("network", ("TCP", "UDP")),)
     package = "iperf3"
-    heading = "iperf3"
-    rows = (Coverage("network", ("TCP", "UDP"), variants=("",)),)
-    options = ("seconds",)
-    columns: ClassVar[Mapping[str, int]] = {"network_throughput": 1}
-    homes: ClassVar[Mapping[str, str]] = {"iperf3": "https://github.com/esnet/iperf"}
+    homes = ("https://github.com/esnet/iperf",)
     version = ("--version", r"^iperf (\S+)")
+    options = ("seconds",)
     two_nodes = True
 
     def check(self, cell: Cell) -> None:
@@ -55,123 +51,107 @@ class Iperf3(common.Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        argv = [tool.path, "--client", "{address}", "--port", "{port}", "--json"]
-        argv += ["--length", str(common.needed_block(cell)), "--parallel", str(cell.concurrency)]
-        total = common.option_size(cell, "total", None)
+        words = "--client {address} --port {port} --json"
+        words += f" --length {cell.block} --parallel {cell.concurrency}"
+        total = common.option_size(cell, "total")
         if total is None:
             # It takes whole seconds only.
-            argv += ["--time", str(math.ceil(common.seconds_of(cell)))]
-            if (warmup := math.ceil(common.warmup_of(cell, 0.0))) > 0:
-                argv += ["--omit", str(warmup)]
+            words += f" --time {math.ceil(common.seconds_of(cell))}"
+            if warmup := math.ceil(common.warmup_of(cell)):
+                words += f" --omit {warmup}"
         else:
-            argv += ["--bytes", str(total)]
+            words += f" --bytes {total}"
         if cell.workload == "UDP":
-            argv += ["--udp", "--bitrate", "0", "--udp-counters-64bit"]
+            words += " --udp --bitrate 0 --udp-counters-64bit"
         # Since 3.14 an error has exit code 1; its sentence is in the JSON, which parse reads.
-        client = self.command(cell, argv, ok_codes=(0, 1))
-        server = (tool.path, "--server", "--one-off", "--port", "{port}", "--bind", "{address}")
-        return Invocation(client, self.server(client, server))
+        client = self.command(cell, [tool.path, *words.split()], ok_codes=(0, 1))
+        server = "--server --one-off --port {port} --bind {address}"
+        return Invocation(client, self.server(client, [tool.path, *server.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        document = Document.read(done.stdout, self.name)
-        if "error" in document.values:
-            raise ParseError(f"iperf3: {document.at('error')}")
-        version = re.search(r"[0-9][0-9.]*", str(document.at("start.version")))
-        test = document.part("start.test_start")
-        asked = {
-            "protocol": cell.workload,
-            "num_streams": cell.concurrency,
-            "blksize": common.needed_block(cell),
-        }
-        for key, value in asked.items():
-            if test.at(key) != value:
-                raise ParseError(
-                    f"iperf3: {key} is {test.at(key)!r}, but the cell is for {value!r}"
-                )
-        end = document.part("end")
-        value, details = _udp(end) if cell.workload == "UDP" else _tcp(end)
+        output = Output.of_json(self.name, done.stdout)
+        if "error" in output:
+            raise ParseError(f"iperf3: {output['error']}")
+        test = {"protocol": cell.workload, "num_streams": cell.concurrency, "blksize": cell.block}
+        output.expect({f"start.test_start.{name}": value for name, value in test.items()})
+        value, details = _udp(output) if cell.workload == "UDP" else _tcp(output)
         for side in ("host", "remote"):
-            details[f"{side}_cpu_percent"] = end.number_or_none(
-                f"cpu_utilization_percent.{side}_total"
-            )
-        row = Measurement.of(cell, "throughput", value, "bit/s", details)
+            used = output.number_or_none(f"end.cpu_utilization_percent.{side}_total")
+            details[f"{side}_cpu_percent"] = used
+        row = Measurement.of(cell, "throughput", value, details)
+        match = re.search(r"[0-9]+(?:\.[0-9]+)*", str(output["start.version"]))
+        version = match.group() if match else None
         warnings = []
-        if version and _numbers(version.group()) < _FIRST_THREADED and cell.concurrency > 1:
+        numbers = [int(part) for part in version.split(".")] if version else _FIRST_THREADED
+        if numbers < _FIRST_THREADED and cell.concurrency > 1:
             warnings.append(
-                f"iperf version {version.group()} serves all streams with one thread: version 3.16 is the first with one each"
+                f"iperf version {version} serves all streams with one thread: version 3.16 is the first with one each"
             )
-        return Parsed(
-            measurements=(row,),
-            version=version.group() if version else None,
-            warnings=tuple(warnings),
-        )
+        return Parsed((row,), version, warnings=tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
         memory = (2 * cell.concurrency + 8) << 20
-        total = common.option_size(cell, "total", None)
-        if total is not None:
-            seconds = (
-                1.0 + total / common.needed_block(cell) * MESSAGE_S + 8 * total / base.SLOWEST_LINK
-            )
-            return Cost(seconds=seconds, memory_bytes=memory, fixed_s=1.0, wire_bits=8 * total)
-        fixed = 1.0 + math.ceil(common.seconds_of(cell)) + math.ceil(common.warmup_of(cell, 0.0))
-        return Cost(seconds=fixed, memory_bytes=memory, fixed_s=fixed)
+        total = common.option_size(cell, "total")
+        if total is None:
+            clock = math.ceil(common.seconds_of(cell)) + math.ceil(common.warmup_of(cell))
+            return Cost(fixed_s=1.0 + clock, memory_bytes=memory)
+        return Cost(
+            fixed_s=1.0,
+            work_s=total / common.needed_block(cell) * MESSAGE_S,
+            wire_bits=8 * total,
+            memory_bytes=memory,
+        )
 
 
-def _tcp(end: Document) -> tuple[float, dict[str, Any]]:
+def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
     details = {
-        "seconds": end.number("sum_received.seconds"),
-        "received": end.number("sum_received.bytes"),
-        "retransmits": end.number_or_none("sum_sent.retransmits"),
-        "sent_bit_per_second": end.number_or_none("sum_sent.bits_per_second"),
+        "seconds": output.number("end.sum_received.seconds"),
+        "received": output.number("end.sum_received.bytes"),
+        "retransmits": output.number_or_none("end.sum_sent.retransmits"),
+        "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
     }
-    return _received(end), details
+    return _received(output), details
 
 
-def _udp(end: Document) -> tuple[float, dict[str, Any]]:
+def _udp(output: Output) -> tuple[float, dict[str, Any]]:
     """In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older ones have no
     ``sum_received``.
     """
-    packets = end.number("sum.packets", zero=True)
+    packets = output.number("end.sum.packets", zero=True)
     if not packets:
-        counted = end.number(
-            "sum_sent.seconds" if "sum_sent" in end.values else "sum.seconds", zero=True
-        )
+        side = "end.sum_sent" if "end.sum_sent.seconds" in output else "end.sum"
+        counted = output.number(f"{side}.seconds", zero=True)
         raise ParseError(
             f"iperf3 sent no datagram in the {counted:.3g} s that it counted after its warm-up: the machine was busy"
         )
-    lost = end.number("sum.lost_packets", zero=True)
+    lost = output.number("end.sum.lost_packets", zero=True)
     details: dict[str, Any] = {
-        "seconds": end.number("sum.seconds"),
+        "seconds": output.number("end.sum.seconds"),
         "packets": packets,
         "lost_reported": lost,
-        "jitter": end.number("sum.jitter_ms", zero=True) / 1e3,
-        "sent_bit_per_second": end.number_or_none("sum_sent.bits_per_second"),
+        "jitter": output.number("end.sum.jitter_ms", zero=True) / 1e3,
+        "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
     }
-    if "sum_received" in end.values:
+    if any(name.startswith("end.sum_received.") for name in output):
         # 3.12 counts the losses of the omitted warm-up too (104 % were seen): what arrived against
         # what was sent is right.
-        sent = end.number("sum_sent.bytes")
-        details["loss"] = max(0.0, 1 - end.number("sum_received.bytes") / sent)
-        return _received(end), details
-    details["loss"] = lost / packets
-    details["estimate"] = True
-    details["formula"] = "rate sent x (1 - lost / packets)"
+        received, sent = (output.number(f"end.sum_{side}.bytes") for side in ("received", "sent"))
+        return _received(output), {**details, "loss": max(0.0, 1 - received / sent)}
     if lost >= packets:
         raise ParseError("iperf3: no datagram arrived")
-    return end.number("sum.bits_per_second") * (1 - lost / packets), details
+    share = 1 - lost / packets
+    details |= {"loss": lost / packets, "estimate": True}
+    details["formula"] = "rate sent x (1 - lost / packets)"
+    return output.number("end.sum.bits_per_second") * share, details
 
 
-def _received(end: Document) -> float:
-    rate = end.number("sum_received.bits_per_second")
-    seconds = end.number("sum_received.seconds")
-    nbytes = end.number("sum_received.bytes")
-    common.agree(8 * nbytes / seconds, rate, 0.02, "iperf3: sum_received")
+def _received(output: Output) -> float:
+    rate, seconds, count = (
+        output.number(f"end.sum_received.{name}")
+        for name in ("bits_per_second", "seconds", "bytes")
+    )
+    common.agree(8 * count / seconds, rate, 0.02, "iperf3: sum_received")
     return rate
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part)
 
 
 INSTRUMENT = Iperf3()

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
-from peakmark.catalogue import workloads
 from peakmark.cell import Cell
-from peakmark.reasons import Unavailable
 from peakmark.tools import common, kernel
 from peakmark.tools.base import (
-    SLOWEST_LINK,
     Completed,
     Cost,
+    Coverage,
     Invocation,
+    Measurement,
     Parsed,
     Tool,
     Workspace,
 )
 
-WORKLOADS = workloads.WORKLOADS["network"]
-UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = (
-    65507,
-    24,
-    64 << 20,
-    1024,
-)  # of src/kernels/net/plan.h
-PERCENTILES = ("p50", "p90", "p99", "p999", "max")
+# Of src/kernels/net/plan.h.
+UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024
+MESSAGE_S = 2e-6
+"""Of two CPUs that do nothing else but send and receive messages, whatever their size."""
 
-# measure fills the key in on both sides: a server answers nobody else's client.
 _ENV = {"NETBENCH_KEY": "{key}"}
-MESSAGE_S = (
-    2e-6  # of two CPUs that do nothing else but send and receive messages, whatever their size
-)
+"""Measure fills the key in on both sides: a server answers nobody else's client."""
 _CAUTIOUS_RTT_S = 200e-6
 
 
@@ -42,31 +31,15 @@ class NetBench(kernel.Kernel):
     """
 
     name = "netbench"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"network": WORKLOADS}
-    executables = ("netbench",)
+    rows = (
+        Coverage("network", ("TCP",)),
+        Coverage("network", ("UDP",), variants=("", "gso")),
+        Coverage("network", ("LAT-TCP", "LAT-UDP"), variants=("", "busy-poll")),
+    )
     two_nodes = True
-    variants = ("", "gso", "busy-poll")
-    units: ClassVar[Mapping[str, str]] = {
-        "TCP": "bit/s",
-        "UDP": "bit/s",
-        "LAT-TCP": "s",
-        "LAT-UDP": "s",
-    }
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        latency = cell.workload.startswith("LAT-")
-        if (cell.variant == "gso" and cell.workload != "UDP") or (
-            cell.variant == "busy-poll" and not latency
-        ):
-            wanted = "gso for UDP and busy-poll for LAT only"
-            raise Unavailable(
-                "variant-of",
-                program=self.name,
-                workload=cell.workload,
-                wanted=wanted,
-                variant=cell.variant,
-            )
         message = common.needed_block(cell)
         least = DATAGRAM_MIN if cell.workload == "UDP" else 1  # datagrams carry a number
         most = UDP_MAX if cell.workload.endswith("UDP") else MESSAGE_MAX
@@ -77,52 +50,46 @@ class NetBench(kernel.Kernel):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        latency = cell.workload.startswith("LAT-")
-        what = (
-            ("latency", "--protocol", cell.workload.removeprefix("LAT-"))
-            if latency
-            else (cell.workload,)
-        )
+        latency, _, protocol = cell.workload.rpartition("-")
+        words = f"latency --protocol {protocol}" if latency else protocol
+        words += f" --message {cell.block} --streams {cell.concurrency}"
         argv = (
-            *(
-                tool.path,
-                *what,
-                "--message",
-                str(common.needed_block(cell)),
-                "--streams",
-                str(cell.concurrency),
-            ),
-            *self.amount(cell, "round_trips" if latency else "total"),
+            *(tool.path, *words.split()),
+            *self.work_option(cell, "round_trips" if latency else "total"),
             *self.warmup_option(cell),
             *("--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"),
             *((f"--{cell.variant}",) if cell.variant else ()),
             "{address}",
         )
         client = self.command(cell, argv, env=_ENV)
-        serve = (tool.path, "serve", "--address", "{address}", "--port", "{port}", "--deadline")
-        server = self.server(client, (*serve, common.plain(client.timeout_s + 30.0)), env=_ENV)
-        return Invocation(client, server)
+        serve = "serve --address {address} --port {port} --deadline"
+        deadline = common.plain(client.timeout_s + 30.0)
+        return Invocation(client, self.server(client, (tool.path, *serve.split(), deadline)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        document = self.read(cell, done)
-        value, details = document.number("value"), kernel.details(document)
-        if self.units[cell.workload] == "bit/s":
-            self.agree_rate(document, bits=8)
-            return kernel.parsed(cell, document, ("throughput", value, "bit/s", details))
-        details |= {key: document.number(key) for key in PERCENTILES}
-        common.agree(2 * document.number("half_rtt"), value, 1e-3, "netbench: half_rtt")
-        return kernel.parsed(cell, document, ("latency", value, "s", details))
+        output = self.read(cell, done)
+        if not cell.workload.startswith("LAT-"):
+            return self.parsed(cell, output)
+        value, half = output.number("value"), output.number("half_rtt")
+        common.agree(2 * half, value, 1e-3, "netbench: half_rtt")
+        details = {**kernel.details(output), **kernel.percentiles(output)}
+        return self.parsed(cell, output, Measurement.of(cell, "latency", value, details))
 
     def estimate(self, cell: Cell) -> Cost:
         memory = (cell.concurrency + 4) << 20
         if cell.workload.startswith("LAT-"):
-            fixed = 1.0 + kernel.asked_s(cell, "round_trips", 1.0)
-            seconds = (common.work(cell, "round_trips") or 0.0) * _CAUTIOUS_RTT_S / cell.concurrency
-            return Cost(seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed)
-        fixed, total = 1.0 + kernel.asked_s(cell, "total", 1.0), common.work(cell, "total") or 0.0
-        seconds = total / common.needed_block(cell) * MESSAGE_S + 8 * total / SLOWEST_LINK
+            trips = common.amount(cell, "round_trips") or 0.0
+            return Cost(
+                fixed_s=1.0 + kernel.clock_s(cell, "round_trips", 1.0),
+                work_s=trips * _CAUTIOUS_RTT_S / cell.concurrency,
+                memory_bytes=memory,
+            )
+        total = common.amount(cell, "total") or 0.0
         return Cost(
-            seconds=fixed + seconds, memory_bytes=memory, fixed_s=fixed, wire_bits=8 * total
+            fixed_s=1.0 + kernel.clock_s(cell, "total", 1.0),
+            work_s=total / common.needed_block(cell) * MESSAGE_S,
+            wire_bits=8 * total,
+            memory_bytes=memory,
         )
 
 

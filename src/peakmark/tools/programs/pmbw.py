@@ -10,166 +10,147 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.reasons import Unavailable
-from peakmark.tools import common
+from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
     Cost,
     Coverage,
+    Instrument,
     Invocation,
     Measurement,
     Parsed,
     Tool,
     Workspace,
 )
-from peakmark.tools.programs.rambench import block_of, check_variant, pool_of, store_of
+from peakmark.tools.common import Output
+from peakmark.tools.programs.rambench import block_of, pool_of, store_of
+from peakmark.units import parse_size
 
 STATS = "pmbw.txt"
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-
-# pmbw measures these array sizes and no others (version 0.6.3), up to 1 TiB.
 AREAS = frozenset(
-    [
-        KIB * n
-        for n in (
-            1,
-            2,
-            3,
-            4,
-            6,
-            8,
-            12,
-            16,
-            20,
-            24,
-            28,
-            32,
-            40,
-            48,
-            64,
-            96,
-            128,
-            192,
-            256,
-            384,
-            512,
-            768,
-        )
-    ]
-    + [MIB * n // 4 for n in (4, 5, 6, 7, 8, 9, 10, 11)]
-    + [
-        MIB * n
-        for n in (
-            3,
-            4,
-            5,
-            6,
-            7,
-            8,
-            9,
-            10,
-            12,
-            14,
-            16,
-            20,
-            24,
-            28,
-            32,
-            40,
-            48,
-            56,
-            64,
-            128,
-            256,
-            512,
-        )
-    ]
-    + [GIB << n for n in range(11)]
+    map(
+        parse_size,
+        [
+            "1KiB",
+            "2KiB",
+            "3KiB",
+            "4KiB",
+            "6KiB",
+            "8KiB",
+            "12KiB",
+            "16KiB",
+            "20KiB",
+            "24KiB",
+            "28KiB",
+            "32KiB",
+            "40KiB",
+            "48KiB",
+            "64KiB",
+            "96KiB",
+            "128KiB",
+            "192KiB",
+            "256KiB",
+            "384KiB",
+            "512KiB",
+            "768KiB",
+            "1MiB",
+            "1.25MiB",
+            "1.5MiB",
+            "1.75MiB",
+            "2MiB",
+            "2.25MiB",
+            "2.5MiB",
+            "2.75MiB",
+            "3MiB",
+            "4MiB",
+            "5MiB",
+            "6MiB",
+            "7MiB",
+            "8MiB",
+            "9MiB",
+            "10MiB",
+            "12MiB",
+            "14MiB",
+            "16MiB",
+            "20MiB",
+            "24MiB",
+            "28MiB",
+            "32MiB",
+            "40MiB",
+            "48MiB",
+            "56MiB",
+            "64MiB",
+            "128MiB",
+            "256MiB",
+            "512MiB",
+            "1GiB",
+            "2GiB",
+            "4GiB",
+            "8GiB",
+            "16GiB",
+            "32GiB",
+            "64GiB",
+            "128GiB",
+            "256GiB",
+            "512GiB",
+            "1TiB",
+        ],
+    )
 )
-# Threads' parts of the area lie at least this far apart.
-_SPACING = 4 * MIB + 16 * KIB
+"""pmbw measures these array sizes and no others (version 0.6.3)."""
+_SPACING = (4 << 20) + (16 << 10)  # threads' parts of the area lie at least this far apart
 _STRIDE = 512  # and are whole turns of the widest unrolled loop: 16 accesses of 32 B
 _SECONDS_PER_ROUTINE = 2.0
 
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
-_NEEDS = {
-    "RS": (READ,),
-    "WS": (WRITE,),
-    "RWS": (READ, WRITE),
-    "LAT": (CHASE,),
-    "ALL": (READ, WRITE),
-}
-_NOT_LIKE = {
-    "RR": "it has no random reads of blocks, its random read is a chain of 8-byte loads",
-    "WR": "it has no random writes",
-    "RWR": "it has neither a copy nor random access to blocks",
-}
+_NEEDS = {"RS": (READ,), "WS": (WRITE,), "RWS": (READ, WRITE), "LAT": (CHASE,)}
 _ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
 
 
-class Pmbw(common.Instrument):
-    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT; ALL is RS,
-    WS and RWS.
+class Pmbw(Instrument):
+    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT.
 
     It writes through the caches: beside streaming stores it only reads; beside copies of the C
     library, which stores as it sees fit, the row says so.
     """
 
     name = "pmbw"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "memory": ("RS", "WS", "RWS", "LAT", "ALL")
-    }
-    executables = ("pmbw",)
-    heading = "pmbw"
     rows = (
         Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
         Coverage("memory", ("LAT",)),
     )
-    columns: ClassVar[Mapping[str, int]] = {"memory_throughput": 1, "memory_latency": 1}
-    homes: ClassVar[Mapping[str, str]] = {"pmbw": "https://panthema.net/2013/pmbw/"}
-    variants = ("block", *POOLS, "")
+    homes = ("https://panthema.net/2013/pmbw/",)
 
     def find(self, path: str) -> Tool:
-        if "-f <match>" not in common.ask(path, "-h"):
-            raise Unavailable(
-                "other-program", path=path, program=self.name, printed="a help without -f <match>"
-            )
-        return Tool(
-            name=self.name, path=path, version="unknown"
-        )  # it tells its version in results only
+        """Its results alone hold its version."""
+        if "-f <match>" not in base.ask(path, "-h"):
+            printed = "a help without -f <match>"
+            raise Unavailable("other-program", path=path, program=self.name, printed=printed)
+        return Tool(self.name, path, "unknown")
 
     def check(self, cell: Cell) -> None:
-        if cell.workload in _NOT_LIKE:
-            raise Unavailable(
-                "nothing-like",
-                program=self.name,
-                workload=cell.workload,
-                why=_NOT_LIKE[cell.workload],
-            )
         super().check(cell)
-        check_variant(cell)
         area = area_of(cell)
         if area not in AREAS:
             raise Unavailable("area", program=self.name, area=area, threads=cell.concurrency)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
-        area = area_of(cell)
-        memory = memory_for(area, cell.concurrency)
+        area, threads = area_of(cell), cell.concurrency
+        memory = memory_for(area, threads)
         common.need_memory(self.name, memory, workspace)
-        offered = common.ask(tool.path, "-f", "list").split()
-        routines = [name for kind in needs(cell) for name in widest(kind, offered)]
-        threads = str(cell.concurrency)
-        argv = [*common.pinned(workspace, cell.concurrency), tool.path, "-M", str(memory + 1)]
-        argv += ["-p", threads, "-P", threads, "-s", str(area), "-S", str(area)]
-        for routine in routines:
-            argv += ["-f", routine]
-        argv += ["-o", STATS]
+        offered = base.ask(tool.path, "-f", "list").split()
+        words = f"-M {memory + 1} -p {threads} -P {threads} -s {area} -S {area}"
+        for kind in needs(cell):
+            words += "".join(f" -f {routine}" for routine in widest(kind, offered))
+        words += f" -o {STATS}"
+        argv = [*common.pinned(workspace, threads), tool.path, *words.split()]
         return Invocation(self.command(cell, argv, outputs=(STATS,)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
@@ -179,35 +160,37 @@ class Pmbw(common.Instrument):
             )
         wanted = {done.argv[i + 1] for i, word in enumerate(done.argv[:-1]) if word == "-f"}
         results = read_results(done.files[STATS])
-        area = area_of(cell)
-        for name, result in results.items():
-            if result["nthreads"] != cell.concurrency or result["areasize"] != area:
-                raise ParseError(
-                    f"pmbw: {name} ran another size or number of threads than the cell's"
-                )
         missing = sorted(wanted - results.keys())
         if missing or not wanted:
             raise ParseError(f"pmbw: no result of {', '.join(missing) or 'any routine'} in {STATS}")
-        version = next(iter(results.values()))["version"]
-        measurements = _rows(cell, {name: results[name] for name in sorted(wanted)})
-        warnings = common.crowded(done.argv, cell.concurrency)
-        return Parsed(measurements=tuple(measurements), version=str(version), warnings=warnings)
+        for name, result in results.items():
+            size = (result.whole("nthreads"), result.whole("areasize"))
+            if size != (cell.concurrency, area_of(cell)):
+                raise ParseError(
+                    f"pmbw: {name} ran another size or number of threads than the cell's"
+                )
+        row = _row(cell, {name: results[name] for name in sorted(wanted)})
+        version = str(next(iter(results.values()))["version"])
+        return Parsed((row,), version, warnings=common.crowded(done.argv, cell.concurrency))
 
     def estimate(self, cell: Cell) -> Cost:
-        routines = 2 * len(_NEEDS.get(cell.workload, (READ,))) if cell.workload != "LAT" else 1
+        kinds = _NEEDS[cell.workload]
+        routines = 1 if kinds == (CHASE,) else 2 * len(kinds)
         memory = memory_for(area_of(cell), cell.concurrency)
         # One thread fills all memory before the first routine; each routine is tried, then run for
         # 1.5 s.
-        fixed = 0.2 + routines * _SECONDS_PER_ROUTINE
-        return Cost(seconds=fixed + memory / 2e9, memory_bytes=memory, fixed_s=fixed)
+        return Cost(
+            fixed_s=0.2 + routines * _SECONDS_PER_ROUTINE,
+            work_s=memory / 2e9,
+            memory_bytes=memory,
+        )
 
 
 def needs(cell: Cell) -> tuple[str, ...]:
-    """Kinds of routines for a cell. Errors: Unavailable where its stores are none of pmbw's."""
-    streaming = store_of(cell) == "streaming"
-    if streaming and cell.workload in ("WS", "RWS"):
+    """Kinds of routines for a cell. Raises Unavailable where its stores are none of pmbw's."""
+    if cell.workload in ("WS", "RWS") and store_of(cell) == "streaming":
         raise Unavailable("store-streaming", program="pmbw")
-    return (READ,) if cell.workload == "ALL" and streaming else _NEEDS[cell.workload]
+    return _NEEDS[cell.workload]
 
 
 def area_of(cell: Cell) -> int:
@@ -227,103 +210,72 @@ def memory_for(area: int, threads: int) -> int:
 
 def widest(kind: str, offered: Sequence[str]) -> list[str]:
     """Of the routines pmbw offers here, those of one kind with the widest registers: both loops by
-    pointer.
-
-    Errors: Unavailable when it has none.
+    pointer. Raises Unavailable when it has none.
     """
-    if kind == CHASE:
-        names = [CHASE] if CHASE in offered else []
-    else:
-        by_width: dict[int, list[str]] = {}
-        for name in offered:
-            match = re.fullmatch(rf"{kind}([0-9]+)Ptr(?:Simple|Unroll)Loop", name)
-            if match:
-                by_width.setdefault(int(match.group(1)), []).append(name)
-        names = by_width[max(by_width)] if by_width else []
-    if not names:
+    if kind == CHASE and CHASE in offered:
+        return [CHASE]
+    by_width: dict[int, list[str]] = {}
+    for name in offered:
+        match = re.fullmatch(rf"{kind}([0-9]+)Ptr(?:Simple|Unroll)Loop", name)
+        if match:
+            by_width.setdefault(int(match[1]), []).append(name)
+    if not by_width:
         raise Unavailable("routine", program="pmbw", routine=kind, isa="auto")
-    return names
+    return by_width[max(by_width)]
 
 
-def read_results(text: str) -> dict[str, dict[str, Any]]:
-    """RESULT lines by routine; numbers of threads and area as int, bandwidth (B/s), time and rate
-    (s) as float.
-
-    Errors: ParseError for a line that is cut, repeated or contradicts itself.
+def read_results(text: str) -> dict[str, Output]:
+    """RESULT lines by routine. Raises ParseError for a line that is cut, repeated or contradicts
+    itself.
     """
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, Output] = {}
     if not text.endswith("\n"):
         raise ParseError("pmbw: the last line of its result file is cut or missing")
     for line in text.splitlines():
         if not line.startswith("RESULT\t"):
             raise ParseError(f"pmbw: {line[:60]!r} is not a RESULT line")
-        fields = dict(field.split("=", 1) for field in line.split("\t")[1:] if "=" in field)
-        try:
-            entry: dict[str, Any] = {"version": fields["version"]}
-            for key in ("nthreads", "areasize", "testvol", "testaccess"):
-                entry[key] = common.whole(fields[key], f"pmbw: {key}")
-            for key in ("time", "bandwidth", "rate"):
-                entry[key] = common.number(fields[key], f"pmbw: {key}")
-            name = fields["funcname"]
-        except KeyError as error:
-            raise ParseError(f"pmbw: {error} is missing in a RESULT line") from error
-        common.agree(entry["bandwidth"] * entry["time"], entry["testvol"], 1e-6, "pmbw: bandwidth")
-        common.agree(entry["rate"] * entry["testaccess"], entry["time"], 1e-6, "pmbw: rate")
+        fields = (field.partition("=") for field in line.split("\t")[1:])
+        result = Output("pmbw", {name: value for name, _, value in fields})
+        name, seconds = result["funcname"], result.number("time")
         if name in results:
             raise ParseError(
                 f"pmbw: {name} has two results, was another pmbw writing to the same file?"
             )
-        results[name] = entry
+        volume = result.number("bandwidth") * seconds
+        common.agree(volume, result.whole("testvol"), 1e-6, "pmbw: bandwidth")
+        time = result.number("rate") * result.whole("testaccess")
+        common.agree(time, seconds, 1e-6, "pmbw: rate")
+        results[name] = result
     return results
 
 
-def _rows(cell: Cell, results: dict[str, dict[str, Any]]) -> list[Measurement]:
+def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
+    """The measurement of a cell from the routines that it ran."""
+    details: dict[str, Any] = {"area": area_of(cell)}
     if cell.workload == "LAT":
-        result = results.get(CHASE)
-        if result is None:
-            raise ParseError(f"pmbw: no result of {CHASE}")
+        result = results[CHASE]
+        details |= {"routine": CHASE, "seconds": result.number("time")}
         # rate divides by the accesses of all threads: one thread waits that many times longer.
-        latency = result["rate"] * cell.concurrency
-        return [
-            _row(
-                cell, "LAT", "latency", latency, "s", {"routine": CHASE, "seconds": result["time"]}
-            )
-        ]
-    best: dict[str, tuple[float, str, float]] = {}
-    for kind, workload in ((READ, "RS"), (WRITE, "WS")):
-        for name, result in results.items():
-            if name.startswith(kind):
-                best[workload] = max(
-                    best.get(workload, (0.0, "", 0.0)), (result["bandwidth"], name, result["time"])
-                )
-    rows = [
-        _row(cell, workload, "throughput", value, "B/s", {"routine": name, "seconds": seconds})
-        for workload, (value, name, seconds) in best.items()
-        if cell.workload in (workload, "ALL")
-    ]
-    if cell.workload == "RWS" or (cell.workload == "ALL" and WRITE in needs(cell)):
-        if len(best) != 2:
-            raise ParseError("pmbw: reads and writes are both needed for the estimate of a copy")
-        (read, reader, _), (write, writer, _) = best["RS"], best["WS"]
-        details: dict[str, Any] = {
-            "estimate": True,
-            "formula": _ESTIMATE,
-            "routine": f"{reader}, {writer}",
-        }
-        details |= {"read": read, "write": write}
-        rows.append(_row(cell, "RWS", "throughput", 2 / (1 / read + 1 / write), "B/s", details))
-    if not rows:
-        raise ParseError(f"pmbw: no result for {cell.workload}")
-    return rows
+        return Measurement.of(cell, "latency", result.number("rate") * cell.concurrency, details)
+    best = [_best(kind, results) for kind in _NEEDS[cell.workload]]
+    rates = [result.number("bandwidth") for result in best]
+    details["routine"] = ", ".join(result["funcname"] for result in best)
+    if cell.workload != "RS":
+        details["store"] = "temporal"
+    if cell.workload != "RWS":
+        details["seconds"] = best[0].number("time")
+        return Measurement.of(cell, "throughput", rates[0], details)
+    read, write = rates
+    details |= {"estimate": True, "formula": _ESTIMATE, "read": read, "write": write}
+    return Measurement.of(cell, "throughput", 2 / (1 / read + 1 / write), details)
 
 
-def _row(
-    cell: Cell, workload: str, metric: str, value: float, unit: str, details: dict[str, Any]
-) -> Measurement:
-    stores = {"store": "temporal"} if workload in ("WS", "RWS") else {}
-    return Measurement.of(
-        cell, metric, value, unit, {"area": area_of(cell), **stores, **details}, workload
-    )
+def _best(kind: str, results: Mapping[str, Output]) -> Output:
+    """The fastest of the routines of a kind. Raises ParseError without any."""
+    found = [result for name, result in results.items() if name.startswith(kind)]
+    if not found:
+        raise ParseError(f"pmbw: no result of {kind}")
+    return max(found, key=lambda result: result.number("bandwidth"))
 
 
 INSTRUMENT = Pmbw()

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
-from peakmark.catalogue import workloads
-from peakmark.catalogue.workloads import POOLS
+from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.reasons import Unavailable
 from peakmark.tools import common, kernel
-from peakmark.tools.base import Completed, Cost, Invocation, Parsed, Tool, Workspace
+from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 
-WORKLOADS = workloads.WORKLOADS["memory"]
 POOL = 1 << 30  # rambench's own default
 
 ORDINARY = "pool-temporal"
 """The variant whose stores are ordinary ones, whatever the grid asks for its pool."""
 
 LINE = 64  # bytes of a cache line, of which a block has whole ones
+WRITING = ("WS", "WR", "RWS", "RWR")
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -32,67 +28,60 @@ class RamBench(kernel.Kernel):
     """
 
     name = "rambench"
-    workloads: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory": WORKLOADS}
-    executables = ("rambench",)
-    variants = ("block", *POOLS, "")
-    units: ClassVar[Mapping[str, str]] = {**dict.fromkeys(WORKLOADS, "B/s"), "LAT": "s"}
+    rows = (
+        Coverage("memory", ("RS", "RR"), variants=("block", "pool")),
+        Coverage("memory", WRITING, variants=("block", *POOLS)),
+        Coverage("memory", ("LAT",)),
+    )
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        check_variant(cell)
         block = block_of(cell)
         if block % LINE:
             raise Unavailable("lines", program=self.name, line=LINE, block=block)
         common.need_share(cell, "total", buffers(cell) * block)
         common.need_share(cell, "accesses", 1)
-        if (
-            cell.variant in POOLS
-            and pool_of(cell) // cell.concurrency // buffers(cell) // block >= 1 << 32
-        ):
+        blocks = pool_of(cell) // cell.concurrency // buffers(cell) // block
+        if cell.variant in POOLS and blocks >= 1 << 32:
             raise Unavailable("blocks-of-pool", program=self.name, pool=pool_of(cell), block=block)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
-        argv = [tool.path, "--workload", cell.workload, "--block", str(block_of(cell))]
+        words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
-            argv += self.amount(cell, "accesses")
-            if cell.options.get("stride") is not None:
-                argv += ["--stride", str(cell.options["stride"])]
+            argv = [*self.work_option(cell, "accesses"), *kernel.flags(cell, "stride")]
         else:
-            argv += ["--pool", "block" if cell.variant == "block" else str(pool_of(cell))]
-            argv += self.amount(cell, "total")
+            words += f" --pool {'block' if cell.variant == 'block' else pool_of(cell)}"
+            argv = [*self.work_option(cell, "total")]
         argv += self.common_options(cell, workspace)
-        argv += kernel.isa_option(cell)
         if cell.options.get("huge_pages") is False:
             argv += ["--huge-pages", "off"]
-        if writes(cell.workload) and (
-            cell.options.get("store") is not None or cell.variant == ORDINARY
-        ):
+        if cell.workload in WRITING and ("store" in cell.options or cell.variant == ORDINARY):
             argv += ["--store", store_of(cell)]
+        argv = [tool.path, *words.split(), *argv]
         return Invocation(self.command(cell, argv))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        document = self.read(cell, done)
-        value, details = document.number("value"), kernel.details(document)
-        if cell.workload == "LAT":
-            if value > 1e-3:
-                raise ParseError(f"rambench: {value:g} s for one load is not possible")
-            return kernel.parsed(cell, document, ("latency", value, "s", details))
-        self.agree_rate(document)
-        return kernel.parsed(cell, document, ("throughput", value, "B/s", details))
+        output = self.read(cell, done)
+        if cell.workload == "LAT" and output.number("value") > 1e-3:
+            raise ParseError(f"rambench: {output['value']:g} s for one load is not possible")
+        return self.parsed(cell, output)
 
     def estimate(self, cell: Cell) -> Cost:
         # A pool holds all buffers of all threads, but one block each at least.
-        blocks = buffers(cell) * block_of(cell) * cell.concurrency
-        memory = max(blocks, pool_of(cell)) if cell.variant in POOLS else blocks
+        memory = buffers(cell) * block_of(cell) * cell.concurrency
+        if cell.variant in POOLS:
+            memory = max(memory, pool_of(cell))
         if cell.workload == "LAT":
             key, rate = "accesses", cell.concurrency / _CAUTIOUS_LOAD_S
         else:
             key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8)
-        fixed = 0.3 + kernel.asked_s(cell, key, 0.1)
-        seconds = fixed + memory / _TOUCH + (common.work(cell, key) or 0.0) / rate
-        return Cost(seconds=seconds, memory_bytes=memory + (cell.concurrency << 20), fixed_s=fixed)
+        return Cost(
+            fixed_s=0.3 + kernel.clock_s(cell, key, 0.1),
+            work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
+            memory_bytes=memory + (cell.concurrency << 20),
+        )
 
 
 def block_of(cell: Cell) -> int:
@@ -111,34 +100,16 @@ def pool_of(cell: Cell) -> int:
     """Bytes that all threads walk together in variant ``pool``, source and destination of a copy
     included.
     """
-    if cell.options.get("pool") == workloads.AUTO:
+    if cell.options.get("pool") == AUTO:
         return POOL
-    return common.option_size(cell, "pool", POOL) or POOL
-
-
-def writes(workload: str) -> bool:
-    """Whether a memory workload stores anything, so that it has a store policy."""
-    return workload in ("WS", "WR", "RWS", "RWR")
+    return common.option_size(cell, "pool") or POOL
 
 
 def store_of(cell: Cell) -> str:
-    """How a cell's stores go: temporal, streaming or libc; without a word of the configuration a
-    pool's stream.
-    """
+    """How a cell's stores go: temporal, streaming or libc; unless configured a pool's stream."""
     if cell.variant == ORDINARY:
         return "temporal"
     return str(cell.options.get("store") or ("streaming" if cell.variant == "pool" else "temporal"))
-
-
-def check_variant(cell: Cell) -> None:
-    """Errors: Unavailable when LAT has a variant, another workload has none, or one that only reads
-    has that of stores.
-    """
-    common.need_variant(cell, cell.workload != "LAT")
-    if cell.variant == ORDINARY and not writes(cell.workload):
-        raise Unavailable(
-            "stores-nothing", program=cell.instrument, workload=cell.workload, variant=cell.variant
-        )
 
 
 INSTRUMENT = RamBench()

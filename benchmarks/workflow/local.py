@@ -1,7 +1,8 @@
-"""How long Snakemake thinks: before ten thousand cells, and when there is nothing to do."""
+"""What a person waits for on one machine: planning, a finished campaign, the report, tables."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ from benchmarks.workflow.lines import Line
 
 CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
 
-# The collector of garbage is told the same as ours is: what stands beside it has the same
-# interpreter.
+# Python's garbage collector has the same settings as ours.
 HEAD = """
 import gc
 
@@ -101,4 +101,32 @@ def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> li
     assert "nothing to do" in said, said  # noqa: S101 - otherwise something else was timed
     return [
         Line(f"nothing to do, {cells} finished cells", "s", [cost.wall for cost in costs], 15.0)
+    ]
+
+
+def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
+    """Records of the largest preset to tables, figures and PDF."""
+    config = "full.yaml"
+    text = (checkout.directory / "config" / "presets" / "full.yaml").read_text(encoding="utf-8")
+    # The kinds of cells are measured as briefly as they can be; the grid stays as it is.
+    (checkout.directory / config).write_text(f"{text}\nscale: 0.0001\n", encoding="utf-8")
+    name = "full"
+    cells = filled.fill(checkout, config, name)
+    walls = [checkout.report(name) for _ in range(turns)]
+    return [
+        Line(f"records to tables, figures and PDF, preset full ({cells} cells)", "s", walls, 20.0)
+    ]
+
+
+def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
+    """So many records to all tables, the long one as CSV and Parquet among them."""
+    config = checkout.configure("long", **grid(cells, 500))
+    filled.fill(checkout, config, "long")
+    costs = [
+        checkout.run(sys.executable, "-m", "peakmark", "tables", "results/long")
+        for _ in range(turns)
+    ]
+    return [
+        Line(f"{cells} records to the tables", "s", [cost.wall for cost in costs], 60.0),
+        Line(f"{cells} records, memory", "GiB", [cost.memory / (1 << 30) for cost in costs], 1.5),
     ]

@@ -1,0 +1,257 @@
+"""What a cell and a campaign cost on the test cluster, beside other ways to have cells measured."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.testcluster import Cluster, why_not  # The real one that the tests start.
+
+from benchmarks.workflow.checkout import TimedCheckout
+from benchmarks.workflow.lines import Line
+from benchmarks.workflow.reframe import ReFrame
+from peakmark.errors import PeakmarkError
+
+NODES = 2
+LIMIT_S = 1200.0
+SECONDS = 0.05
+FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node", "batch: 10": {"batch": 10}}
+
+RULE = """
+rule all:
+    input:
+        expand("out/{{number}}", number=range({jobs})),
+
+rule one:
+    output:
+        "out/{{number}}",
+    resources:
+        runtime=2,
+        mem_mb=512,
+        slurm_extra="--exclusive",
+    shell:
+        "sleep {seconds}; touch {{output}}"
+"""
+BEGUN = re.compile(
+    r"(?:sched: Allocate|_start_job: Started) JobId=(\S+)(?: in \S+ on| NodeList=)\s*(\S+)"
+)
+ENDED = re.compile(r"_job_complete: JobId=(\S+) done")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that has ended: seconds since 1970, and how many nodes it had."""
+
+    name: str
+    began: float
+    ended: float
+    nodes: int
+
+    @property
+    def node_seconds(self) -> float:
+        return (self.ended - self.began) * self.nodes
+
+
+def count(hosts: str) -> int:
+    """How many nodes ``node[1-3,7]`` or ``node1`` are."""
+    inside = re.search(r"\[(.+)\]", hosts)
+    bounds = [part.split("-") for part in inside[1].split(",")] if inside else [["1"]]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in bounds)
+
+
+def ended_jobs(log: Path, after: int = 0) -> list[Job]:
+    """The jobs that have ended, by slurmctld's log after its first ``after`` characters.
+
+    scontrol and sacct know whole seconds only; the log knows milliseconds.
+    """
+    begun: dict[str, tuple[float, int]] = {}
+    found = []
+    text = log.read_text(errors="replace")[after:]
+    for stamp, event in re.findall(r"^\[([-0-9T:.]+)\] (.*)", text, re.MULTILINE):
+        when = datetime.fromisoformat(stamp).timestamp()
+        if start := BEGUN.search(event):
+            begun[start[1]] = (when, count(start[2]))
+        elif (end := ENDED.search(event)) and end[1] in begun:
+            began, nodes = begun.pop(end[1])
+            found.append(Job(end[1], began, when, nodes))
+    return found
+
+
+def _part(cluster: Cluster) -> None:
+    """Give each node processors of this machine for itself.
+
+    A program pins itself to the first that it may use. On one that two nodes share, a way would be
+    the slower the more of its time it measures.
+    """
+    cpus = sorted(os.sched_getaffinity(0))
+    share = max(1, len(cpus) // NODES)
+    for place, name in enumerate(cluster.layout.names):
+        own = [cpus[(place * share + number) % len(cpus)] for number in range(share)]
+        for daemon in cluster.processes(name):
+            for thread in Path(f"/proc/{daemon.pid}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), own)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds of nodes in all jobs of a run, from its start to its end, and after its last job."""
+
+    node_s: float
+    wall_s: float
+    after_s: float
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The cluster with a checkout of ours and ReFrame's folder."""
+
+    cluster: Cluster
+    checkout: TimedCheckout
+    reframe: ReFrame
+
+    @classmethod
+    @contextmanager
+    def running(cls, checkout: TimedCheckout) -> Iterator[Ways]:
+        """Errors: PeakmarkError without a cluster or ReFrame."""
+        if reason := why_not():
+            raise PeakmarkError(reason)
+        os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        reframe = ReFrame.make(checkout.directory / "reframe")
+        with Cluster.running(NODES, cpus=2) as cluster:
+            _part(cluster)
+            yield cls(cluster, checkout, reframe)
+
+    def spent(self, run: Callable[[], object]) -> Spent:
+        """What the jobs of a run took."""
+        log = self.cluster.layout.path("log/slurmctld.log")
+        before = len(log.read_text(errors="replace"))
+        began = time.time()
+        run()
+        ended = time.time()
+        jobs = ended_jobs(log, before)
+        if not jobs:
+            raise PeakmarkError(f"no job has ended, by {log}")
+        last = max(job.ended for job in jobs)
+        return Spent(sum(job.node_seconds for job in jobs), ended - began, ended - last)
+
+    def tests(self, cells: int, seconds: float) -> float:
+        """As many tests of ReFrame. Returns the seconds from start to end."""
+        kernel = self.checkout.directory / "build" / "kernels" / "cpubench"
+        return self.reframe.measure(self.cluster, kernel, seconds, cells)
+
+    def bare(self, cells: int) -> None:
+        """``sbatch`` of a script that does nothing, so many times."""
+        for _ in range(cells):
+            self.cluster.sbatch("sleep 0", "--exclusive", "--output=/dev/null")
+        while self.cluster.run(["squeue", "--noheader"]).stdout:
+            time.sleep(0.2)
+
+    def rule(self, name: str, cells: int, seconds: float) -> None:
+        """A rule with nothing but an output, by Snakemake's own Slurm plugin."""
+        folder = self.checkout.directory / name
+        folder.mkdir()
+        (folder / "Snakefile").write_text(RULE.format(jobs=cells, seconds=seconds))
+        words = ["--executor=slurm", "--jobs=2000", "--scheduler=greedy"]
+        words += ["--slurm-status-command=squeue", "--slurm-init-seconds-before-status-checks=5"]
+        self._snakemake(folder, *words, "--default-resources", "slurm_account=none")
+
+    def own(self, name: str, fan_out: Any, cells: int, seconds: float) -> None:
+        """A campaign of ours to its report; as many cells more when it is there already."""
+        config = self.checkout.configure(
+            name,
+            nodes="all",
+            fan_out=fan_out,
+            seconds=seconds,
+            repetitions=cells // NODES,
+            cpu=[{"workloads": ["DP"], "concurrency": [1]}],
+        )
+        self._snakemake(self.checkout.directory, "--profile", "slurm", "--configfile", config)
+        folder = self.checkout.directory / "results" / name
+        found = [path for path in (folder / "cells").rglob("*.json") if ".raw" not in str(path)]
+        if len(found) != cells or not (folder / "report.pdf").exists():
+            raise PeakmarkError(f"{name}: {len(found)} of {cells} cells measured, or no report")
+
+    def _snakemake(self, folder: Path, *words: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+        line = [sys.executable, "-m", "snakemake", *words]
+        done = self.cluster.run(line, cwd=folder, env=environment, check=False, timeout=LIMIT_S)
+        if done.returncode:
+            end = (done.stdout + done.stderr)[-2000:]
+            raise PeakmarkError(f"snakemake ended with exit code {done.returncode}:\n{end}")
+
+
+def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
+    """Seconds of nodes per cell beside the measuring, every way in turn.
+
+    What is done once for a node stands apart. Errors: PeakmarkError.
+    """
+    node: dict[str, list[float]] = defaultdict(list)
+    wall: dict[str, list[float]] = defaultdict(list)
+    first: list[float] = []
+    with Ways.running(checkout) as ways:
+        for turn in range(turns):
+            runs: dict[str, Callable[[], object]] = {
+                "bare": partial(ways.bare, cells),
+                "ReFrame": partial(ways.tests, cells, SECONDS),
+                "rule": partial(ways.rule, f"rule-{turn}", cells, SECONDS),
+            }
+            for number, (name, fan_out) in enumerate(FAN_OUTS.items()):
+                own = f"own-{number}-{turn}"
+                # The first cell of a node collects the facts that the others find.
+                one_each = ways.spent(partial(ways.own, own, fan_out, NODES, SECONDS))
+                first.append(one_each.node_s / NODES - SECONDS)
+                runs[name] = partial(ways.own, own, fan_out, cells + NODES, SECONDS)
+            for name, run in runs.items():
+                spent = ways.spent(run)
+                node[name].append(spent.node_s / cells - (0.0 if name == "bare" else SECONDS))
+                wall[name].append(spent.wall_s)
+    what = "node time per cell beside the measuring"
+    facts = "node time of the first cell on a node beside the measuring, with the node's facts"
+    targets = {"cell": 1.2, "node": 1.0}
+
+    def line(text: str, way: str, at_most: float | None, times: dict[str, list[float]]) -> Line:
+        return Line(text, "s", times[way], at_most, "ReFrame", times["ReFrame"])
+
+    whole = f"whole run of {cells} cells"
+    return [
+        Line(f"{what}: `sbatch` of `sleep 0`", "s", node["bare"]),
+        line(f"{what}: a rule by the standard plugin", "rule", None, node),
+        Line(facts, "s", first),
+        *(line(f"{what}, fan_out: {name}", name, targets.get(name), node) for name in FAN_OUTS),
+        *(line(f"{whole}, fan_out: {name}", name, None, wall) for name in FAN_OUTS),
+    ]
+
+
+def to_the_report(
+    checkout: TimedCheckout, turns: int, cells: int = 200, seconds: float = 0.2
+) -> list[Line]:
+    """A campaign of short cells from its start to its report, beside as many tests of ReFrame."""
+    walls: dict[str, list[float]] = defaultdict(list)
+    after: list[float] = []
+    with Ways.running(checkout) as ways:
+        for turn in range(turns):
+            walls["ReFrame"].append(ways.tests(cells, seconds))
+            for fan_out in ("cell", "node"):
+                name = f"{fan_out}-{turn}"
+                spent = ways.spent(partial(ways.own, name, fan_out, cells, seconds))
+                walls[fan_out].append(spent.wall_s)
+                if fan_out == "cell":
+                    after.append(spent.after_s - checkout.report(name))
+    what = f"{cells} cells of {seconds} s on {NODES} nodes, start to report"
+    return [
+        *(
+            Line(f"{what}, fan_out: {name}", "s", walls[name], 1.2, "ReFrame", walls["ReFrame"])
+            for name in ("cell", "node")
+        ),
+        Line("end of the last job to the report, beside making the report", "s", after, 5.0),
+    ]

@@ -1,0 +1,163 @@
+"""What this process may use: CPUs, memory, CPU time, disk. From affinity, cgroups and Slurm's
+variables, so that it is right inside a job.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from peakmark.machine import topology
+from peakmark.machine.host import Facts, Host, environment_int
+from peakmark.machine.topology import Topology
+
+
+def collect(
+    host: Host, affinity: set[int] | None = None, cpu_locations: Topology | None = None
+) -> Facts:
+    """The ``limits`` part of the facts.
+
+    Args:
+        affinity: CPUs instead of those of this process, for another host.
+        cpu_locations: where these CPUs sit, if already read.
+    """
+    cpus = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
+    cpu_locations = cpu_locations or topology.read(host, cpus)
+    memory = _memory_limit(host)
+    total = host.meminfo().get("MemTotal")
+    if memory is not None and total is not None and memory >= total:
+        memory = None  # version 1 writes a huge number for "no limit"
+    return {
+        "cpus_allowed": topology.order(cpu_locations, cpus),
+        "physical_cores_allowed": topology.reach(cpu_locations, cpus)["cores"],
+        "cpu_quota": _cpu_quota(host),
+        "memory_bytes": memory if memory is not None else total,
+        "memory_limited_by": "cgroup" if memory is not None else None,
+        "slurm": _slurm_limits() if "SLURM_JOB_ID" in os.environ else None,
+    }
+
+
+def _slurm_limits() -> dict[str, int | None]:
+    """CPUs and bytes by Slurm's variables, which count MiB; 0 MiB means all of the node's memory."""
+    per_node, per_cpu = map(environment_int, ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU"))
+    return {
+        "cpus_on_node": environment_int("SLURM_CPUS_ON_NODE"),
+        "cpus_per_task": environment_int("SLURM_CPUS_PER_TASK"),
+        "memory_per_node_bytes": per_node << 20 if per_node else None,
+        "memory_per_cpu_bytes": per_cpu << 20 if per_cpu else None,
+    }
+
+
+def slurm_job(version: str | None) -> Facts | None:
+    """The ``slurm`` part of the facts: Slurm's version and this job; None where there is no
+    Slurm.
+    """
+    job = os.environ.get("SLURM_JOB_ID")
+    if not version and not job:
+        return None
+    return {
+        "version": version,
+        "job_id": job,
+        "partition": os.environ.get("SLURM_JOB_PARTITION"),
+        "node": os.environ.get("SLURMD_NODENAME"),
+    }
+
+
+def folders(host: Host, controller: str) -> list[tuple[int, str]]:
+    """(cgroup version, folder) of this process's group and all above it, by the mount points that
+    the kernel names.
+    """
+    mounts = _mounts(host)
+    found = []
+    groups = re.findall(r"(?m)^(\d+):([^:]*):(.*)$", host.read("/proc/self/cgroup") or "")
+    for number, names, group in groups:
+        key = "" if number == "0" and not names else controller
+        if (key and key not in names.split(",")) or key not in mounts:
+            continue
+        version, mount, root = mounts[key]
+        # In a container the mount shows only what lies below ``root``.
+        in_root = root != "/" and f"{group}/".startswith(f"{root}/")
+        visible = group[len(root) :] if in_root else group
+        inside = PurePosixPath("/" + visible.lstrip("/"))
+        for path in (inside, *inside.parents):
+            found.append((version, f"{mount.rstrip('/')}{path}".rstrip("/")))
+    return found
+
+
+def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
+    """Controller (empty: all of version 2) -> cgroup version, mount point, root of the mount."""
+    # mount id, parent, device, root, mount point, ..., "-", type, source, options
+    line = r"(?m)^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)"
+    mounts: dict[str, tuple[int, str, str]] = {}
+    for root, mount, kind, options in re.findall(line, host.read("/proc/self/mountinfo") or ""):
+        version, names = (2, [""]) if kind == "cgroup2" else (1, options.split(","))
+        for name in names:
+            mounts.setdefault(name, (version, mount, root))
+    return mounts
+
+
+def _memory_limit(host: Host) -> int | None:
+    """The smallest limit in bytes from this process's cgroup to the root, None without one."""
+    names = {1: "memory.limit_in_bytes", 2: "memory.max"}
+    limits = [
+        host.read_int(f"{folder}/{names[version]}") for version, folder in folders(host, "memory")
+    ]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _cpu_quota(host: Host) -> float | None:
+    """CPUs' worth of time that the cgroup grants, 2.5 for two and a half CPUs; None without a
+    quota.
+    """
+    quotas = []
+    for version, folder in folders(host, "cpu"):
+        names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        text = " ".join(host.read(folder, name) or "" for name in names)
+        if match := re.fullmatch(r"([1-9]\d*) ([1-9]\d*)", text):
+            quotas.append(int(match[1]) / int(match[2]))
+    return min(quotas, default=None)
+
+
+def oom_kills(host: Host) -> int | None:
+    """How many processes of this cgroup the kernel has ended because memory ran out; None where
+    unknown.
+    """
+    names = {1: "memory.oom_control", 2: "memory.events"}
+    for version, folder in folders(host, "memory"):
+        count = host.pairs(f"{folder}/{names[version]}", " ").get("oom_kill", "")
+        if count.isdigit():
+            return int(count)
+    return None
+
+
+_IO_KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
+
+
+def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
+    """What cgroups let this process move on any of these disks at most, None without a limit.
+
+    Returns:
+        ``read_bps``, ``write_bps`` (B/s), ``read_iops``, ``write_iops`` (1/s), each only where it
+        is limited.
+    """
+    devices = {host.read(f"/sys/block/{disk}/dev") for disk in disks}
+    limits: dict[str, int] = {}
+    for version, folder in folders(host, "blkio"):
+        for device, key, text in _io_entries(host, version, folder):
+            if device in devices and text.isdigit() and int(text) > 0:
+                limits[key] = min(limits.get(key, int(text)), int(text))
+    return limits or None
+
+
+def _io_entries(host: Host, version: int, folder: str) -> Iterable[tuple[str, str, str]]:
+    """(device number, key of ``io_limits``, value) of all limits that one cgroup sets."""
+    if version == 2:
+        for device, text in host.pairs(f"{folder}/io.max", " ").items():
+            for name, number in re.findall(r"(\w+)=(\d+)", text):
+                yield device, _IO_KEYS[name], number
+        return
+    for key in _IO_KEYS.values():
+        for device, text in host.pairs(f"{folder}/blkio.throttle.{key}_device", " ").items():
+            yield device, key, text

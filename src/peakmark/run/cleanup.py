@@ -1,0 +1,278 @@
+"""Nothing is left behind: private directories on scratch disks, the watchdog process that ends and
+removes what a killed measurement leaves, and the leftovers of runs whose watchdog died too.
+
+The watchdog sleeps on a pipe from the moment a cell begins; process groups and directories are
+reported to it through the pipe. When the pipe closes and something is still listed, the measuring
+process is dead. It also watches the process that ordered the measurement (a local Snakemake) and
+tells the measuring process to end when that one is gone. What kills all at once, a node that loses
+power, leaves directories for ``peakmark clean``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from socket import gethostname
+from typing import NoReturn
+
+from peakmark import interrupts
+from peakmark.reasons import MeasurementError
+
+OWNER = "PEAKMARK_OWNER"
+"""``process_identity`` of who ordered the measurement; only set where it is on the same machine."""
+GRACE_S = 20.0
+END_S = 5.0
+
+PREFIX = "peakmark-"
+MARK = ".peakmark-scratch"
+"""A file in each directory that Python made; diskbench's own directories hold nothing but its
+numbered files.
+"""
+YOUNG_S = 60.0
+"""A directory may be a moment old before it is locked."""
+_NAME = r"peakmark-(serve-)?[A-Za-z0-9_]{6,8}"
+_KERNEL_FILE = r"peakmark-[0-9]{1,10}"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_pipe: int | None = None
+
+
+@contextmanager
+def watchdog() -> Iterator[None]:
+    """The watchdog process runs while the block does. Within another block, that one serves."""
+    global _pipe  # noqa: PLW0603 - one for each process, as forked children report to it
+    if _pipe is not None:
+        yield
+        return
+    read_fd, write_fd = os.pipe()
+    with interrupts.held():
+        child = os.fork()
+        if child == 0:
+            _run_watchdog(read_fd, write_fd)
+    os.close(read_fd)
+    _pipe = write_fd
+    try:
+        yield
+    finally:
+        _pipe = None
+        os.close(write_fd)
+        os.waitpid(child, 0)
+
+
+def group_started() -> None:
+    """Report the calling process, which leads its process group, before it becomes the program."""
+    _report(f"+group {os.getpid()}")
+
+
+def group_ended(group: int) -> None:
+    """Report that a process group is gone."""
+    _report(f"-group {group}")
+
+
+def _report(line: str) -> None:
+    if _pipe is not None:
+        with suppress(OSError):  # without its watchdog, which was killed, a cell is still measured
+            os.write(_pipe, f"{line}\0".encode(errors="surrogateescape"))
+
+
+def _start_time(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[19]
+
+
+def process_identity() -> str:
+    """Process id and start time of this process, which together are never used again."""
+    return f"{os.getpid()}:{_start_time(os.getpid())}"
+
+
+def _open_owner() -> int | None:
+    """A descriptor of the process that ``OWNER`` names; None when it is gone or none is named."""
+    number, _, started = os.environ.get(OWNER, "").partition(":")
+    with suppress(OSError, ValueError):
+        descriptor = os.pidfd_open(int(number))
+        if _start_time(int(number)) == started:
+            return descriptor
+        os.close(descriptor)
+    return None
+
+
+def _run_watchdog(read_fd: int, write_fd: int) -> NoReturn:
+    """The watchdog's whole life; it never returns into the program it was forked from."""
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        os.close(write_fd)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        for item in _listen(read_fd):
+            kind, _, name = item.partition(" ")
+            if kind == "group":
+                _kill_group(int(name))
+            else:
+                shutil.rmtree(name, ignore_errors=True)
+    finally:
+        os._exit(0)
+
+
+def _listen(read_fd: int) -> set[str]:
+    """Groups and directories that are still listed when the pipe closes."""
+    items: set[str] = set()
+    parent, owner = os.getppid(), _open_owner()
+    deadline, rest = None, b""
+    while True:
+        wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+        ready, _, _ = select.select([read_fd] if owner is None else [read_fd, owner], [], [], wait)
+        if owner in ready:
+            owner, deadline = None, time.monotonic() + GRACE_S
+            _signal(os.kill, parent, signal.SIGTERM)
+        elif deadline is not None and not ready:
+            deadline = None
+            if os.getppid() == parent:
+                _signal(os.kill, parent, signal.SIGKILL)
+        if read_fd not in ready:
+            continue
+        text = os.read(read_fd, 65536)
+        if not text:
+            return items
+        *lines, rest = (rest + text).split(b"\0")
+        for line in lines:
+            item = line[1:].decode(errors="surrogateescape")
+            if line.startswith(b"+"):
+                items.add(item)
+            else:
+                items.discard(item)
+
+
+def _kill_group(group: int) -> None:
+    deadline = time.monotonic() + END_S
+    while _signal(os.killpg, group, signal.SIGKILL) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _signal(send: Callable[[int, int], None], target: int, number: int) -> bool:
+    """Send a signal; whether the target still existed."""
+    try:
+        send(target, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+@contextmanager
+def private_directory(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
+    """A new directory below ``place`` that only this user can enter, marked, locked (flock, which
+    ends with the process however it dies), and removed afterwards, here or by the watchdog.
+
+    Raises:
+        MeasurementError: when ``place`` cannot be used.
+    """
+    mark = {"host": gethostname(), "process": os.getpid(), "purpose": purpose}
+    with ExitStack() as stack:
+        try:
+            path = Path(tempfile.mkdtemp(prefix=prefix, dir=place.absolute()))
+            stack.callback(_remove_directory, path)
+            _report(f"+directory {path}")
+            descriptor = os.open(path, _FOLDER)
+            stack.callback(os.close, descriptor)
+            with suppress(OSError):  # without locks, `clean` leaves the directory alone
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (path / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise MeasurementError(
+                f"cannot use the scratch directory {place}: {error.strerror}; set scratch: to a directory on the node"
+            ) from error
+        yield path
+
+
+def _remove_directory(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    _report(f"-directory {path}")
+
+
+def disk_usage(directory: Path) -> int:
+    """Bytes that the files below a directory occupy on the disk; links are not followed."""
+    total = 0
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with suppress(OSError):
+                total += Path(folder, name).lstat().st_blocks * 512
+    return total
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A directory with the name of a private one: ``keep`` says why it stays, empty when it may
+    go.
+    """
+
+    path: Path
+    size: int
+    keep: str = ""
+
+
+def leftovers(place: Path) -> list[Leftover]:
+    """What dead runs left directly below ``place``, and directories like it that must stay."""
+    try:
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+    return [_examine(place / name) for name in names if re.fullmatch(_NAME, name)]
+
+
+def remove(leftover: Leftover) -> bool:
+    """Remove a leftover if it is still one; links in it are never followed. Whether it is gone."""
+    if leftover.keep or _examine(leftover.path).keep:
+        return False
+    # By descriptors: a directory swapped for a link is not entered.
+    shutil.rmtree(leftover.path, ignore_errors=True)
+    return not leftover.path.exists()
+
+
+def _examine(path: Path) -> Leftover:
+    try:
+        descriptor = os.open(path, _FOLDER)
+    except OSError as error:
+        return Leftover(path, 0, f"it cannot be looked into: {error.strerror}")
+    try:
+        return Leftover(path, disk_usage(path), _why_keep(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _why_keep(descriptor: int) -> str:
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if stat.S_IMODE(status.st_mode) != 0o700:
+        return "it is open to others, which peakmark's are not"
+    if time.time() - status.st_ctime < YOUNG_S:
+        return "it is younger than a minute"
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return "a live run uses it, or its filesystem has no locks"
+    names = os.listdir(descriptor)
+    if MARK not in names:
+        strange = [name for name in names if not re.fullmatch(_KERNEL_FILE, name)]
+        return f"peakmark did not make {strange[0]!r} in it" if strange else ""
+    try:
+        mark = os.open(MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
+        with os.fdopen(mark, "rb") as stream:
+            host = json.loads(stream.read(4096))["host"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "its mark cannot be read"
+    return "" if host == gethostname() else f"a run on {host} made it: clean up there"

@@ -1,0 +1,218 @@
+"""How the programs were made and what they load: from this machine, and from outputs kept of it.
+
+An assembler that knows no AVX-VNNI stands for those before binutils 2.36, a compiler without the
+option for gcc before 11; `make test-debian11` runs the real gcc 10 and binutils 2.35.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data
+from tests.unit.machine.hosts import host as folder_host
+
+from peakmark import machine
+from peakmark.machine import software
+from peakmark.machine.host import Host
+from peakmark.report import machine_text
+from peakmark.resources import ROOT
+from peakmark.schemas import validate
+from peakmark.storage.results import Results
+from peakmark.tools import present
+from peakmark.workflow import doctor
+
+KERNELS = ROOT / "src" / "kernels"
+LDD = (campaign_data.DATA / "ldd" / "hpcc.txt").read_text()
+OPENBLAS = {
+    "name": "OpenBLAS",
+    "core_type": "Zen",
+    "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64",
+}
+OLD_ASSEMBLER = "gcc -Wa,-march=+noavx_vnni"
+OLD_COMPILER = """#!/bin/sh
+for word in "$@"; do
+    if [ "$word" = -mavxvnni ]; then
+        echo "gcc: error: unrecognized command line option '-mavxvnni'; did you mean '-mavx512vnni'?" >&2
+        exit 1
+    fi
+done
+exec gcc "$@"
+"""
+x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
+
+
+def make(build: Path, compiler: str, target: str = "all", *more: str) -> str:
+    """What make prints when it builds ``target`` with this compiler; programs are left out."""
+    settings = [f"BUILD={build}", f"CC={compiler}", "PROGRAMS=", *more]
+    argv = ["make", "--no-print-directory", "-C", str(KERNELS), *settings, target]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+def run_cpubench(build: Path, *options: str) -> Any:
+    argv = [build / "cpubench", "--workload", "QPDOT", "--operations", "1e6", *options]
+    return json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+
+
+def host(outputs: Mapping[str, str]) -> Host:
+    """A machine whose tools print this, by a word of their command line."""
+
+    def run(argv: Sequence[str]) -> str | None:
+        return next((text for word, text in outputs.items() if word in argv), None)
+
+    return Host(run=run)
+
+
+def test_compiler_and_flags_as_make_wrote_them(tmp_path: Path) -> None:
+    make(tmp_path, "gcc", str(tmp_path / "build.json"), "CFLAGS_EXTRA=-DA=1")
+    this = Host()
+    facts = software.collect_build(this, tmp_path)
+    assert facts == json.loads((tmp_path / "build.json").read_text())
+    assert "gcc" in str(facts["compiler"])
+    assert "-O2" in facts["flags"] and "-DA=1" in facts["flags"]
+    assert "-fno-tree-vectorize" in facts["isa_flags"]["scalar"]
+    assert this.unknown == {}
+
+
+@pytest.mark.parametrize("text", [None, "{", "{}"])
+def test_a_build_that_wrote_nothing_is_unknown(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "build.json").write_text(text)
+    this = Host()
+    assert set(software.collect_build(this, tmp_path).values()) == {None}
+    assert "make kernels" in this.unknown["build.compiler"]
+
+
+@x86
+def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path: Path) -> None:
+    last = make(tmp_path, OLD_ASSEMBLER).splitlines()[-1]
+    told = re.fullmatch(
+        r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)", last
+    )
+    # "unsupported instruction vpdpbusd", of binutils 2.44 "no VEX/XOP encoding for vpdpbusd".
+    assert told is not None and "vpdpbusd" in told[1], last
+    facts = software.collect_build(Host(), tmp_path)
+    assert facts["left_out"] == {"avxvnni": told[1]}
+    assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
+    text, _ = doctor.examine(None, tmp_path)
+    assert f"built without avxvnni ({told[1]})" in text
+    make(tmp_path, OLD_ASSEMBLER, str(tmp_path / "cpubench"))
+    argv = [tmp_path / "cpubench", "--version"]
+    version = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    assert "without avxvnni" in version
+    warnings = run_cpubench(tmp_path, "--isa", "sse2")["warnings"]
+    has_it = "avx_vnni" in Path("/proc/cpuinfo").read_text()
+    assert any("without AVX-VNNI" in text for text in warnings) == has_it
+
+
+@x86
+def test_what_an_old_compiler_lacks_is_left_out(tmp_path: Path) -> None:
+    compiler = tmp_path / "gcc-8"
+    compiler.write_text(OLD_COMPILER)
+    compiler.chmod(0o755)
+    assert "avxvnni (unrecognized" in make(tmp_path / "build", str(compiler)).splitlines()[-1]
+    facts = software.collect_build(Host(), tmp_path / "build")
+    assert set(facts["left_out"]) == {"avxvnni"} and "avx512vnni" in facts["isa_flags"]
+
+
+@x86
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    argv = ["as", "--version"]
+    version = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    number = version.split("\n")[0].rsplit(maxsplit=1)[1]
+    if compiler == "gcc" and tuple(map(int, number.split(".")[:2])) < (2, 36):
+        pytest.skip("the assembler here is an old one")
+    assert "left out" not in make(tmp_path, compiler)
+    facts = software.collect_build(Host(), tmp_path)
+    assert facts["left_out"] == {} and compiler in facts["compiler"]
+    make(tmp_path, compiler, str(tmp_path / "cpubench"))
+    warnings = run_cpubench(tmp_path)["warnings"]
+    assert not any("lacks" in text or "without" in text for text in warnings)
+
+
+def test_libraries_that_results_depend_on() -> None:
+    names = ["blas.so.3", "openblas.so.0", "mpi.so.40", "hwloc.so.15", "gfortran.so.5"]
+    libraries = software.collect_libraries(host({"ldd": LDD}), ["/usr/bin/hpcc"])
+    assert set(libraries) == {f"lib{name}" for name in names}
+    assert software.collect_libraries(host({}), ["/bin/sh"]) == {}
+
+
+def test_the_blas_is_the_one_that_hpl_loads() -> None:
+    this = host({"ldd": LDD, "/lib/x86_64-linux-gnu/libopenblas.so.0": json.dumps(OPENBLAS)})
+    facts = software.collect_blas(this, "/usr/bin/hpcc")
+    assert {name: facts[name] for name in OPENBLAS} == OPENBLAS
+    assert "openblas" in facts["library"]
+    assert this.unknown == {}
+
+
+def test_a_blas_that_is_missing_or_tells_nothing_is_unknown() -> None:
+    missing = host({})
+    assert set(software.collect_blas(missing, None).values()) == {None}
+    assert "libopenblas0-pthread" in missing.unknown["blas.name"]
+    answer = {"name": "reference BLAS or unknown", "core_type": None, "config": None}
+    silent = host({"libblas.so.3": json.dumps(answer)})
+    assert software.collect_blas(silent, None)["name"] == "reference BLAS or unknown"
+    assert "record of hpl" in silent.unknown["blas.core_type"]
+
+
+@pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not here")
+def test_the_real_blas_of_this_machine() -> None:
+    facts = software.collect_blas(Host(), shutil.which("hpcc"))
+    assert facts["name"] in ("OpenBLAS", "BLIS", "MKL", "reference BLAS or unknown")
+    if facts["name"] == "OpenBLAS":
+        assert facts["core_type"].lower() in facts["config"].lower()
+
+
+def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
+    (tmp_path / "build.json").write_text(
+        '{"compiler": "cc 1", "flags": "-O9", "isa_flags": {"avx2": "-mavx2"}, "io_uring": true}'
+    )
+    tools = present(tmp_path)
+    assert "cpubench" not in tools  # what is not compiled is left out
+    facts = machine.collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
+    validate(facts, "machine", "facts")
+    groups = machine_text._groups(facts, ".", ())
+    (items,) = (dict(g["items"]) for g in groups if g["title"] == "Programs and libraries")
+    assert {"cc 1", "-O9", "avx2: -mavx2"} <= set(items.values())
+    for name, tool in tools.items():
+        shown = (f"{name} {tool.version}", f"{name} (unknown)")
+        assert any(text in items["Programs"] for text in shown)
+
+
+def test_the_core_type_of_the_runs_stands_before_that_of_the_library(tmp_path: Path) -> None:
+    cell = campaign_data.cell("hpl", "DP", subsystem="cpu")
+    library = {"library": {"blas": "OpenBLAS", "core_type": "SkylakeX", "requested": "SkylakeX"}}
+    blas = {**OPENBLAS, "core_type": "Prescott", "library": "/lib/libblas.so.3"}
+    facts = {"host": "node1", "blas": blas}
+    measurement = campaign_data.measurement(cell, "rate", 1e10)
+    record = campaign_data.record(cell, [measurement], context=library)
+    for records, expected in (([record], ["SkylakeX", "Prescott"]), ([], ["Prescott"])):
+        folder = tmp_path / f"{len(records)}"
+        written = campaign_data.write(
+            folder, records, planned=[] if records else [cell], facts=facts
+        )
+        (node,) = machine_text.nodes(Results.read(written))
+        text = dict(item for group in node["groups"] for item in group["items"])["BLAS"]
+        assert re.findall("SkylakeX|Prescott", text) == expected
+        assert "/lib/libblas.so.3" in text
+
+
+def test_kernel_parameters_that_change_results_are_kept(tmp_path: Path) -> None:
+    files = """
+        /proc/cmdline BOOT_IMAGE=/vmlinuz root=UUID=1-2 ro isolcpus=2-3 nosmt mitigations=off nfsroot=10.0.0.1:/x
+        /proc/sys/kernel/numa_balancing 1
+        /sys/class/dmi/id/bios_version 2.14.1
+        /sys/class/dmi/id/bios_date 06/12/2025
+    """
+    facts = software.collect_os(folder_host(tmp_path, files))
+    # No disk, no server.
+    assert facts["command_line"].split() == ["isolcpus=2-3", "nosmt", "mitigations=off"]
+    assert (facts["numa_balancing"], facts["firmware"]) == (1, "2.14.1 06/12/2025")
