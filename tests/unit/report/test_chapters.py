@@ -115,3 +115,8 @@ def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors() 
     assert chapters.build(completed, ["cpubench"])["kernels"] == []
     section = {**completed, "kernels": True}
     assert "cpubench" in headings(chapters.build(section, ["cpubench"])["kernels"])
+
+
+def test_a_citation_may_name_several_works() -> None:
+    (block,) = chapters.parse_markdown("see [@a; @b]", "intro.md", cites=True)
+    assert block["words"][-1] == {"kind": "cite", "keys": ["a", "b"]}

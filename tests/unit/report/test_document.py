@@ -82,15 +82,15 @@ def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> No
     assert [line[0] for line in part["table"]["body"]] == ["RWS", "RWS", "RWR", "RWR"]
 
 
-def test_two_tables_of_the_same_rows_have_their_notes_once(tmp_path: Path) -> None:
+def test_two_tables_of_the_same_rows_have_notes_and_findings_once(tmp_path: Path) -> None:
     records = []
     for threads in (1, 2):
-        values = [value * threads for value in (5e8, 9e8, 7e8)]
+        values = [value * threads for value in (5e8, 9e8, 7e8) * 2]
         records += make.runs("diskbench", "WS", *values, block=1 << 16, concurrency=threads)
     config = {"report": {"tables": "disk-patterns-2020"}}
-    first, second = (
-        part["table"] for part in parts_of(judged(tmp_path / "c", records, config=config))
-    )
+    parts = parts_of(judged(tmp_path / "c", records, config=config))
+    assert [bool(part["findings"]) for part in parts] == [False, True]
+    first, second = (part["table"] for part in parts)
     assert first["columns"][-1]["kind"] != "notes"
     assert first["notes"] == []
     assert any("“Write sequential: averages" in remark for remark in first["remarks"])

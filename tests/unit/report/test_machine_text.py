@@ -48,6 +48,7 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(
     assert lines["Interface"].startswith(interface) and next(iter(lines)) == "Interface"
     assert lines["Interface"].endswith("lo)") == (networks == [OVER_IB, OVER_LO])
     assert lines.get("Line rate") == rate
+    assert (lines["Kind"] == "loopback") == (networks == [OVER_LO])
 
 
 @pytest.mark.parametrize(
