@@ -30,7 +30,7 @@ rule all:
 
 onstart:
     HELD = as_workflow_error(RUN.begin)
-    head.disable_rate_limit(workflow.scheduler, sys.argv)
+    startup.disable_rate_limit(workflow.scheduler, sys.argv)
 
 
 onsuccess:

@@ -6,17 +6,15 @@ from functools import partial
 from peakmark.config import overrides
 from peakmark.run import build
 from peakmark.report import makers
-from peakmark.workflow import head, run
+from peakmark.workflow import run, startup
 from peakmark.workflow.user_errors import as_workflow_error
 from peakmark.tables import captions
 
 
 def on_command_line():
-    """--default-resources, as far as they are words."""
-    given = workflow.resource_settings.default_resources
-    return {
-        name: str(given[name].raw) for name in run.OVERRIDES if given and name in given
-    }
+    """Values of --default-resources that are words."""
+    values = workflow.resource_settings.default_resources or {}
+    return {name: str(values[name].raw) for name in run.OVERRIDES if name in values}
 
 
 # Not `configfile:`, which passes over what is lost, such as a key that stands twice.
@@ -34,11 +32,11 @@ RUN = as_workflow_error(
         config,
         main=workflow.is_main_process,
         remote=workflow.resource_settings.nodes is not None,
-        given=on_command_line(),
+        overrides=on_command_line(),
     )
 )
 shell.prefix(run.shell_prefix())
-MEASURE = run.measuring()
+MEASURE = run.measure_command()
 
 
 def for_report(name, title, caption="table"):

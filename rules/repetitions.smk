@@ -1,23 +1,18 @@
 # Repetitions until a row is sure enough: in rounds, and after each the decision which rows get another.
 
 
-def asked_in(number):
+def records_of_round(number):
     """Records of a round of repetitions, by the decisions after the round before."""
-    return RUN.asked_in(
-        number,
-        (
-            checkpoints.decide.get(campaign=RUN.plan.campaign, round=number - 1).output[
-                0
-            ]
-            if number
-            else None
-        ),
-    )
+    if number == 0:
+        return RUN.records
+    before = checkpoints.decide.get(campaign=RUN.plan.campaign, round=number - 1)
+    return RUN.records_of_round(number, before.output[0])
+
 
 
 def all_records(wildcards):
     """Every record that is needed, round by round."""
-    return [path for number in range(RUN.rounds + 1) for path in asked_in(number)]
+    return [path for number in range(RUN.rounds + 1) for path in records_of_round(number)]
 
 
 def lost_records(wildcards):
@@ -28,7 +23,7 @@ def lost_records(wildcards):
 # Rows whose number of repetitions depends on what they show: after each round, which of them get another.
 checkpoint decide:
     input:
-        lambda wildcards: asked_in(int(wildcards.round)),
+        lambda wildcards: records_of_round(int(wildcards.round)),
     output:
         "results/{campaign}/repetitions/{round}.json",
     log:

@@ -41,6 +41,9 @@ TINY: dict[str, Any] = {
     "network": [{"workloads": ["TCP", "LAT-TCP"], "blocks": ["1B"], "concurrency": [1]}],
 }
 
+# What a shell makes of it leaves a file called pwned-N. No slash, as it is one name.
+HOSTILE = '-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & "d" é|* > pwned-4 #~'
+
 TO_TABLES = ("--until", "tables")
 """Words for snakemake: without figures and documents, which take most of a tiny campaign's time."""
 
@@ -55,6 +58,28 @@ def copy(directory: Path) -> None:
     shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(*LEFT_OUT))
     built = directory / "build" / "kernels"
     shutil.copytree(ROOT / "build" / "kernels", built, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
+
+
+def hostile_config(folder: Path, slurm: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A configuration of a disk cell and one of fio whose scratch, tool and site lie in a new folder
+    with a hostile name, with that name as title and author.
+    """
+    scratch, tool, site = folder / "scratch", folder / "fio", folder / "site.yaml"
+    scratch.mkdir(parents=True)
+    tool.write_text(f'#!/bin/sh\nexec {shutil.which("fio") or "fio"} "$@"\n')
+    tool.chmod(0o755)
+    facts = {"schema": 1, "name": "hostile", "description": folder.name}
+    site.write_text(yaml.safe_dump({**facts, **({"slurm": slurm} if slurm else {})}))
+    values = {**TINY, "cpu": [], "memory": [], "network": [], "repetitions": 1}
+    values["disk"] = [{**TINY["disk"][0], "references": {"fio": {"seconds": 0.1}}}]
+    values |= {"scratch": str(scratch), "tools": {"fio": str(tool)}, "site": str(site)}
+    title, author = folder.name, f"#{folder.name}$x$ @y"
+    return values | {"report": {"title": title, "author": author, "course": title}}
+
+
+def assert_untouched(*places: Path) -> None:
+    """No shell has read a hostile name."""
+    assert not [path for place in places for path in place.rglob("pwned*")]
 
 
 def records(results: Path) -> dict[str, dict[str, Any]]:
@@ -84,22 +109,17 @@ class Checkout:
         path.write_text(yaml.safe_dump(values))
         return path
 
+    @staticmethod
+    def _environment(more: dict[str, str] | None) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, **(more or {})}
+
     def run(
         self, *argv: str, env: dict[str, str] | None = None, limit_s: float = LIMIT_S
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            argv,
-            cwd=self.directory,
-            env={
-                **os.environ,
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                **(env or {}),
-            },
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=False,
-        )
+        how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": limit_s}
+        environment = self._environment(env)
+        return subprocess.run(argv, cwd=self.directory, env=environment, check=False, **how)
 
     def start(
         self,
@@ -114,11 +134,7 @@ class Checkout:
         return subprocess.Popen(
             argv,
             cwd=self.directory,
-            env={
-                **os.environ,
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                **(env or {}),
-            },
+            env=self._environment(env),
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=subprocess.PIPE,
@@ -127,9 +143,14 @@ class Checkout:
         )
 
     def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        return self.run(
-            "snakemake", "--profile", "local", "--configfile", str(config), *words, **more
-        )
+        profile = ("--profile", "local", "--configfile", str(config))
+        return self.run("snakemake", *profile, *words, **more)
+
+    def measure(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        """A run of Snakemake that must succeed."""
+        done = self.snakemake(config, *words, **more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
 
     def peakmark(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         return self.run("peakmark", *words, **more)

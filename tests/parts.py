@@ -6,9 +6,9 @@ why.
     python tests/parts.py --times 10 --load 8 ...     so often, however each ends, while 8 processes
     keep the machine busy
 
-Parts that mostly wait run beside the others, one after the other; what such a part says is shown
-whole once it has ended. What a part said is kept in build/tests/. A test that is skipped says so in
-a line of pytest's form, those in C as well.
+Parts that mostly wait run beside the others, one after the other; the output of such a part is shown
+whole once it has ended. All output is kept in build/tests/. A test that is skipped prints a line of
+pytest's form, those in C as well.
 """
 
 from __future__ import annotations
@@ -36,109 +36,92 @@ SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
 
 
 class Part(NamedTuple):
-    """One run of a target: exit code, seconds, and the tests it skipped by their reason."""
+    """One run of a target: exit code, seconds, its log, and the tests it skipped by their reason."""
 
     name: str
     code: int
     seconds: float
+    log: Path
     skipped: Counter[str]
 
+    @property
+    def failed(self) -> str:
+        return "FAILED" if self.code else ""
 
-def skipped(said: str) -> Counter[str]:
-    """How many tests were skipped for which reason, as pytest's closing lines tell."""
+    def say(self) -> None:
+        print(", ".join(filter(None, (f"== {self.name}: {self.seconds:.0f} s", self.failed))))
+        sys.stdout.flush()
+
+
+def skipped(output: str) -> Counter[str]:
+    """How many tests were skipped for which reason, as pytest's closing lines say."""
     found: Counter[str] = Counter()
-    for count, reason in SKIPPED.findall(said):
+    for count, reason in SKIPPED.findall(output):
         found[reason.removeprefix("Skipped: ").strip()] += int(count)
     return found
 
 
 def run(name: str, log: Path, shown: bool) -> Part:
-    """Make a target; what it says is kept, and shown while it says so."""
+    """Make a target; its output is kept, and shown as it comes."""
     log.parent.mkdir(parents=True, exist_ok=True)
     words = [os.environ.get("MAKE", "make"), "--no-print-directory", name]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    how = {"cwd": ROOT, "env": {**os.environ, "PYTHONUNBUFFERED": "1"}, "text": True}
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "errors": "replace"}
     began = time.monotonic()
-    with (
-        log.open("w", buffering=1) as kept,
-        subprocess.Popen(
-            words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        ) as process,
-    ):  # fmt: skip
-        assert process.stdout is not None
+    with log.open("w", buffering=1) as kept, subprocess.Popen(words, **how, **pipe) as process:
         while piece := process.stdout.read(1):
             kept.write(piece)
             if shown:
                 sys.stdout.write(piece)
                 if not piece.isalnum():
                     sys.stdout.flush()
-    return Part(name, process.returncode, time.monotonic() - began, skipped(log.read_text()))
+    seconds = time.monotonic() - began
+    return Part(name, process.returncode, seconds, log, skipped(log.read_text()))
 
 
-class Round:
-    """All parts once: those that wait in a thread beside the others, where there are two CPUs for
-    both.
+def run_all(targets: Sequence[str], log: str = "{}.log", go_on: bool = False) -> list[Part]:
+    """All parts once: those that wait in a thread beside the others, where there are two CPUs.
 
-    log      file name of a part's log
-    go_on    also after a failure
+    Args:
+        targets: of the Makefile.
+        log: file name of a part's log.
+        go_on: also after a failure.
+
+    Returns:
+        The parts in the order in which they ended.
     """
+    both = len(os.sched_getaffinity(0)) > 1 and not {*targets} <= {*WAITING}
+    waiting = [name for name in targets if name in WAITING and both]
+    parts: list[Part] = []
+    silent: list[Part] = []
 
-    def __init__(self, targets: Sequence[str], log: str = "{}.log", go_on: bool = False) -> None:
-        beside = WAITING if len(os.sched_getaffinity(0)) > 1 else ()
-        self.here = [name for name in targets if name not in beside]
-        self.beside = [name for name in targets if name in beside]
-        if not self.here:
-            self.here, self.beside = self.beside, []
-        self.log, self.go_on = log, go_on
-        self.parts: list[Part] = []
-        self.untold: list[Part] = []
+    def each(names: Sequence[str], shown: bool) -> Iterator[Part]:
+        for name in names:
+            if go_on or not any(part.code for part in parts):
+                parts.append(part := run(name, LOGS / log.format(name), shown))
+                yield part
 
-    def run(self) -> list[Part]:
-        """Parts in the order in which they ended."""
-        thread = threading.Thread(target=self._beside)
-        if self.beside:
-            print(
-                f"== {' '.join(self.beside)}: beside the others, shown at the end of each",
-                flush=True,
-            )
-            thread.start()
-        for name in self.here:
-            if self._stop():
-                break
-            self.parts.append(run(name, self._log(name), True))
-            self._say(self.parts[-1])
-            self._tell()
-        if self.beside:
-            thread.join()
-        self._tell()
-        return self.parts
+    def show() -> None:
+        while silent:
+            part = silent.pop(0)
+            print(f"== {part.name} said:\n{part.log.read_text().rstrip()}")
+            part.say()
 
-    def _beside(self) -> None:
-        for name in self.beside:
-            if self._stop():
-                break
-            part = run(name, self._log(name), False)
-            self.parts.append(part)
-            self.untold.append(part)
+    def wait() -> None:
+        for part in each(waiting, False):
+            silent.append(part)
 
-    def _stop(self) -> bool:
-        return not self.go_on and any(part.code for part in list(self.parts))
-
-    def _log(self, name: str) -> Path:
-        return LOGS / self.log.format(name)
-
-    def _tell(self) -> None:
-        """Show what has ended beside."""
-        while self.untold:
-            part = self.untold.pop(0)
-            print(f"== {part.name} said:\n{self._log(part.name).read_text().rstrip()}")
-            self._say(part)
-
-    @staticmethod
-    def _say(part: Part) -> None:
-        print(
-            f"== {part.name}: {part.seconds:.0f} s{'' if part.code == 0 else ', FAILED'}",
-            flush=True,
-        )
+    thread = threading.Thread(target=wait)
+    if waiting:
+        names = " ".join(waiting)
+        print(f"== {names}: beside the others, shown at the end of each", flush=True)
+    thread.start()
+    for part in each([name for name in targets if name not in waiting], True):
+        part.say()
+        show()
+    thread.join()
+    show()
+    return parts
 
 
 @contextlib.contextmanager
@@ -152,50 +135,39 @@ def busy(count: int) -> Iterator[None]:
         yield
 
 
-def told(parts: Sequence[Part], whole: float) -> str:
-    """Times, then what was skipped in one line, then what failed; ``whole``: seconds of all."""
-    lines = [
-        f"{part.name:<15}{part.seconds:5.0f} s{'' if part.code == 0 else '  FAILED'}"
-        for part in parts
-    ]
-    lines.append(f"{'all':<15}{whole:5.0f} s")
+def summary(parts: Sequence[Part], seconds: float) -> str:
+    """Times, then what was skipped in one line; ``seconds``: of all."""
+    lines = [f"{part.name:<15}{part.seconds:5.0f} s  {part.failed}".rstrip() for part in parts]
     reasons: Counter[str] = sum((part.skipped for part in parts), Counter())
     each = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
-    lines.append(f"skipped here: {reasons.total()} tests{': ' + each if each else ''}")
-    return "\n".join(lines)
+    skips = f"skipped here: {reasons.total()} tests{': ' + each if each else ''}"
+    return "\n".join([*lines, f"{'all':<15}{seconds:5.0f} s", skips])
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("targets", nargs="+", help="of the Makefile")
     parser.add_argument(
-        "--times",
-        type=int,
-        default=1,
-        help="how often each is run; more than once goes on after a failure",
+        "--times", type=int, default=1, help="more than once goes on after failures"
     )
-    parser.add_argument(
-        "--load", type=int, default=0, help="processes that keep the machine busy meanwhile"
-    )
-    chosen = parser.parse_args(words)
+    parser.add_argument("--load", type=int, default=0, help="processes that keep the machine busy")
+    options = parser.parse_args(words)
+    several = options.times > 1
     parts: list[Part] = []
     began = time.monotonic()
-    with busy(chosen.load):
-        for number in range(1, chosen.times + 1):
-            several = chosen.times > 1
-            parts += Round(
-                chosen.targets, f"{{}}-{number}.log" if several else "{}.log", several
-            ).run()
+    with busy(options.load):
+        for number in range(1, options.times + 1):
+            parts += run_all(
+                options.targets, f"{{}}-{number}.log" if several else "{}.log", several
+            )
             if several:
-                print(f"== {number} of {chosen.times}", flush=True)
-    print(told(parts, time.monotonic() - began))
-    failed = [part for part in parts if part.code != 0]
-    if chosen.times > 1:
-        print(
-            f"passed: {len(parts) - len(failed)} of {len(parts)}; what each said: {LOGS.relative_to(ROOT)}/"
-        )
+                print(f"== {number} of {options.times}", flush=True)
+    print(summary(parts, time.monotonic() - began))
+    failed = sum(part.code != 0 for part in parts)
+    if several:
+        count = f"{len(parts) - failed} of {len(parts)}"
+        print(f"passed: {count}; what each said: {LOGS.relative_to(ROOT)}/")
     return 1 if failed else 0
 
 

@@ -17,7 +17,7 @@ from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
 from peakmark.analysis import checks, compare, datasets
 from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.plan import sequential_testing
 from peakmark.statistics import Interval
 

@@ -5,31 +5,41 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
-from peakmark.catalogue import SUBSYSTEMS
-from peakmark.errors import ConfigError
-from peakmark.units import format_size, parse_size
+from msgspec import Meta
+
+from peakmark.units import format_size
+from peakmark.validation import allowed, convert
 
 Scalar = str | int | float | bool | None
-
-_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_ALL = _LOWER | {letter.upper() for letter in _LOWER}
-_NAMES = {
-    "instrument": (_LOWER, _LOWER | set("-"), "[a-z0-9][a-z0-9-]*"),
-    "workload": (_ALL, _ALL | set("-"), "[A-Za-z0-9][A-Za-z0-9-]*"),
-    "variant": (_LOWER, _LOWER | set("_-"), "([a-z0-9][a-z0-9_-]*)?"),
-    "node": (_ALL, _ALL | set("._-"), "[A-Za-z0-9][A-Za-z0-9._-]*"),
-}
-"""What a part of an id begins with, what else it may hold, and both as a pattern for people:
-compiling them would take longer than all else that is done with a cell.
-"""
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-_WORDS = {"subsystem": SUBSYSTEMS, "word": ("", "numa", "socket", "cores", "cpus")}
+
+
+class CellKeys(TypedDict):
+    """A cell as plan and record hold it. The id becomes a path: its parts are names, nothing more."""
+
+    subsystem: Literal["cpu", "memory", "disk", "network"]
+    instrument: Annotated[
+        str, allowed("the name of a program, such as fio", pattern=r"^[a-z0-9][a-z0-9-]*\Z")
+    ]
+    workload: Annotated[
+        str, allowed("the name of a workload, such as RWS", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*\Z")
+    ]
+    variant: Annotated[
+        str,
+        allowed("the name of a variant, such as pool", pattern=r"^([a-z0-9][a-z0-9_-]*)?\Z"),
+    ]
+    block: Annotated[int, Meta(ge=1)] | None
+    concurrency: Annotated[int, Meta(ge=1)] | Literal["numa", "socket", "cores", "cpus"]
+    node: Annotated[
+        str, allowed("any, or the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+    ]
+    repetition: Annotated[int, Meta(ge=0)]
+    options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
 
 
 @dataclass(frozen=True)
@@ -122,58 +132,13 @@ class Cell:
         return _canonical(self.to_json())
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """Inverse of ``to_json``. Errors: ConfigError when a key is missing, of the wrong type, or
-        more than a name.
-        """
-        try:
-            block, asked = data["block"], data["concurrency"]
-            word = asked if isinstance(asked, str) and not asked.isdigit() else ""
-            cell = cls(
-                subsystem=str(data["subsystem"]),
-                instrument=str(data["instrument"]),
-                workload=str(data["workload"]),
-                variant=str(data["variant"]),
-                block=None if block is None else parse_size(block),
-                concurrency=1 if word else int(asked),
-                node=str(data["node"]),
-                repetition=int(data["repetition"]),
-                options=dict(data["options"].items()),
-                word=word,
-            )
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            why = f"it lacks {error.args[0]}" if isinstance(error, KeyError) else str(error)
-            raise ConfigError(f"cell {data!r} is not complete: {why}") from error
-        cell._check()
-        return cell
+    def from_json(cls, data: Mapping[str, Any], what: str = "cell") -> Cell:
+        """Inverse of ``to_json``.
 
-    def _check(self) -> None:
-        """The id becomes a path: its parts are names and nothing more. Errors: ConfigError."""
-        for key, allowed in _WORDS.items():
-            if getattr(self, key) not in allowed:
-                raise ConfigError(
-                    f"cell has {key} {getattr(self, key)!r}: allowed are {', '.join(filter(None, allowed))}"
-                )
-        for key, (first, rest, pattern) in _NAMES.items():
-            value = getattr(self, key)
-            if (
-                not (value or key == "variant")
-                or not first.issuperset(value[:1])
-                or not rest.issuperset(value)
-            ):
-                raise ConfigError(
-                    f"cell has {key} {value!r}: allowed is a name that matches {pattern}"
-                )
-        if self.concurrency < 1 or self.repetition < 0:
-            raise ConfigError(
-                f"cell {self.id}: concurrency must be 1 or more, repetition 0 or more, both whole numbers"
-            )
-        for key, option in self.options.items():
-            if not isinstance(key, str) or not isinstance(option, str | int | float | bool | None):
-                raise ConfigError(
-                    f"cell {self.id}: option {key!r} is neither text, number nor truth value"
-                )
-            if isinstance(option, float) and not math.isfinite(option):
-                raise ConfigError(
-                    f"cell {self.id}: option {key!r} is {option}, not a finite number"
-                )
+        Raises:
+            RecordError: begins with ``what`` and names the key that is missing or wrong.
+        """
+        keys: dict[str, Any] = {**convert(data, CellKeys, what)}
+        if isinstance(keys["concurrency"], str):
+            keys |= {"concurrency": 1, "word": keys["concurrency"]}
+        return cls(**keys)

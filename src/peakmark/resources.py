@@ -1,13 +1,11 @@
-"""What comes with the checkout: schemas, the report's template, and which state of it runs."""
+"""What comes with the checkout: the report's template, and which state of it runs."""
 
 from __future__ import annotations
 
 import functools
-import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from peakmark import __version__
 
@@ -20,36 +18,6 @@ def of_checkout(name: str) -> Path:
     may be read-only).
     """
     return Path(name) if Path("src/kernels").is_dir() else ROOT / name
-
-
-def schema_path(name: str) -> Path:
-    """Where the JSON schema of that name lies."""
-    return ROOT / "config" / "schema" / f"{name}.schema.json"
-
-
-@functools.cache
-def schema(name: str, partial: bool = False) -> dict[str, Any]:
-    """The JSON schema ``config/schema/<name>.schema.json``.
-
-    Args:
-        partial: see ``types_alone``.
-    """
-    data: dict[str, Any] = json.loads(schema_path(name).read_text(encoding="utf-8"))
-    return types_alone(data) if partial else data
-
-
-def types_alone(definition: dict[str, Any]) -> dict[str, Any]:
-    """A schema without its words on what must be there, and what else must not: of an older
-    version, or a part.
-
-    Entries of lists stay as they are described, since they are read by their keys.
-    """
-    definition.pop("required", None)
-    if definition.get("additionalProperties") is False:
-        del definition["additionalProperties"]
-    for part in definition.get("properties", {}).values():
-        types_alone(part)
-    return definition
 
 
 def keep_matplotlib(elsewhere: Path | None = None) -> None:

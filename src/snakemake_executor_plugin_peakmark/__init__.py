@@ -2,8 +2,7 @@
 this process.
 
 It stands on Snakemake's executor interface alone. On a node no Snakemake is started: the rule's
-shell command is the script. How jobs are submitted, asked about and told is in
-``peakmark.workflow.queue``.
+shell command is the script. What becomes of jobs in Slurm: ``peakmark.slurm.queue``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from peakmark.errors import sentence
-from peakmark.workflow.task import Task
+from peakmark.slurm.queue import Task
 from peakmark.workflow.user_errors import UserError
 
 common_settings = CommonSettings(
@@ -97,7 +96,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
                 self.report_job_error(info, msg=ended.why.text)
         # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at
         # half the speed.
-        pause = 0.0 if self.queue.hands_over or self.added else SHORT_S if added else PAUSE_S
+        pause = 0.0 if self.queue.may_submit or self.added else SHORT_S if added else PAUSE_S
         self.next_seconds_between_status_checks = pause
         for info in active_jobs:
             if id(info) not in over:

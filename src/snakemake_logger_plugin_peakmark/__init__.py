@@ -9,14 +9,12 @@ queue says nothing about those that run side by side.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import logging
 import os
 import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from logging import ERROR, INFO, WARNING, LogRecord
 from pathlib import Path
@@ -24,19 +22,13 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from peakmark import interrupts, resources
+from peakmark import files, interrupts, resources
 from peakmark.config import overrides
 from peakmark.formatting import duration
 from peakmark.workflow import preflight, progress
@@ -44,19 +36,16 @@ from peakmark.workflow.user_errors import UserError, as_workflow_error
 
 STATE = Path(".snakemake")
 PLAIN_STEP = 0.1
-"""Without a terminal a line is printed each time this share of the expected time has passed."""
-
+"""Without a terminal a line is printed each time this share of the jobs has ended."""
+LOG_CHARACTERS = 2000
+"""So much of the end of a log is shown."""
 ANSWERS = (
-    "Report created",
-    "Unlocked",
-    "Congratulations",
-    "Will exit after finishing",
-    "Would delete",
-    "Deleting",
+    *("Report created", "Unlocked", "Congratulations", "Will exit after finishing"),
+    *("Would delete", "Deleting"),
 )
 """How messages begin that answer what somebody asked of Snakemake."""
-
-SAID_ANYHOW = ("Look above for error messages", "At least one job did not complete successfully.")
+REPEATED = ("Look above for error messages", "At least one job did not complete successfully.")
+"""How messages end that say what the failures and the list at the end say."""
 
 
 @dataclass
@@ -91,100 +80,106 @@ class LogHandler(LogHandlerBase):
     dry run.
     """
 
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = True
+    has_formatter = False
+    needs_rulegraph = False
+
     def __post_init__(self) -> None:
         self.console = Console(stderr=not self.common_settings.stdout, highlight=False)
         self.bar = _Bar(self.console)
         self.disk_was_full = False
-        self.said: set[str] = set()
+        self.printed: set[str] = set()
 
     def emit(self, record: LogRecord) -> None:
         """Show one record. Never raises: a broken line must not end a campaign."""
         try:
             event = getattr(record, "event", None)
+            shows_commands = event != LogEvent.SHELLCMD or self.common_settings.printshellcmds
             if self.common_settings.dryrun and record.levelno < ERROR:
-                if event != LogEvent.SHELLCMD or self.common_settings.printshellcmds:
+                if shows_commands:
                     self._say(self.format(record))
+            elif event is None:
+                self._message(record)
+            elif event == LogEvent.SHELLCMD and shows_commands:
+                self._say(self.format(record))
+            elif event == LogEvent.ERROR and record.__dict__.get("exception") != "RuleException":
+                # A RuleException repeats, with the whole command, what the failure's line says.
+                self._trouble(record)
             else:
-                self._show(event, record)
+                self._job(event, record.__dict__)
         except Exception:
             self.handleError(record)
 
-    def _show(self, event: str | None, record: LogRecord) -> None:
+    def _job(self, event: str, values: dict[str, Any]) -> None:
         if event == LogEvent.JOB_INFO:
-            self.bar.started(record.__dict__)
+            self.bar.started(values)
         elif event == LogEvent.JOB_FINISHED:
-            self.bar.finished(record.__dict__["job_id"])
+            self.bar.finished(values["job_id"])
         elif event == LogEvent.PROGRESS:
-            self.bar.counted(record.__dict__["done"], record.__dict__["total"])
+            self.bar.counted(values["done"], values["total"])
         elif event == LogEvent.JOB_ERROR:
             # Its time is spent and not ahead any more; where all cells of a node are one job, that
             # is most of the campaign.
-            self.bar.finished(record.__dict__.get("jobid", -1))
-            self._failure(record.__dict__)
-        elif event == LogEvent.SHELLCMD:
-            if self.common_settings.printshellcmds:
-                self._say(self.format(record))
-        elif event == LogEvent.ERROR and getattr(record, "exception", "") == "RuleException":
-            pass  # repeats, with the whole command, what the failure line and the log have said
-        elif event is None and record.getMessage().startswith("Nothing to be done"):
+            self.bar.finished(values.get("jobid", -1))
+            self._failure(values)
+
+    def _message(self, record: LogRecord) -> None:
+        """A message of Snakemake or a rule that belongs to no event."""
+        if record.getMessage().startswith("Nothing to be done"):
             self._say(
                 "nothing to do: every cell is measured and the report is newer than all of them"
             )
             self._summary()
-        elif event == LogEvent.ERROR or (event is None and record.levelno >= WARNING):
-            self._trouble(self.format(record).strip("\n"))
-        elif event is None and record.levelno >= INFO:
+        elif record.levelno >= WARNING:
+            self._trouble(record)
+        elif record.levelno >= INFO:
             text = self.format(record)
-            if self.common_settings.verbose or (text.startswith(ANSWERS) and text not in self.said):
+            is_answer = text.startswith(ANSWERS) and text not in self.printed
+            if self.common_settings.verbose or is_answer:
                 self._say(text)
-                self.said.add(text)
+                self.printed.add(text)
 
-    def _say(self, text: str, to: Console | None = None) -> None:
-        (to or self.console).print(text, markup=False, soft_wrap=True)
+    def _say(self, text: str, console: Console | None = None) -> None:
+        (console or self.console).print(text, markup=False, soft_wrap=True)
 
-    def _trouble(self, text: str) -> None:
-        """What is wrong, unless the failures and the list at the end say it."""
+    def _trouble(self, record: LogRecord) -> None:
+        """An error or a warning, unless the failures and the list at the end say it."""
         self.bar.stop()
+        text = self.format(record).strip("\n")
         of_full_disk = "[Errno 28]" in text or "metadata record" in text
-        if text.endswith(SAID_ANYHOW) or (of_full_disk and self._full_disk("")):
+        if text.endswith(REPEATED) or (of_full_disk and self._full_disk("")):
             return
-        # A dry run prints its plan on standard output, where nobody looks for what is wrong.
-        self._say(
-            text, Console(stderr=True, highlight=False) if self.common_settings.stdout else None
-        )
+        # A dry run prints its plan on standard output, where nobody looks for errors.
+        errors = Console(stderr=True, highlight=False) if self.common_settings.stdout else None
+        self._say(text, errors)
 
     def _summary(self) -> None:
-        """What a run that had something to do says when it ends."""
+        """The summary of a run that had nothing to do."""
         from peakmark.workflow.run import Run
 
         if Run.current is not None:
             try:
                 as_workflow_error(Run.current.print_summary)
-            except UserError as mistake:
-                self._say(str(mistake))
+            except UserError as error:
+                self._say(str(error))
 
-    def _failure(self, values: dict[str, Any]) -> None:
+    def _failure(self, values: Mapping[str, Any]) -> None:
         name = _name(values)
-        text = ""
-        for log in values.get("log") or []:
-            path = Path(str(log))
-            if (
-                path.is_file() and not text
-            ):  # the rule's own log comes first; the executor's says much about little
-                with contextlib.suppress(OSError):
-                    text = path.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
+        # The rule's own log comes first; the executor's has little.
+        text = next(filter(None, map(_end_of_log, values.get("log") or [])), "")
         if self._full_disk(text):
             return
-        # Where Python was still loading what would have said so, its log is empty or a traceback.
+        # Where Python was still loading the code that reports it, the log is empty or a traceback.
         by_ctrl_c = interrupts.pressed and text in ("", "peakmark: interrupted")
         if by_ctrl_c or "KeyboardInterrupt" in text:
             self._say(f"interrupted {name}")
             return
-        # The executor's words: what Slurm calls the end of the job, or why sbatch refused it.
-        message = str(values.get("rule_msg") or "")
-        self.console.print(
-            f"[red]failed[/red] {name}{': ' + escape(message) if message else ''}", soft_wrap=True
-        )
+        # The executor's message: how Slurm ended the job, or why sbatch refused it.
+        reason = str(values.get("rule_msg") or "")
+        line = f"[red]failed[/red] {name}{': ' if reason else ''}{escape(reason)}"
+        self.console.print(line, soft_wrap=True)
         if text:
             self._say(text)
 
@@ -192,84 +187,40 @@ class LogHandler(LogHandlerBase):
         """Whether the disk of the results is full, which is said once: no log has room for a reason
         then, and every cell that follows fails for the same one.
         """
-        from peakmark import files
-
         full = None if text else files.full(Path("results")) or files.full(STATE)
-        if full is None and "was not measured: No space left" in text:
+        if "was not measured: No space left" in text:
             full = text
-        if full is None:
-            return False
-        if not self.disk_was_full:
+        if full is not None and not self.disk_was_full:
+            self.disk_was_full = True
             self._say(full)
-        self.disk_was_full = True
-        return True
+        return full is not None
 
     def close(self) -> None:
         """End the bar, so that the terminal is left as it was."""
         self.bar.stop()
         super().close()
 
-    @property
-    def writes_to_stream(self) -> bool:
-        return True
-
-    @property
-    def writes_to_file(self) -> bool:
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        return True
-
-    @property
-    def has_formatter(self) -> bool:
-        return False
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        return False
-
-
-def _alone(method: Callable[..., None]) -> Callable[..., None]:
-    """A method of the bar's that no other thread disturbs."""
-
-    @functools.wraps(method)
-    def held(bar: _Bar, *given: Any) -> None:
-        with bar.turn:
-            method(bar, *given)
-
-    return held
-
 
 class _Bar:
-    """Progress in expected seconds; on a terminal a bar, elsewhere a line now and then.
-
-    Snakemake tells of jobs in the thread of its log, and the executor how far they are in its own.
+    """Jobs or cells that have ended, and the time left; on a terminal a bar, elsewhere a line now
+    and then.
     """
 
     def __init__(self, console: Console) -> None:
-        self.turn = threading.RLock()
         self.console = console
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=console,
-            transient=True,
-            expand=True,
+        columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
+        name, left = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
+        self.progress = RichProgress(
+            name, *columns, left, console=console, transient=True, expand=True
         )
-        self.task: TaskID | None = None
-        self.start = 0.0
+        self.start: float | None = None
         self.outputs: dict[int, str] = {}
-        self.time_left: progress.TimeLeft | None = None
         self.printed = 0.0
-        progress.listener = self.moved
+        progress.shared.listener = self.moved
 
-    @_alone
-    def started(self, values: dict[str, Any]) -> None:
-        if self.task is None:
+    def started(self, values: Mapping[str, Any]) -> None:
+        """A job is handed over."""
+        if self.start is None:
             self.start = time.monotonic()
             self.task = self.progress.add_task("", total=None, left="")
             if self.console.is_terminal:
@@ -277,77 +228,62 @@ class _Bar:
         self.outputs[values["jobid"]] = str((values.get("output") or [""])[0])
         self.progress.update(self.task, description=_name(values))
 
-    @_alone
     def finished(self, jobid: int) -> None:
-        output = self.outputs.get(jobid, "")
-        progress.over(output)
-        self._passed(output, progress.passed(output) or [progress.cell_of(output)])
-        self.outputs.pop(jobid, None)
+        """A job has ended."""
+        progress.shared.finish(self.outputs.pop(jobid, ""))
 
-    @_alone
     def counted(self, done: int, total: int) -> None:
-        if self.task is None:
+        """So many jobs of all have ended."""
+        if self.start is None:
             return
-        if not progress.steps:
-            self._show(done, total, "jobs")
+        if not progress.shared.in_cells:
+            self._show(done, total, "jobs", "done")
         elif done == total:
-            self._tell(f"{done} of {total} jobs", "done")
+            self._print(f"{done} of {total} jobs", "done")
         if done == total:
             self.stop()  # what is printed at the end must not share the line with the bar
 
-    @_alone
     def moved(self) -> None:
-        """Jobs of several cells have come further: that is told in cells, as one of them may be all
-        that there is.
-        """
-        if self.task is not None:
-            self._show(*progress.cells(), "cells")
+        """Jobs of several cells have come further, of which one may be all that there is."""
+        if self.start is not None:
+            self._show(*progress.shared.cells(), "cells", "")
 
-    def _show(self, done: int, total: int, what: str) -> None:
-        left = self._left()
-        self.progress.update(self.task, completed=done, total=total, left=_time_left(left))  # type: ignore[arg-type] # asked
-        share = done / max(total, 1)
-        if share >= self.printed + PLAIN_STEP or done == total:
-            self.printed = share
-            rest = _time_left(left) if done < total else {"jobs": "done"}.get(what, "")
-            self._tell(f"{done} of {total} {what}", rest)
+    def _show(self, done: int, total: int, unit: str, end: str) -> None:
+        seconds = progress.shared.seconds_left(self.start or 0.0)
+        left = "" if seconds is None else f"{duration(seconds)} left"
+        with progress.shared.lock:
+            self.progress.update(self.task, completed=done, total=total, left=left)
+            share = done / max(total, 1)
+            if share >= self.printed + PLAIN_STEP or done == total:
+                self.printed = share
+                self._print(f"{done} of {total} {unit}", left if done < total else end)
 
-    def _tell(self, done: str, rest: str) -> None:
+    def _print(self, count: str, rest: str) -> None:
         """A line where there is no terminal."""
         if not self.console.is_terminal:
-            elapsed = time.monotonic() - self.start
-            self.console.print(", ".join(filter(None, (done, f"{elapsed:.0f} s", rest))))
+            elapsed = time.monotonic() - (self.start or 0.0)
+            self.console.print(", ".join(filter(None, (count, f"{elapsed:.0f} s", rest))))
 
-    def _left(self) -> float | None:
-        """Seconds left of the cells still to come."""
-        for output in self.outputs.values():
-            self._passed(output, progress.passed(output))
-        elapsed = time.monotonic() - (progress.started or self.start)
-        return self.time_left.seconds(elapsed) if self.time_left is not None else None
-
-    def _passed(self, output: str, cells: Sequence[str]) -> None:
-        """Count these cells of the job as behind."""
-        if self.time_left is None:
-            self.time_left = progress.TimeLeft(progress.expected())
-        for cell in cells:
-            self.time_left.passed(cell, functools.partial(progress.record_seconds, output, cell))
-
-    @_alone
     def stop(self) -> None:
+        """Remove the bar."""
         if self.progress.live.is_started:  # else rich prints an empty line
             self.progress.stop()
 
 
-def _name(values: dict[str, Any]) -> str:
-    outputs = values.get("output") or [""]
-    if values.get("rule_name") == "measure":
-        return str(outputs[0]).split("/cells/")[-1].removesuffix(".json")
-    if values.get("rule_name") == "measure_job":
-        return f"job {str(outputs[0]).split('/nodes/')[-1]}"
-    return str(values.get("rule_name", ""))
-
-
-def _time_left(seconds: float | None) -> str:
-    if seconds is None:
+def _end_of_log(path: object) -> str:
+    if not Path(str(path)).is_file():
         return ""
-    return f"{duration(seconds)} left"
+    with suppress(OSError):
+        text = Path(str(path)).read_text(encoding="utf-8", errors="replace")
+        return text.strip()[-LOG_CHARACTERS:]
+    return ""
+
+
+def _name(values: Mapping[str, Any]) -> str:
+    """What a job is called: its cell, its node, or its rule."""
+    output = str((values.get("output") or [""])[0])
+    if values.get("rule_name") == "measure":
+        return output.split("/cells/")[-1].removesuffix(".json")
+    if values.get("rule_name") == "measure_job":
+        return f"job {output.split('/nodes/')[-1]}"
+    return str(values.get("rule_name", ""))

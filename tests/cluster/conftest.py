@@ -74,6 +74,16 @@ def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
     )  # with a space: paths reach no shell unquoted
 
 
+@pytest.fixture
+def equal_workflow(equal: Cluster, tmp_path: Path) -> Workflow:
+    return Workflow.make(equal, tmp_path / "checkout")
+
+
+@pytest.fixture
+def site_workflow(site: Cluster, tmp_path: Path) -> Workflow:
+    return Workflow.make(site, tmp_path / "checkout")
+
+
 @pytest.fixture(autouse=True)
 def put_right(request: pytest.FixtureRequest) -> Iterator[None]:
     """After each test: jobs cancelled, killed daemons back, nodes idle."""

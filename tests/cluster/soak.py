@@ -85,7 +85,7 @@ def configure(workflow: Workflow, cells: int, scratch: Path) -> int:
                 "variants": ["block"],
                 "blocks": ["1KiB", "64KiB"],
                 "concurrency": [1],
-            },
+            }
         ],
         disk=[
             {
@@ -193,29 +193,20 @@ def clean(workflow: Workflow, scratch: Path) -> int:
     deadline = time.monotonic() + 120
     while list(scratch.iterdir()) and time.monotonic() < deadline:
         for node in workflow.cluster.layout.names:
-            command = [
-                "srun",
-                f"--nodelist={node}",
-                sys.executable,
-                "-m",
-                "peakmark",
-                "clean",
-                str(scratch),
-            ]
-            workflow.cluster.run(command, cwd=workflow.directory, env=workflow.environment)
+            srun = ["srun", f"--nodelist={node}", sys.executable, "-m", "peakmark"]
+            workflow.call([*srun, "clean", str(scratch)])
         time.sleep(2)
     return left
 
 
 def attempts(workflow: Workflow) -> tuple[int, int]:
     """(failed attempts on record, records set aside)."""
-    kept = [
-        path for path in (workflow.results / "attempts").rglob("*.json") if ".raw" not in str(path)
-    ]
-    aside = [
-        path for path in (workflow.results / "set-aside").rglob("*.json") if ".raw" not in str(path)
-    ]
-    return len(kept), len(aside)
+
+    def count(folder: str) -> int:
+        paths = (workflow.results / folder).rglob("*.json")
+        return sum(".raw" not in str(path) for path in paths)
+
+    return count("attempts"), count("set-aside")
 
 
 def main() -> int:
@@ -259,11 +250,7 @@ def main() -> int:
         if left and not breaker.counts["node"]:  # all else ends with its directories removed
             wrong.append(f"{left} directories were left on scratch although no node was lost")
         kept, aside = attempts(workflow)
-        lost = [
-            name
-            for name in memory.texts
-            if not (workflow.results / "cells" / f"{name}.json").exists()
-        ]
+        lost = set(memory.texts) - set(workflow.records())
         jobs = json.loads((workflow.results / "plan.json").read_text())["cells"]
         figures = [
             ("cells in the plan", len(jobs)),

@@ -1,82 +1,117 @@
-"""A campaign on the cluster as a user runs it: to the PDF, with repetitions, modules and jobs of
-several cells.
+"""A campaign on the cluster as a user runs it: to the PDF, with repetitions, modules, jobs of several
+cells, two nodes, hostile names, and by Snakemake's own Slurm plugin.
 """
 
+import contextlib
 import csv
 import itertools
+import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
+import sys
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from testcluster import Cluster, ClusterError
-from tests.checkout import TO_TABLES
+from testcluster.processes import wait_until
+from tests.checkout import HOSTILE, TO_TABLES, assert_untouched, hostile_config
 
 from workflow import DISK, Workflow
 
+ADDRESSES = {"node1": "10.77.0.11", "node2": "10.77.0.12"}
+# Half a CPU, with a pause often enough to be seen in every short time; before others, or a busy
+# machine leaves it too little to count as busy.
+NEIGHBOUR = """
+import os, time
+os.setpriority(os.PRIO_PROCESS, 0, -10)
+while True:
+    end = time.process_time() + 0.05
+    while time.process_time() < end:
+        pass
+    time.sleep(0.05)
+"""
+
+
+@contextlib.contextmanager
+def neighbour(cluster: Cluster, node: str) -> Iterator[None]:
+    """Another program at work on the node while the block runs."""
+    with subprocess.Popen([*cluster.hosts.enter(node), sys.executable, "-c", NEIGHBOUR]) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_until(children.read_text, 60, "the program is on its node")
+        child = int(children.read_text())
+        try:
+            yield
+        finally:
+            os.kill(child, signal.SIGKILL)
+
 
 def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
+    network = {"workloads": ["TCP", "LAT-TCP"], "blocks": ["1KiB"], "concurrency": [1]}
     workflow.configure(
         nodes="all",
         cpu=[{"workloads": ["DP"], "concurrency": [1, 128]}],
-        network=[
-            {
-                "workloads": ["TCP", "LAT-TCP"],
-                "blocks": ["1KiB"],
-                "concurrency": [1],
-                "references": {"ping": {"count": 3}},
-            }
-        ],
+        network=[{**network, "references": {"ping": {"count": 3}}}],
     )
-    done = workflow.snakemake()
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SLURM account" not in workflow.snakemake()
     assert (workflow.results / "report.pdf").read_bytes().startswith(b"%PDF")
-    assert "SLURM account" not in done.stderr
     records = workflow.records()
     assert len(records) == 10
     for name, record in records.items():
         context, node = record["context"], name.split("/")[3]
         assert record["status"] == "ok", record["reason"]
-        assert context["host"] == node, "each node is measured by itself"
-        assert context["job_id"]
-        if name.startswith("network/"):
-            assert context["server_host"] == {"node1": "node2", "node2": "node1"}[node]
-            assert context["network"]["loopback"] is False
-            assert context["network"]["interface"] == "eth0"
-            assert (
-                context["network"]["address"]
-                == {"node1": "10.77.0.12", "node2": "10.77.0.11"}[node]
-            )
-            assert set(context["server_noise"]) == {"before", "during", "after"}
-        else:
+        assert context["host"] == node and context["job_id"], "each node is measured by itself"
+        if not name.startswith("network/"):
             assert context["server_noise"] is None
+            continue
+        network, (peer,) = context["network"], set(ADDRESSES) - {node}
+        assert context["server_host"] == peer
+        assert (network["loopback"], network["interface"]) == (False, "eth0")
+        assert network["address"] == ADDRESSES[peer]
+        assert set(context["server_noise"]) == {"before", "during", "after"}
     with (workflow.results / "tables" / "network_throughput.csv").open() as stream:
         ends = {row["Node"]: (row["Client"], row["Server"]) for row in csv.DictReader(stream)}
     assert ends == {"node1": ("node1", "node2"), "node2": ("node2", "node1")}
-    pages = " ".join(
-        subprocess.check_output(
-            ["pdftotext", str(workflow.results / "report.pdf"), "-"], text=True
-        ).split()
-    )
+    pdf = ["pdftotext", str(workflow.results / "report.pdf"), "-"]
+    pages = " ".join(subprocess.check_output(pdf, text=True).split())
     assert "node1 → node2" in pages and "node2 → node1" in pages
     assert "node1 → node2" in (workflow.results / "report.html").read_text()
     # Network cells never overlap in time, whatever nodes they run on.
-    spans = sorted(
-        (record["context"]["started"], record["context"]["seconds"], name)
-        for name, record in records.items()
-        if name.startswith("network/")
-    )
-    for (start, seconds, _), (following, _, _) in itertools.pairwise(spans):
-        assert datetime.fromisoformat(start) + timedelta(seconds=seconds) <= datetime.fromisoformat(
-            following
-        )
+    contexts = [one["context"] for name, one in records.items() if name.startswith("network/")]
+    spans = sorted((datetime.fromisoformat(one["started"]), one["seconds"]) for one in contexts)
+    for (start, seconds), (following, _) in itertools.pairwise(spans):
+        assert start + timedelta(seconds=seconds) <= following
     assert workflow.planned() == set()
     assert "10 of 10 cells done" in workflow.peakmark("status", "results/short")
     planned = workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml")
-    assert "partition     main: 2 nodes" in planned
-    assert "node-hours" in planned
+    assert "partition     main: 2 nodes" in planned and "node-hours" in planned
+
+
+def test_each_end_of_a_network_cell_monitors_its_own_node(workflow: Workflow) -> None:
+    grid = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1], "seconds": 1}
+    workflow.configure(network=[{**grid, "repetitions": 10}])
+    plan = str(workflow.results / "plan.json")
+    workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml", "--write", plan)
+    with neighbour(workflow.cluster, "node2"):
+        # A machine that is busy itself may leave the neighbour too little to count, for a while.
+        for number in range(10):
+            cell = f"network/netbench/TCP_1KiB_x1/any/{number}"
+            words = [sys.executable, "-m", "peakmark", "measure", "--plan", plan, "--cell", cell]
+            wanted = ["--nodes=2", "--exclusive", "--output=said"]
+            job = workflow.cluster.sbatch(shlex.join(words), *wanted, cwd=workflow.directory)
+            state = workflow.cluster.wait_for_job(job)["JobState"]
+            assert state == "COMPLETED", workflow.said
+            context = workflow.records()[cell]["context"]
+            assert context["noise"]["during"]["busy"] == 0
+            if context["server_noise"]["during"]["busy"]:
+                break
+    assert (context["host"], context["server_host"]) == ("node1", "node2")
+    assert context["server_noise"]["during"]["busy"] == 1
+    assert context["server_noise"]["during"]["seconds"] > 1
 
 
 @pytest.mark.trouble
@@ -84,49 +119,33 @@ def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> N
     """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a
     node for all.
     """
-    grid = [
-        {
-            "workloads": ["DP"],
-            "concurrency": [1],
-            "repetitions": {"min": 6, "max": 7, "until": "0.000001%"},
-        }
-    ]
-    workflow.configure(cpu=grid)
-    done = workflow.snakemake()
-    assert done.returncode == 0, done.stdout + done.stderr
-    records = workflow.records()
-    assert len({record["context"]["job_id"] for record in records.values()}) == len(records) == 7
-    last = max(records.values(), key=lambda record: str(record["context"]["started"]))
+    repetitions = {"min": 6, "max": 7, "until": "0.000001%"}
+    cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": repetitions}]
+    workflow.configure(cpu=cpu)
+    workflow.snakemake()
+    records = workflow.records().values()
+    assert len({record["context"]["job_id"] for record in records}) == len(records) == 7
+    last = max(records, key=lambda record: str(record["context"]["started"]))
     assert last["cell"]["repetition"] == 6, "asked for by what the others showed"
     assert workflow.planned() == set()
 
-    workflow.configure(campaign="whole", nodes="all", fan_out="node", cpu=grid)
-    done = workflow.snakemake()
-    assert done.returncode == 0, done.stdout + done.stderr
-    status = workflow.peakmark("status", "results/whole")
-    assert "14 of 14 cells done" in status
-    decisions = sorted(
-        path.name for path in (workflow.directory / "results/whole/repetitions").iterdir()
-    )
-    assert decisions == ["node1.own.json", "node2.own.json"]
-
-
-MODULE = """#%Module1.0
-prepend-path PATH {folder}
-"""
+    workflow.configure(campaign="whole", nodes="all", fan_out="node", cpu=cpu)
+    workflow.snakemake()
+    assert "14 of 14 cells done" in workflow.peakmark("status", "results/whole")
+    decisions = (workflow.directory / "results/whole/repetitions").iterdir()
+    assert {path.name for path in decisions} == {"node1.own.json", "node2.own.json"}
 
 
 def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
-    site: Cluster, tmp_path: Path
+    site_workflow: Workflow, tmp_path: Path
 ) -> None:
-    workflow = Workflow.make(site, tmp_path / "checkout")
+    workflow, site = site_workflow, site_workflow.cluster
     # fio stands on the login side only; what the module brings is all that the nodes have.
     shutil.copy2("/usr/bin/fio", tmp_path / "its-own")
     tool = Path(workflow.holding(str(tmp_path / "its-own"), "fio"))
     modules = tmp_path / "modulefiles"
     modules.mkdir()
-    (modules / "our-fio").write_text(MODULE.format(folder=tool.parent))
-    places = {"MODULEPATH": str(modules)}
+    (modules / "our-fio").write_text(f"#%Module1.0\nprepend-path PATH {tool.parent}\n")
     blocks = ["4KiB", "8KiB"]
     workflow.configure(
         nodes="all",
@@ -137,29 +156,27 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
     )
     fail = workflow.directory / "fail"
     fail.touch()
-    first = workflow.snakemake(env=places)
-    assert first.returncode == 1, first.stdout + first.stderr
-    before = workflow.records()
-    nodes = site.layout.names
-    assert set(before) == {
-        f"disk/diskbench/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes
-    }
-    failed = workflow.attempts()
-    assert set(failed) == {
-        f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes
-    }
-    for name in failed:
-        assert name in first.stdout + first.stderr, "the list at the end names it"
+    first = workflow.snakemake(code=1, MODULEPATH=str(modules))
+    before, failed = workflow.records(), workflow.attempts()
+    own, theirs = (
+        {
+            f"disk/{name}/WS-psync_{block}_x1/{node}/0"
+            for block in blocks
+            for node in site.layout.names
+        }
+        for name in ("diskbench", "fio")
+    )
+    assert set(before) == own and set(failed) == theirs
+    assert all(name in first for name in failed), "the list at the end names it"
     numbers = {record["context"]["job_id"] for record in before.values()}
     assert len(numbers) == 2, "all cells of a node in one job"
 
     fail.unlink()
-    second = workflow.snakemake(env=places)
-    assert second.returncode == 0, second.stdout + second.stderr
+    workflow.snakemake(MODULEPATH=str(modules))
     after = workflow.records()
     assert {name: after[name] for name in before} == before, "what was measured stays"
-    assert set(after) - set(before) == set(failed)
-    for name in failed:
+    assert set(after) - set(before) == theirs
+    for name in theirs:
         context = after[name]["context"]
         assert context["host"] == name.split("/")[3]
         assert context["tool"]["path"] == str(tool), "the module's tool, not the one of /usr/bin"
@@ -169,36 +186,60 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
 
 
 def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
-    workflow.configure(
-        cpu=[{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}],
-        fan_out={"batch": 4},
-    )
-    done = workflow.snakemake(*TO_TABLES)
-    assert done.returncode == 0, done.stdout + done.stderr
+    cpu = [{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}]
+    workflow.configure(cpu=cpu, fan_out={"batch": 4})
+    workflow.snakemake(*TO_TABLES)
     records = workflow.records()
-    assert (
-        len(records) == 6 and len({record["context"]["job_id"] for record in records.values()}) == 2
-    )
+    numbers = {record["context"]["job_id"] for record in records.values()}
+    assert len(records) == 6 and len(numbers) == 2
     lost = sorted(records)[0]
     (workflow.results / "cells" / f"{lost}.json").unlink()
-    again = workflow.snakemake(*TO_TABLES)
-    assert again.returncode == 0, again.stdout + again.stderr
+    workflow.snakemake(*TO_TABLES)
     after = workflow.records()
-    assert {name: after[name] for name in records if name != lost} == {
-        name: record for name, record in records.items() if name != lost
-    }
-    assert lost in after
+    assert {name for name in after if after[name] != records[name]} == {lost}
 
 
 def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> None:
     said = workflow.peakmark("doctor", "--slurm")
     assert "one node      Slurm would take such a job" in said
-    assert re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE) == [
-        ("1", "1"),
-        ("2", "2"),
-    ]
+    kinds = re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE)
+    assert kinds == [("1", "1"), ("2", "2")]
     assert "scratch" in said and "cpubench" in said and "a core" in said
-    site = workflow.directory / "site.yaml"
-    site.write_text("{schema: 1, name: here, slurm: {partition: nowhere}}")
+    site = workflow.site("{partition: nowhere}")
     with pytest.raises(ClusterError, match="has no partition 'nowhere'"):
-        workflow.peakmark("doctor", "--slurm", "--site", str(site))
+        workflow.peakmark("doctor", "--slurm", "--site", site)
+
+
+def test_hostile_names_reach_no_shell(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through a real Slurm: submission, job script, job step, measurement."""
+    workflow = Workflow.make(cluster, tmp_path / f"{HOSTILE} %s \\")
+    values = hostile_config(tmp_path / f"{HOSTILE} 'q'\n{{b}}", {"extra": "--nice=10"})
+    values["network"] = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
+    workflow.configure(**{**values, "campaign": "short"})
+    monkeypatch.setenv("HOSTILE", HOSTILE)  # jobs inherit the environment
+    workflow.snakemake()
+    records = workflow.records()
+    assert [record["status"] for record in records.values()] == ["ok"] * 3, records
+    assert_untouched(tmp_path)
+    assert not [*Path.cwd().glob("pwned*"), *Path("/").glob("pwned*")]
+    assert not list(Path(values["scratch"]).iterdir())
+    assert workflow.planned() == set()
+
+
+def test_peakmark_with_the_standard_plugin(site_workflow: Workflow) -> None:
+    """Slower, and all the same: to the report, a missing tool named and nothing else lost."""
+    workflow = site_workflow
+    latency = {"workloads": ["LAT"], "blocks": ["16KiB"], "concurrency": [1]}
+    workflow.configure(
+        cpu=[{"workloads": ["DP"], "concurrency": [1]}],
+        memory=[{**latency, "references": {"pmbw": {}}}],
+        tools={"pmbw": "no-such-program"},
+        site=workflow.site("{account: tests}"),
+    )
+    workflow.snakemake("--executor", "slurm")
+    states = {name.split("/")[1]: record["status"] for name, record in workflow.records().items()}
+    assert states == {"cpubench": "ok", "rambench": "ok", "pmbw": "unavailable"}
+    assert (workflow.results / "report.pdf").exists()
+    assert workflow.planned() == set()

@@ -1,13 +1,9 @@
 """Rows whose repetitions Slurm spreads over equal nodes, beside jobs of another user."""
 
-import contextlib
 import json
 import random
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from testcluster import Cluster
@@ -49,15 +45,12 @@ class Others:
         draw = random.Random(1)  # noqa: S311 - when jobs come, not a secret
         while not self._over.wait(draw.uniform(5.0, 15.0)):
             where = draw.choice(["", *(f"--nodelist={name}" for name in self.cluster.layout.names)])
-            words = [
-                "sbatch",
-                "--parsable",
-                "--exclusive",
-                "--mem=0",
-                "--output=/dev/null",
+            words = ["sbatch", "--parsable", "--exclusive", "--mem=0", "--output=/dev/null"]
+            words += [
                 "--chdir=/tmp",
+                f"--wrap=sleep {draw.randint(2, 8)}",
+                *([where] if where else []),
             ]
-            words += [*filter(None, [where]), f"--wrap=sleep {draw.randint(2, 8)}"]
             number = self.cluster.run([*NOBODY, *words]).stdout.strip()
             # Slurm would let them wait behind all jobs of the campaign, which are in its queue
             # already.
@@ -73,10 +66,8 @@ class Others:
                 ["squeue", "--noheader", "--user=root", "--states=CANCELLED", "--format=%i"]
             )
             self.cancelled.update(ended.stdout.split())
-            lines = self.cluster.run(
-                ["squeue", "--noheader", "--format=%T|%N|%D|%u|%r"]
-            ).stdout.splitlines()
-            jobs = [line.split("|") for line in lines]
+            squeue = ["squeue", "--noheader", "--format=%T|%N|%D|%u|%r"]
+            jobs = [line.split("|") for line in self.cluster.run(squeue).stdout.splitlines()]
             waiting = [job[4] for job in jobs if job[0] == "PENDING" and job[2:4] == ["1", "root"]]
             if not waiting:
                 continue
@@ -89,48 +80,34 @@ class Others:
                 self.reasons.update(set(waiting))
 
 
-@contextlib.contextmanager
-def timed() -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    print(f"{time.monotonic() - began:.0f} s")
-
-
-def measured_once_on_both(cluster: Cluster, workflow: Workflow, others: Others) -> None:
+def measured_once_on_both(workflow: Workflow, others: Others) -> None:
     """No job was cancelled, both nodes had their share, and no row is void for its hosts."""
     records = workflow.records()
     assert not others.cancelled and not workflow.attempts()
     hosts = Counter(
         record["context"]["host"] for name, record in records.items() if "/netbench/" not in name
     )
-    assert set(hosts) == set(cluster.layout.names) and min(hosts.values()) > len(records) / 5, hosts
+    assert (
+        set(hosts) == set(workflow.cluster.layout.names) and min(hosts.values()) > len(records) / 5
+    ), hosts
     rows = rows_of(Results.read(workflow.results))
-    void = [
-        str(row.key)
-        for table in rows.values()
-        for row in table
-        for note in row.warnings
-        if note.code == "hosts"
-    ]
-    assert not void
+    codes = {note.code for table in rows.values() for row in table for note in row.warnings}
+    assert "hosts" not in codes, "no row is void for its hosts"
     print(json.dumps(hosts))
 
 
-def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal: Cluster, tmp_path: Path) -> None:
-    workflow = Workflow.make(equal, tmp_path / "checkout")
-    workflow.configure(
-        cpu=[{"workloads": ["DP", "SP"], "concurrency": [1, 2]}], repetitions=6, seconds=0.3
-    )
-    with Others(equal) as others:
-        done = workflow.snakemake()
-    assert done.returncode == 0, done.stderr
-    measured_once_on_both(equal, workflow, others)
+def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow: Workflow) -> None:
+    cpu = [{"workloads": ["DP", "SP"], "concurrency": [1, 2]}]
+    equal_workflow.configure(cpu=cpu, repetitions=6, seconds=0.3)
+    with Others(equal_workflow.cluster) as others:
+        equal_workflow.snakemake()
+    measured_once_on_both(equal_workflow, others)
 
 
 @pytest.mark.trouble
-def test_quick_beside_the_jobs_of_another_user(equal: Cluster, tmp_path: Path) -> None:
-    workflow = Workflow.make(equal, tmp_path / "checkout")
-    with timed(), Others(equal) as others:
+def test_quick_beside_the_jobs_of_another_user(equal_workflow: Workflow) -> None:
+    workflow = equal_workflow
+    with Others(workflow.cluster) as others:
         done = workflow.preset("quick", "scale=0.25")
     looks = f"{others.idle['idle']} of {2 * others.idle['looks']} looks"
     print(
@@ -138,4 +115,4 @@ def test_quick_beside_the_jobs_of_another_user(equal: Cluster, tmp_path: Path) -
     )
     assert done.returncode == 0, done.stdout + done.stderr
     presets.assert_whole(workflow.results, workflow.records())
-    measured_once_on_both(equal, workflow, others)
+    measured_once_on_both(workflow, others)

@@ -60,41 +60,25 @@ def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
 
 # Of presets, sites and ways of fanning out the combination that has found most, and the cheapest of
 # what it leaves out; all others by make test-trouble.
-def test_quick_with_a_job_for_each_cell_on_a_site_with_rules(site: Cluster, tmp_path: Path) -> None:
-    to_the_report(site, tmp_path, "quick", "cell")
-
-
-def test_own_kernels_with_a_job_for_each_node_without_slurmdbd(
-    cluster: Cluster, tmp_path: Path
+@pytest.mark.parametrize(
+    ("kind", "preset", "fan_out"),
+    [
+        ("site", "quick", "cell"),
+        ("cluster", "six-core-evaluation", "node"),
+        *(
+            pytest.param(*values, marks=pytest.mark.trouble)
+            for values in (
+                ("cluster", "quick", "cell"),
+                ("cluster", "full", "cell"),
+                ("cluster", presets.DEFAULT, "cell"),
+                ("cluster", "quick", "node"),
+                *(("site", name, "node") for name in presets.NAMES),
+            )
+        ),
+    ],
+)
+def test_a_preset_runs_to_its_report(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, preset: str, fan_out: str
 ) -> None:
-    to_the_report(cluster, tmp_path, "six-core-evaluation", "node")
-
-
-@pytest.mark.trouble
-def test_quick_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
-    to_the_report(cluster, tmp_path, "quick", "cell")
-
-
-@pytest.mark.trouble
-def test_full_with_a_job_for_each_cell_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
-    to_the_report(cluster, tmp_path, "full", "cell")
-
-
-@pytest.mark.trouble
-def test_the_default_with_a_job_for_each_cell_without_slurmdbd(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    to_the_report(cluster, tmp_path, presets.DEFAULT, "cell")
-
-
-@pytest.mark.trouble
-@pytest.mark.parametrize("preset", presets.NAMES)
-def test_with_a_job_for_each_node_on_a_site_with_rules(
-    site: Cluster, tmp_path: Path, preset: str
-) -> None:
-    to_the_report(site, tmp_path, preset, "node")
-
-
-@pytest.mark.trouble
-def test_quick_with_a_job_for_each_node_without_slurmdbd(cluster: Cluster, tmp_path: Path) -> None:
-    to_the_report(cluster, tmp_path, "quick", "node")
+    """On a site with rules, and on a cluster without slurmdbd."""
+    to_the_report(request.getfixturevalue(kind), tmp_path, preset, fan_out)

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from testcluster import Cluster
@@ -16,14 +15,9 @@ from tests.checkout import TO_TABLES
 
 from workflow import Workflow
 
-ACCOUNT = "account: tests"
 CPU = [{"workloads": ["DP"], "concurrency": [1]}]
-NETWORK = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
-
-
-@pytest.fixture
-def workflow(site: Cluster, tmp_path: Path) -> Workflow:
-    return Workflow.make(site, tmp_path / "checkout")
+DOCTOR = [sys.executable, "-m", "peakmark", "doctor", "--slurm", "--site", "site.yaml"]
+SHORT = "{account: tests, partition: short}"
 
 
 @contextmanager
@@ -44,13 +38,14 @@ def unenforced(cluster: Cluster) -> Iterator[None]:
     """sbatch takes what its partition never starts, as Slurm does unless a site says otherwise."""
     path = cluster.layout.path("slurm/slurm.conf")
     before = path.read_text()
-    path.write_text(before.replace("EnforcePartLimits=ALL", "EnforcePartLimits=NO"))
-    cluster.run(["scontrol", "reconfigure"])
     try:
-        yield
+        for text in (before.replace("EnforcePartLimits=ALL", "EnforcePartLimits=NO"), before):
+            path.write_text(text)
+            cluster.run(["scontrol", "reconfigure"])
+            if text != before:
+                yield
     finally:
         path.write_text(before)
-        cluster.run(["scontrol", "reconfigure"])
 
 
 @contextmanager
@@ -65,46 +60,48 @@ def quality_of_service(cluster: Cluster, limit: str) -> Iterator[None]:
 
 
 def doctor(workflow: Workflow) -> tuple[int, str]:
-    command = [sys.executable, "-m", "peakmark", "doctor", "--slurm", "--site", "site.yaml"]
-    done = workflow.cluster.run(
-        command, cwd=workflow.directory, env=workflow.environment, check=False, timeout=120
-    )
+    done = workflow.call(DOCTOR)
     return done.returncode, done.stdout + done.stderr
 
 
-def submitted(cluster: Cluster) -> set[str]:
-    return set(cluster.run(["squeue", "--noheader", "--states=all", "--format=%i"]).stdout.split())
-
-
-@pytest.mark.parametrize("state", ["DOWN", "DRAIN", "INACTIVE"])
-def test_a_partition_that_starts_no_job_is_found_by_doctor_and_by_the_run(
-    workflow: Workflow, state: str
+@pytest.mark.parametrize(
+    ("slurm", "state", "words"),
+    [
+        ("{}", "UP", ["nvalid account", "slurm.account in the site file"]),
+        (SHORT, "DOWN", ["short, which is DOWN", "slurm.partition"]),
+        (SHORT, "DRAIN", ["short, which is DRAIN", "slurm.partition"]),
+        (SHORT, "INACTIVE", ["short, which is INACTIVE", "slurm.partition"]),
+    ],
+)
+def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
+    site_workflow: Workflow, slurm: str, state: str, words: list[str]
 ) -> None:
-    site = workflow.site(f"{{{ACCOUNT}, partition: short}}")
-    workflow.configure(cpu=CPU, site=site)
-    before = submitted(workflow.cluster)
+    workflow = site_workflow
+    workflow.configure(cpu=CPU, site=workflow.site(slurm))
+    before = workflow.queued("--states=all")
     with partition(workflow.cluster, "short", State=state):
         code, said = doctor(workflow)
-        run = workflow.snakemake()
-    for text in (said, run.stderr):
-        assert f"short, which is {state}" in text and "slurm.partition" in text, text
-    assert code == 1 and run.returncode == 1
-    assert "Traceback" not in run.stderr and not workflow.attempts()
-    assert submitted(workflow.cluster) == before
+        run = workflow.snakemake(code=1)
+    assert code == 1
+    for word in words:
+        assert word in said and run.count(word) == 1, said + run
+    assert not workflow.attempts() and not workflow.records()
+    assert workflow.queued("--states=all") <= before
 
 
-def test_doctor_asks_for_no_more_time_than_the_partition_gives(workflow: Workflow) -> None:
-    workflow.site(f"{{{ACCOUNT}, partition: short}}")
-    with unenforced(workflow.cluster), partition(workflow.cluster, "short", MaxTime="00:02:00"):
-        code, said = doctor(workflow)
+def test_doctor_asks_for_no_more_time_than_the_partition_gives(site_workflow: Workflow) -> None:
+    cluster = site_workflow.cluster
+    site_workflow.site(SHORT)
+    with unenforced(cluster), partition(cluster, "short", MaxTime="00:02:00"):
+        code, said = doctor(site_workflow)
     assert code == 0 and said.count("a core") == 2, said
 
 
 ASK = """
 import json, sys
-from peakmark.workflow import preflight
-asked = json.loads(sys.argv[1])
-print(preflight.submission_error(asked, [f"--{name}={value}" for name, value in asked.items()]))
+from peakmark.slurm import submission
+wanted = json.loads(sys.argv[1])
+print(submission.check(wanted, [f"--{name}={value}" for name, value in wanted.items()]))
 """
 
 
@@ -120,46 +117,46 @@ print(preflight.submission_error(asked, [f"--{name}={value}" for name, value in 
 def test_a_limit_that_sbatch_does_not_enforce(
     site: Cluster, name: str, time: str, nodes: str, words: str
 ) -> None:
-    asked = {"account": "tests", "partition": name, "time": time, "nodes": nodes}
+    wanted = {"account": "tests", "partition": name, "time": time, "nodes": nodes}
     with unenforced(site):
-        said = site.run([sys.executable, "-c", ASK, json.dumps(asked)]).stdout
+        said = site.run([sys.executable, "-c", ASK, json.dumps(wanted)]).stdout
     assert words in said
 
 
-def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(workflow: Workflow) -> None:
-    workflow.configure(cpu=CPU, network=NETWORK, site=workflow.site(f"{{{ACCOUNT}}}"))
-    before = submitted(workflow.cluster)
+def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(
+    site_workflow: Workflow,
+) -> None:
+    workflow = site_workflow
+    network = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
+    workflow.configure(cpu=CPU, network=network, site=workflow.site("{account: tests}"))
+    before = workflow.queued("--states=all")
     with quality_of_service(workflow.cluster, "MaxTRESPerJob=node=1"):
-        refused = workflow.snakemake()
-        assert refused.returncode == 1 and submitted(workflow.cluster) == before
-        assert "QOSMaxNodePerJobLimit" in refused.stderr and "slurm.account" not in refused.stderr
-        assert "--config network=[]" in refused.stderr
-        done = workflow.snakemake("--config", "network=[]", *TO_TABLES)
-    assert done.returncode == 0, done.stderr
+        refused = workflow.snakemake(code=1)
+        assert workflow.queued("--states=all") <= before
+        assert "QOSMaxNodePerJobLimit" in refused and "slurm.account" not in refused
+        assert "--config network=[]" in refused
+        workflow.snakemake("--config", "network=[]", *TO_TABLES)
     assert {name.split("/")[0] for name in workflow.records()} == {"cpu"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_doctor_that_is_ended_leaves_no_job(workflow: Workflow, number: signal.Signals) -> None:
-    cluster = workflow.cluster
+def test_a_doctor_that_is_ended_leaves_no_job(
+    site_workflow: Workflow, number: signal.Signals
+) -> None:
+    workflow, cluster = site_workflow, site_workflow.cluster
     for node in cluster.layout.names:
         place = (f"--nodelist={node}", "--exclusive", "--account=tests", "--output=/dev/null")
         cluster.wait_for_job(cluster.sbatch("sleep 600", *place), "RUNNING")
-    workflow.site(f"{{{ACCOUNT}}}")
-    command = [sys.executable, "-m", "peakmark", "doctor", "--slurm", "--site", "site.yaml"]
-    process = cluster.popen(
-        command,
-        cwd=workflow.directory,
-        env=workflow.environment,
-        preexec_fn=lambda: [
-            signal.signal(each, signal.SIG_DFL) for each in (signal.SIGHUP, signal.SIGINT)
-        ],
-    )
+    workflow.site("{account: tests}")
 
-    def queued() -> str:
-        return cluster.run(["squeue", "--noheader", "--name=peakmark-doctor", "--format=%i"]).stdout
+    def by_default() -> None:
+        for each in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(each, signal.SIG_DFL)
 
-    wait_until(queued, 60, "doctor's job is in the queue")
+    where = {"cwd": workflow.directory, "env": workflow.environment}
+    process = cluster.popen(DOCTOR, **where, preexec_fn=by_default)
+    name = "--name=peakmark-doctor"
+    wait_until(lambda: workflow.queued(name), 60, "doctor's job is in the queue")
     process.send_signal(number)
     assert process.wait(60) > 0
-    wait_until(lambda: not queued(), 10, "doctor's job is cancelled")
+    wait_until(lambda: not workflow.queued(name), 10, "doctor's job is cancelled")

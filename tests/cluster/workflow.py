@@ -4,16 +4,18 @@ are run.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from testcluster import Cluster
-from testcluster.processes import wait_until
+from testcluster.processes import Process, wait_until
 from tests import checkout, presets
 
 LIMIT_S = 600.0
@@ -78,15 +80,8 @@ class Workflow:
 
     @property
     def argv(self) -> list[str]:
-        return [
-            sys.executable,
-            "-m",
-            "snakemake",
-            "--profile",
-            "slurm",
-            "--configfile",
-            "test.yaml",
-        ]
+        words = ["--profile", "slurm", "--configfile", "test.yaml"]
+        return [sys.executable, "-m", "snakemake", *words]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -94,16 +89,21 @@ class Workflow:
             name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
         }
 
-    def snakemake(
-        self, *words: str, env: dict[str, str] | None = None
+    def call(
+        self, argv: Sequence[str], limit_s: float = LIMIT_S, **more: str
     ) -> "subprocess.CompletedProcess[str]":
+        """Run a command in the checkout to its end, with more variables in its environment."""
+        environment = {**self.environment, **more}
         return self.cluster.run(
-            [*self.argv, *words],
-            cwd=self.directory,
-            env={**self.environment, **(env or {})},
-            check=False,
-            timeout=LIMIT_S,
+            argv, cwd=self.directory, env=environment, check=False, timeout=limit_s
         )
+
+    def snakemake(self, *words: str, code: int = 0, **more: str) -> str:
+        """What Snakemake prints, which ends with this exit code and without a traceback."""
+        done = self.call([*self.argv, *words], **more)
+        text = done.stdout + done.stderr
+        assert done.returncode == code and "Traceback" not in text, text
+        return text
 
     def preset(self, name: str, *given: str) -> "subprocess.CompletedProcess[str]":
         """A shipped preset as a stranger runs it: the file as it is, further keys (KEY=VALUE) on
@@ -111,13 +111,10 @@ class Workflow:
         """
         self.campaign = name
         file = [] if name == presets.DEFAULT else ["--configfile", f"config/presets/{name}.yaml"]
-        line = [*self.argv[:-2], *file, "--config", *given]
-        return self.cluster.run(
-            line, cwd=self.directory, env=self.environment, check=False, timeout=PRESET_LIMIT_S
-        )
+        return self.call([*self.argv[:-2], *file, "--config", *given], PRESET_LIMIT_S)
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
-        """Snakemake in the background; what it says is in ``said``."""
+        """Snakemake in the background; what it prints is in ``said``."""
         with (self.directory / "said").open("w") as stream:
             return self.cluster.popen(
                 [*self.argv, *words],
@@ -132,34 +129,23 @@ class Workflow:
     def said(self) -> str:
         return (self.directory / "said").read_text()
 
-    def end(self, process: "subprocess.Popen[str]") -> int:
-        """The exit code of what ``start`` started, which must end by itself."""
+    def end(self, process: "subprocess.Popen[str]", code: int | None = None) -> int:
+        """The exit code of what ``start`` started, which must end by itself without a traceback."""
         try:
-            return process.wait(LIMIT_S)
+            process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             queue = self.cluster.run(["squeue", "--format=%i %T %N %M %r %k"], check=False).stdout
-            stacks = self.cluster.run(
-                [
-                    "sh",
-                    "-c",
-                    f"cat /proc/{process.pid}/task/*/wchan; ps --ppid {process.pid} -o args",
-                ],
-                check=False,
-            ).stdout
             process.send_signal(signal.SIGKILL)
             process.wait()
-            raise AssertionError(
-                f"the campaign does not come to an end:\n{self.said}\n{queue}\n{stacks}"
-            ) from None
+            raise AssertionError(f"the campaign does not end:\n{self.said}\n{queue}") from None
+        assert "Traceback" not in self.said and code in (None, process.returncode), self.said
+        return process.returncode
 
     def peakmark(self, *words: str) -> str:
-        done = self.cluster.run(
-            [sys.executable, "-m", "peakmark", *words],
-            cwd=self.directory,
-            env=self.environment,
-            timeout=LIMIT_S,
-        )
-        return done.stdout
+        """What a command prints, which must succeed."""
+        argv = [sys.executable, "-m", "peakmark", *words]
+        where: dict[str, Any] = {"cwd": self.directory, "env": self.environment}
+        return self.cluster.run(argv, **where, timeout=LIMIT_S).stdout
 
     @property
     def results(self) -> Path:
@@ -182,64 +168,45 @@ class Workflow:
         }
 
     def planned(self) -> set[str]:
-        """The cells that the next run would measure, in Snakemake's own words."""
-        done = self.cluster.run(
-            [*self.argv, "--dry-run"],
-            cwd=self.directory,
-            env=self.environment,
-            check=False,
-            timeout=LIMIT_S,
-        )
-        text = done.stdout + done.stderr
-        assert done.returncode == 0, text
-        lines = [
-            line.split(": ", 1)[1]
-            for line in text.splitlines()
-            if line.strip().startswith("output: results/")
-        ]
-        return {
-            line.split("/cells/")[1].removesuffix(".json") for line in lines if "/cells/" in line
-        }
+        """The cells that the next run would measure, as Snakemake lists them."""
+        text = self.snakemake("--dry-run")
+        return set(re.findall(r"output: results/\S+?/cells/(\S+)\.json", text))
 
-    def job_of(self, cell: str) -> int | None:
-        """Number of the running job that measures the cell."""
-        comment = f"{SHORT['campaign']}/{cell}"
-        listed = self.cluster.run(
-            ["squeue", "--noheader", "--states=running", "--format=%i|%k"]
-        ).stdout.splitlines()
-        found = [
-            int(line.split("|")[0])
-            for line in listed
-            if line.split("|")[1].partition(" ")[0] == comment
-        ]
-        return found[0] if found else None
+    def queued(self, *options: str) -> set[str]:
+        """Numbers of the jobs in the queue."""
+        return set(self.cluster.run(["squeue", "-h", "-o", "%i", *options]).stdout.split())
+
+    def busy_fio(self, blocks: Sequence[str], **values: Any) -> Path:
+        """Configure cells of diskbench and of a fio that waits while the file which is returned is
+        there. On two nodes, the first two cells are ones of fio.
+        """
+        tool = self.holding("/usr/bin/fio")
+        grid = {**DISK, "blocks": list(blocks), "references": {"fio": {"seconds": 0.1}}}
+        self.configure(**{"disk": [grid], "seed": 4, "tools": {"fio": tool}, **values})
+        hold = self.directory / "hold"
+        hold.touch()
+        return hold
 
     def wait_for_tools(self, count: int, seconds: float = 90.0) -> dict[str, str]:
-        """Wait until so many nodes run a tool that waits. Returns node -> cell."""
+        """Wait until so many nodes run a tool that waits; node -> comment of its job."""
 
         def held() -> dict[str, str]:
-            found = {}
-            for line in self.cluster.run(
-                ["squeue", "--noheader", "--states=running", "--format=%N|%k"]
-            ).stdout.splitlines():
-                node, comment = line.split("|")
-                if node in self.cluster.hosts.nodes and any(
-                    process.name == "sleep" for process in self.cluster.processes(node)
-                ):
-                    found[node] = comment
-            return found
+            squeue = ["squeue", "--noheader", "--states=running", "--format=%N|%k"]
+            lines = self.cluster.run(squeue).stdout.splitlines()
+            running = dict(line.split("|") for line in lines)
+            return {
+                node: comment
+                for node, comment in running.items()
+                if node in self.cluster.hosts.nodes and self._waiting_tools(node)
+            }
 
-        wait_until(
-            lambda: len(held()) == count,
-            seconds,
-            f"{count} nodes hold a tool; said: {self.said[-500:]}",
-            0.2,
-        )
+        wait_until(lambda: len(held()) == count, seconds, f"{count} nodes hold a tool", 0.2)
         return held()
 
     def end_tools(self, *nodes: str) -> None:
         """End the tools that wait on these nodes."""
-        for node in nodes:
-            for process in self.cluster.processes(node):
-                if process.name == "sleep":
-                    process.end()
+        for process in (process for node in nodes for process in self._waiting_tools(node)):
+            process.end()
+
+    def _waiting_tools(self, node: str) -> list[Process]:
+        return [process for process in self.cluster.processes(node) if process.name == "sleep"]

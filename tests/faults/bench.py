@@ -16,7 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from peakmark.cell import Cell
+from peakmark.reasons import MeasurementError
+from peakmark.run.measure import Request, measure
 from peakmark.storage import planfile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,6 +141,16 @@ class Bench:
         folder = self.campaign / "attempts" / cell.id
         paths = sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
         return [json.loads(path.read_text()) for path in paths]
+
+    def failure(self, cell: Cell, tool: str, monkeypatch: pytest.MonkeyPatch) -> str:
+        """Measure in this process by a tool, which must fail; the message."""
+        monkeypatch.setenv("TMPDIR", str(self.scratch))
+        kernels = Path(tool).parent
+        path = self.record_path(cell)
+        with pytest.raises(MeasurementError) as failed:
+            measure(Request(cell, path, self.campaign, kernels, tool=tool))
+        assert "\n" not in str(failed.value)
+        return str(failed.value)
 
     def assert_nothing_left(self) -> None:
         wait_for(lambda: not self.processes(), "no process of the cell is left")

@@ -32,7 +32,7 @@ from peakmark import cli
 from peakmark.analysis import compare  # noqa: F401
 from peakmark.bundle import anonymise, bundle  # noqa: F401
 from peakmark.figures import figures  # noqa: F401
-from peakmark.workflow import doctor, summary  # noqa: F401
+from peakmark.workflow import doctor, status  # noqa: F401
 
 LIMIT_S = 20.0
 """Of CPU time, as the machine may be busy with other things."""
@@ -80,12 +80,12 @@ def run(place: Path, given: Input) -> Outcome:
         _become(place, given)
     code = None
     while code is None:
-        ended, status, usage = os.wait4(child, os.WNOHANG)
+        ended, end, usage = os.wait4(child, os.WNOHANG)
         if ended:
-            code = os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(end)
         elif time.monotonic() - begin > PATIENCE_S:
             os.killpg(child, signal.SIGKILL)
-            _, status, usage = os.wait4(child, 0)
+            _, _, usage = os.wait4(child, 0)
             code = -signal.SIGKILL
         else:
             time.sleep(0.002)

@@ -1,4 +1,4 @@
-"""What test_numa_slurm.py has done in an emulated machine: Slurm's own daemons, and cells in jobs
+"""What test_numa.py has done in an emulated machine: Slurm's own daemons, and cells in jobs
 that Slurm binds to CPUs.
 """
 

@@ -51,16 +51,8 @@ def pages(kernels: Path, cpus: list[int]) -> dict[str, dict[str, int]]:
     nothing where no nodes are given.
     """
     argv = [str(kernels / "rambench"), "--workload", "RS", "--block", "64KiB", "--pool", str(POOL)]
-    argv += [
-        "--seconds",
-        "1000",
-        "--warmup",
-        "0",
-        "--threads",
-        str(len(cpus)),
-        "--cpus",
-        ",".join(map(str, cpus)),
-    ]
+    argv += ["--seconds", "1000", "--warmup", "0", "--threads", str(len(cpus))]
+    argv += ["--cpus", ",".join(map(str, cpus))]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
         try:
             end = time.monotonic() + DEADLINE_S

@@ -1,7 +1,7 @@
 """Scratch full before and in the middle, read-only; the results' disk full while records are
 written.
 
-Quotas: test_guest_quota.py.
+Quotas: test_guest.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Servers that never answer or hang up, and strangers at the door. Bad lines: test_guest_line.py."""
+"""Servers that never answer or hang up, and strangers at the door. Bad lines: test_guest.py."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from pathlib import Path
 import pytest
 from bench import KERNELS, Bench, executable, network_cell, wait_for
 
-from peakmark.reasons import MeasurementError
-from peakmark.run import measure as measuring
 from peakmark.run import pair
 from peakmark.tools import base
 
@@ -56,16 +54,10 @@ def test_a_bad_server_gives_no_number(
         BAD_SERVER.format(python=sys.executable, program=program, reset=reset),
     )
     monkeypatch.setattr(base, "timeout", lambda _: 3.0)
-    monkeypatch.setenv("TMPDIR", str(bench.scratch))
     cell = network_cell(instrument, seconds=1)
-    request = measuring.Request(
-        cell, bench.record_path(cell), bench.campaign, bad.parent, tool=str(bad)
-    )
-    with pytest.raises(MeasurementError) as failure:
-        measuring.measure(request)
-    bench.assert_failed(cell, str(failure.value))
-    if not reset:
-        assert re.search("end within|answer", str(failure.value))
+    said = bench.failure(cell, str(bad), monkeypatch)
+    bench.assert_failed(cell, said)
+    assert reset or re.search("end within|answer", said)
     bench.assert_completes(cell)
 
 

@@ -1,5 +1,5 @@
-"""Threads, pages and limits on a machine with two sockets, two NUMA nodes and two threads a core.
-Emulated: never for speed.
+"""Threads, pages and limits on a machine with two sockets, two NUMA nodes and two threads a core,
+without and with a Slurm that binds jobs (task/affinity, task/cgroup). Emulated: never for speed.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numa_tasks
 import pytest
 from bench import KERNELS, LIMIT_S
 from benchmarks import guest
@@ -22,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 # CPUs 0 to 3 are on socket 0; 0 and 1 are one core.
 MACHINE = Machine(sockets=2, cores=2, threads=2, nodes=2)
 ALL = list(range(8))
+WHOLE = ["--exclusive", "--cpus-per-task=8"]
+PROGRAMS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "munged": "munge"}
 SITE = {"cpu": {"operations_per_cycle": {"DP": 4}}, "memory": {"bandwidth": 100e9}}
 
 # What was asked for, CPUs of the job, placement -> the CPUs of the threads, cores, nodes.
@@ -36,6 +39,16 @@ EXPECTED = [
     ("cores", [3, 4, 5, 6], "compact", [4, 6, 3], 3, [0, 1]),  # what a job was given
     ("cpus", [2, 3], "compact", [2, 3], 1, [0]),
 ]
+# Options of srun, what the cell asks for -> the job's cpuset (task/cgroup), its affinity
+# (task/affinity), CPUs of the threads, cores, nodes.
+IN_JOBS: list[tuple[list[str], int | str, str, list[int], list[int], int, list[int]]] = [
+    # A core is never shared: both its threads are the job's.
+    (["--cpus-per-task=1"], "cpus", "0-1", [0, 1], [0, 1], 1, [0]),
+    (["--cpus-per-task=4"], "cores", "0-3", [0, 1, 2, 3], [0, 2], 2, [0]),
+    ([*WHOLE, "--cpu-bind=mask_cpu:0x33"], "cores", "0-7", [0, 1, 4, 5], [0, 4], 2, [0, 1]),
+    (WHOLE, "cores", "0-7", list(range(8)), [0, 2, 4, 6], 4, [0, 1]),
+]
+WITH_PAGES = 2
 PAGES = [([0, 2], {"0"}), ([4, 6], {"1"}), ([0, 4], {"0", "1"})]
 
 
@@ -68,14 +81,28 @@ def in_machine(folder: Path, function: str, order: dict[str, Any], limit_s: floa
     return found, facts
 
 
-@pytest.mark.parametrize(
-    "number", range(len(EXPECTED)), ids=lambda n: f"{EXPECTED[n][0]}-{EXPECTED[n][2]}-{n}"
-)
-def test_threads_sit_where_they_should_and_the_limit_is_theirs(
-    number: int, seen: dict[str, Any]
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    if reason := guest.why_not(MACHINE) or guest.common.missing(PROGRAMS):
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("numa").resolve()
+    orders = [
+        {"words": words, "cell": cell(wanted, "compact", number), "pages": number == WITH_PAGES}
+        for number, (words, wanted, *_) in enumerate(IN_JOBS)
+    ]
+    found, facts = in_machine(folder, "numa_slurm:measured", {"jobs": orders}, 10 * LIMIT_S)
+    return {**found, "facts": facts}
+
+
+def assert_placed(
+    record: dict[str, Any],
+    facts: dict[str, Any],
+    given: list[int],
+    cpus: list[int],
+    cores: int,
+    nodes: list[int],
 ) -> None:
-    _, given, _, cpus, cores, nodes = EXPECTED[number]
-    record, facts = seen["records"][number], seen["facts"]
+    """Threads sit on these CPUs, and the limits are those of their cores and nodes."""
     context = record["context"]
     assert context["allowed"]["cpus"] == given and context["allowed"]["node_cores"] == 4
     placed = context["placed"]
@@ -84,12 +111,32 @@ def test_threads_sit_where_they_should_and_the_limit_is_theirs(
     assert argv[argv.index("--cpus") + 1] == ",".join(map(str, cpus))
     threads = record["measurements"][0]["concurrency"]
     assert threads == len(cpus)
-    limit = limits.for_row("cpu", "DP", "", None, threads, "rate", facts, SITE, 1e9, placed=placed)
+    row = ("cpu", "DP", "", None, threads, "rate")
+    limit = limits.for_row(*row, facts, SITE, 1e9, placed=placed)
     assert limit.value == pytest.approx(cores * 4e9)
-    memory = limits.for_row(
-        "memory", "RWS", "pool", 1 << 20, threads, "throughput", facts, SITE, placed=placed
-    )
+    row = ("memory", "RWS", "pool", 1 << 20, threads, "throughput")
+    memory = limits.for_row(*row, facts, SITE, placed=placed)
     assert memory.value == pytest.approx(100e9 * len(nodes) / 2)
+
+
+@pytest.mark.parametrize("number", range(len(EXPECTED)))
+def test_threads_sit_where_they_should(number: int, seen: dict[str, Any]) -> None:
+    _, given, _, cpus, cores, nodes = EXPECTED[number]
+    assert_placed(seen["records"][number], seen["facts"], given, cpus, cores, nodes)
+
+
+@pytest.mark.parametrize("number", range(len(IN_JOBS)))
+def test_a_jobs_cells_have_its_cores(number: int, jobs: dict[str, Any]) -> None:
+    _, _, cpuset, given, cpus, cores, nodes = IN_JOBS[number]
+    job = jobs["jobs"][number]
+    assert (job["cpuset"], job["affinity"]) == (cpuset, given)
+    assert_placed(job["record"], jobs["facts"], given, cpus, cores, nodes)
+
+
+def test_a_jobs_pages_lie_on_the_nodes_of_its_cores(jobs: dict[str, Any]) -> None:
+    found = jobs["jobs"][WITH_PAGES]["pages"]
+    assert set(found["maps"]) == set(found["moved"]) == {"0", "1"}
+    assert sum(found["moved"].values()) >= numa_tasks.POOL // numa_tasks.PAGE
 
 
 def test_facts_are_those_of_the_whole_machine(seen: dict[str, Any]) -> None:

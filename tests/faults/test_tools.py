@@ -16,7 +16,7 @@ from bench import MIB, Bench, disk_cell, executable, network_cell
 from tests.programs import needs
 
 from peakmark.cell import Cell
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.reasons import Unavailable
 from peakmark.run import measure as measuring
 from peakmark.tools import REGISTRY, base
 
@@ -73,18 +73,6 @@ def wrapper(bench: Bench, program: str, body: str) -> str:
     return str(executable(bench.directory / "bin" / Path(program).name, text))
 
 
-def attempt(bench: Bench, one: Cell, path: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Measure in this process; the words of the failure."""
-    monkeypatch.setenv("TMPDIR", str(bench.scratch))
-    request = measuring.Request(
-        one, bench.record_path(one), bench.campaign, Path("build/kernels"), tool=path
-    )
-    with pytest.raises(MeasurementError) as failure:
-        measuring.measure(request)
-    assert "\n" not in str(failure.value)
-    return str(failure.value)
-
-
 # How the real programs fail: nowhere to write, nobody to talk to, nothing that they know.
 FAILING = {
     "likwid-bench": "{program} -t nothing_of_that_name -w S0:1kB:1",
@@ -119,7 +107,7 @@ def test_no_number_and_no_trace(
         body = FAILING.get(one.instrument, ELSEWHERE) + "; exit 0"
     if "sleep" in body or one.subsystem == "network":
         monkeypatch.setattr(base, "timeout", lambda _: 1.0)
-    said = attempt(bench, one, wrapper(bench, program, body), monkeypatch)
+    said = bench.failure(one, wrapper(bench, program, body), monkeypatch)
     bench.assert_failed(one, said, words)
 
 
@@ -128,8 +116,8 @@ def test_a_tool_that_hangs_with_its_children_is_ended(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "timeout", lambda _: 1.0)
-    said = attempt(
-        bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch
+    said = bench.failure(
+        CELLS["fio"], wrapper(bench, "/usr/bin/fio", "sleep 600 & sleep 600"), monkeypatch
     )
     bench.assert_failed(CELLS["fio"], said, "did not end within")
 
@@ -138,7 +126,7 @@ def test_a_tool_that_hangs_with_its_children_is_ended(
 def test_all_that_a_failed_tool_said_is_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sentence has the last lines; the reason may stand in the first."""
     body = 'echo "the reason" >&2; for n in 1 2 3 4 5 6 7 8 9; do echo "line $n" >&2; done; exit 3'
-    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
+    said = bench.failure(CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
     assert "the reason" not in said
     (kept,) = (bench.campaign / "attempts").rglob("*.stderr")
     assert kept.read_text().splitlines()[0] == "the reason"
@@ -153,7 +141,7 @@ def test_half_the_output_gives_no_number(
 head -c $(( $(stat -c %s whole) / 2 )) whole
 [ -f hpccoutf.txt ] && truncate -s $(( $(stat -c %s hpccoutf.txt) / 2 )) hpccoutf.txt
 exit 0"""
-    said = attempt(bench, one, wrapper(bench, program, body), monkeypatch)
+    said = bench.failure(one, wrapper(bench, program, body), monkeypatch)
     bench.assert_failed(one, said)
 
 
@@ -162,7 +150,7 @@ def test_a_tool_that_prints_for_ever_fills_no_disk(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = CELLS["fio"]
-    said = attempt(bench, one, wrapper(bench, "/usr/bin/fio", "exec yes fio"), monkeypatch)
+    said = bench.failure(one, wrapper(bench, "/usr/bin/fio", "exec yes fio"), monkeypatch)
     bench.assert_failed(one, said, "larger file than the cell may")
 
 
@@ -173,7 +161,7 @@ def test_a_tool_that_writes_too_many_files_is_ended(
     body = 'while :; do head -c 16777216 /dev/zero > "$RANDOM$RANDOM" || exit 9; done'
     expected = 2 * REGISTRY["fio"].estimate(CELLS["fio"]).disk_bytes
     monkeypatch.setattr(measuring, "ALL_FILES_BYTES", 64 * MIB - expected)
-    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
+    said = bench.failure(CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
     bench.assert_failed(CELLS["fio"], said, "may write 0.07 GB")
 
 
@@ -187,7 +175,7 @@ def test_a_tool_that_takes_all_memory_is_stopped(
     if with_room.returncode != 0:
         pytest.skip("this machine would not give so much memory anyway")
     body = f"exec {shlex.quote(sys.executable)} {shlex.quote(str(greedy))}"
-    said = attempt(bench, CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
+    said = bench.failure(CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
     bench.assert_failed(CELLS["fio"], said, "refused")
 
 

@@ -120,7 +120,7 @@ def test_what_the_method_missed_is_listed() -> None:
 def test_a_fault_that_no_kernel_here_can_have_gives_the_reason(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pair in a real guest: tests/faults/test_guest_line.py."""
+    """The pair in a real guest: tests/faults/test_guest.py."""
 
     @contextmanager
     def refused(*_: object) -> Iterator[faults.Surroundings]:

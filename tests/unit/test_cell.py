@@ -3,7 +3,7 @@ import json
 import pytest
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError
+from peakmark.errors import RecordError
 
 
 def make(**changes: object) -> Cell:
@@ -35,5 +35,5 @@ def test_the_spec_does_not_depend_on_the_order_of_options() -> None:
 def test_an_incomplete_cell_is_refused(key: str) -> None:
     data = make().to_json()
     del data[key]
-    with pytest.raises(ConfigError, match="not complete"):
+    with pytest.raises(RecordError, match=f"lacks {key}"):
         Cell.from_json(data)

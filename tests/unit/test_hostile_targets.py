@@ -169,12 +169,12 @@ def test_a_job_is_called_by_a_name(
 
 
 def test_a_lock_is_no_link(precious: Path, tmp_path: Path) -> None:
-    from peakmark.workflow import head
+    from peakmark.workflow import startup
 
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "running").symlink_to(precious / "notes.txt")
     with pytest.raises(OSError, match="symbolic links"):
-        head.lock(tmp_path / "c")
+        startup.lock(tmp_path / "c")
     assert untouched(precious)
 
 

@@ -24,7 +24,7 @@ from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results
-from peakmark.workflow import doctor, resume
+from peakmark.workflow import doctor, startup
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,6 @@ def test_a_tag_of_yaml_makes_nothing_of_a_value(value: str) -> None:
     with pytest.raises(ConfigError) as caught:
         yamlfile.parse(f"campaign: {value}", "own.yaml")
     refused(str(caught.value), "own.yaml", "line 1")
-
-
-@pytest.mark.parametrize("text", ['{"title": "\\ud800"}', 'title: "\\ud800"'])
-def test_half_a_character_is_none(text: str) -> None:
-    with pytest.raises(ConfigError, match="half a character"):
-        yamlfile.parse(text, "own.yaml")
 
 
 def test_a_text_may_be_called_one() -> None:
@@ -259,7 +253,7 @@ def test_damaged_decisions_are_set_aside_by_the_run(
     results = Results.read(made.directory)
     assert results.decisions == {}
     assert any(str(path) in sentence for sentence in results.left_out)
-    resume.begin(made, resume.survey(results))
+    startup.set_aside(made, startup.survey(results))
     assert not path.exists()
     aside = made.directory / "set-aside" / decisions.FOLDER
     assert [kept.name for kept in aside.iterdir()] == ["0.0.json"]

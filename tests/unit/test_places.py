@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import get_args, get_type_hints
 
 import pytest
 from tests.unit.tools.test_outputs import GOOD
@@ -15,8 +16,22 @@ from tests.unit.tools.test_outputs import GOOD
 from peakmark import data
 from peakmark.analysis.checks import CHECKS
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.config.types import (
+    AsNeeded,
+    Author,
+    Batch,
+    Campaign,
+    CampaignGrid,
+    Chapters,
+    ReferenceGrid,
+    ReferenceTool,
+    Report,
+    Sample,
+    SiteSlurm,
+)  # fmt: skip
 from peakmark.report import method_text
-from peakmark.resources import ROOT, schema
+from peakmark.resources import ROOT
+from peakmark.storage.types import Facts
 from peakmark.tables import captions
 from peakmark.tools import REGISTRY, references
 from peakmark.tools.tables import TABLES
@@ -53,13 +68,13 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     runs = (ROOT / "tests" / "kernels" / "runs" / f"{one.kernel}.sh").read_text()
     for where, text in ((folder, said), (f"tests/kernels/runs/{one.kernel}.sh", runs)):
         assert re.search(rf"\b{word}\b", text), where
-    grids = schema("config")["properties"][subsystem]["description"]
-    assert workload in re.findall(r"[\w-]+", grids), "config/schema/config.schema.json"
+    grids = re.search(rf"^ +{subsystem}: Grids .*", inspect.getdoc(Campaign) or "", re.MULTILINE)
+    assert grids and workload in re.findall(r"[\w-]+", grids[0]), "config/types.py"
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"workloads: \[.*\b{workload}\b.*\]", shipped), "config/config.yaml"
     if subsystem == "cpu":
         assert workload in {line["workload"] for line in data.table("operations")}
-        for name in ("config/schema/site.schema.json", "tests/kernels/emulated/run.py"):
+        for name in ("src/peakmark/config/types.py", "tests/kernels/emulated/run.py"):
             assert f'"{workload}"' in (ROOT / name).read_text(), name
 
 
@@ -80,11 +95,8 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert name in columns
     line = f"{instrument.package} {instrument.component or 'optional'} {instrument.heading} columns"
     assert line in packages() or name in WITHOUT_PACKAGE, "envs/debian.bash"
-    config = schema("config")
-    of_grid = config["$defs"]["grids"]["items"]["properties"]["references"]
-    for named in (config["properties"]["tools"], config["properties"]["modules"], of_grid):
-        assert sorted(named["propertyNames"]["enum"]) == sorted(references()), "config.schema.json"
-    assert set(references()[name].options) <= set(of_grid["additionalProperties"]["properties"])
+    assert sorted(get_args(ReferenceTool)) == sorted(references()), "config/types.py"
+    assert set(references()[name].options) <= set(ReferenceGrid.__struct_fields__)
     shipped = (ROOT / "config" / "config.yaml").read_text()
     assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
     page = (ROOT / "docs" / "campaigns.md").read_text()
@@ -119,51 +131,40 @@ def test_a_figure_has_its_places() -> None:
         assert any(name.startswith(table.name) for name in captions.FIGURES), table.name
 
 
-def _facts(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(part, name) of every fact that the schema knows."""
-    for part, definition in parts.items():
-        for choice in (definition, *definition.get("anyOf", ())):
-            for name in choice.get("properties", ()):
+def _facts() -> Iterator[tuple[str, str]]:
+    """(part, name) of every fact that the types know."""
+    for part, kind in get_type_hints(Facts).items():
+        for choice in (kind, *get_args(kind)):
+            for name in getattr(choice, "__annotations__", ()):
                 yield part, name
 
 
 def test_a_fact_of_a_node_has_its_places() -> None:
-    parts = schema("machine")["properties"]
+    parts = Facts.__annotations__
     makers = "".join(path.read_text() for path in (PACKAGE / "machine").glob("*.py"))
     others = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "machine")
     readers = "".join(path.read_text() for path in others)
-    assert [one for one in _facts(parts) if f'"{one[1]}"' not in makers] == [], "machine/"
-    unread = {".".join(one) for one in _facts(parts) if f'"{one[1]}"' not in readers}
+    assert [one for one in _facts() if f'"{one[1]}"' not in makers] == [], "machine/"
+    unread = {".".join(one) for one in _facts() if f'"{one[1]}"' not in readers}
     assert unread == ONLY_IN_THE_FILE  # report/machine_text.py, or limits/, or analysis/
     modules = ("report/machine_text.py", "machine/__init__.py")
     shown = "".join((PACKAGE / name).read_text() for name in modules)
     assert {part for part in parts if f'"{part}"' not in shown} <= PARTS_WITHOUT_TEXT
 
 
-def _keys(section: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
-    """(place, key) of every key that a schema knows."""
-    for key, inner in section.get("properties", {}).items():
-        yield f"{place}{key}", key
-        yield from _keys(inner, f"{place}{key}.")
-
-
 def test_a_key_of_a_configuration_has_its_places() -> None:
-    config = schema("config")
-    grid = config["$defs"]["grids"]["items"]
-    keys = [
-        *_keys({"properties": {**config["properties"], "tools": {}, "modules": {}}}),
-        *_keys(grid, "grid."),
-    ]
+    kinds = (Campaign, Report, Chapters, Author, AsNeeded, Sample, Batch, CampaignGrid)
+    keys = [(f"{kind.__name__}.{key}", key) for kind in kinds for key in kind.__struct_fields__]
     pages = ("campaigns", "cluster", "report")
     told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in pages)
     assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], "docs"
     read = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
-    # Config/, planning/ or reporting/.
-    assert [place for place, key in keys if f'"{key}"' not in read] == []
+    unread = [place for place, key in keys if f'"{key}"' not in read]
+    assert [place for place in unread if place.lower() not in read] == []
 
 
 def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
-    keys = [key for _, key in _keys(schema("site")["properties"]["slurm"])]
+    keys = SiteSlurm.__struct_fields__
     page = (ROOT / "docs" / "cluster.md").read_text()
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
     modules = [PACKAGE / "plan" / f"{name}.py" for name in PLANNING]
@@ -209,5 +210,5 @@ def test_contributing_names_places_that_are_there() -> None:
         and not any(list(root.glob(word.rstrip("/"))) for root in roots if root.is_dir())
     ]
     assert missing == [], "CONTRIBUTING.md"
-    changes = text[text.index("## Ten changes") :].partition("\n## ")[0]
-    assert len(re.findall(r"^\| (?:an?|the|what) ", changes, re.MULTILINE)) == 10
+    changes = text[text.index("## Eleven changes") :].partition("\n## ")[0]
+    assert len(re.findall(r"^\| (?:an?|the|what) ", changes, re.MULTILINE)) == 11

@@ -28,8 +28,7 @@ def executable(path: Path, text: str) -> Path:
 
 def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     config = checkout.write_config("tiny.yaml", TINY)
-    first = checkout.snakemake(config)
-    assert first.returncode == 0, first.stderr
+    first = checkout.measure(config)
     results = checkout.directory / "results" / "tiny"
     assert (results / "report.pdf").read_bytes().startswith(b"%PDF")
     for table in TABLES:
@@ -44,8 +43,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     order = [Cell.from_json(cell).id for cell in plan["cells"]]
     # The plan's order mixes repetitions and programs.
     assert sorted(before, key=lambda name: before[name]) == order
-    again = checkout.snakemake(config)
-    assert again.returncode == 0, again.stderr
+    again = checkout.measure(config)
     assert checkout.started("tiny") == before
     assert "nothing to do" in again.stderr
     # The last words are there also when nothing is to do.
@@ -59,20 +57,17 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     kernel = checkout.directory / "build/kernels/netbench"
     source = checkout.directory / "src/kernels/net/netbench.c"
     source.touch()
-    third = checkout.snakemake(config)
-    assert third.returncode == 0, third.stderr
+    checkout.measure(config)
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == set(gone)
     assert kernel.stat().st_mtime_ns > source.stat().st_mtime_ns
     kernel.unlink()
-    bare = checkout.snakemake(config)
-    assert bare.returncode == 0, bare.stderr
+    checkout.measure(config)
     assert checkout.started("tiny") == after
 
     # A changed option voids the cells it belongs to and no others.
     changed = {**TINY, "cpu": [{**TINY["cpu"][0], "seconds": 0.04}]}
-    fourth = checkout.snakemake(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
-    assert fourth.returncode == 0, fourth.stderr
+    checkout.measure(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     newest = checkout.started("tiny")
     assert {name for name in after if newest[name] != after[name]} == {
         name for name in after if name.startswith("cpu/")
@@ -115,8 +110,7 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(
 
     before = checkout.started("tiny")
     executable(broken, f'#!/bin/sh\nexec {os.environ.get("FIO", "/usr/bin/fio")} "$@"\n')
-    second = checkout.snakemake(config, *TO_TABLES)
-    assert second.returncode == 0, second.stderr
+    checkout.measure(config, *TO_TABLES)
     after = checkout.started("tiny")
     assert set(after) - set(before) == {name}
     assert {key: after[key] for key in before} == before
@@ -153,23 +147,8 @@ def test_missing_tools_leave_empty_columns_with_the_reason(
     """Only what the shell and the kernels need is on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for program in (
-        "sh",
-        "bash",
-        "make",
-        "gcc",
-        "as",
-        "ld",
-        "cat",
-        "mkdir",
-        "rm",
-        "uname",
-        "env",
-        "which",
-        "sed",
-        "grep",
-        "ar",
-    ):
+    needed = "sh bash make gcc as ld cat mkdir rm uname env which sed grep ar"
+    for program in needed.split():
         for place in ("/usr/bin", "/bin"):
             if Path(place, program).exists() and not (folder / program).exists():
                 (folder / program).symlink_to(Path(place, program))
@@ -177,8 +156,7 @@ def test_missing_tools_leave_empty_columns_with_the_reason(
     values["cpu"] = [{**TINY["cpu"][0], "references": {"hpl": {}, "likwid-bench": {}}}]
     config = checkout.write_config("tiny.yaml", values)
     path = f"{Path(sys.executable).parent}:{folder}"
-    run = checkout.snakemake(config, env={"PATH": path})
-    assert run.returncode == 0, run.stderr
+    checkout.measure(config, env={"PATH": path})
     table = (checkout.directory / "results/tiny/tables/cpu.csv").read_text()
     assert "HPL Measured Ops/Sec (GigaOPS)" in table
     planned = checkout.peakmark("plan", "--configfile", str(config), env={"PATH": path})

@@ -17,8 +17,7 @@ TROUBLE = [pytest.param(name, marks=pytest.mark.trouble) for name in presets.NAM
 @pytest.mark.parametrize("name", [DEMO, *TROUBLE])
 def test_a_preset_runs_to_its_report(checkout: Checkout, name: str) -> None:
     file = checkout.directory / f"config/presets/{name}.yaml"
-    done = checkout.snakemake(file, "--config", *presets.short(name), limit_s=1800)
-    assert done.returncode == 0, done.stderr
+    done = checkout.measure(file, "--config", *presets.short(name), limit_s=1800)
     assert "Traceback" not in done.stderr
     results = checkout.directory / "results" / name
     presets.assert_whole(results, checkout.records(name))

@@ -52,7 +52,7 @@ def test_rows_are_repeated_until_they_are_sure_and_no_record_changes(checkout: C
     planned = ok(checkout.peakmark("plan", "--configfile", str(config)))
     assert "17 cells" in planned and "at least 13" in planned
 
-    ok(checkout.snakemake(config))
+    checkout.measure(config)
     last = decisions(checkout, "1")
     assert (last["DP"]["decision"], last["SP"]["decision"]) == ("narrow", "cap")
     assert counts(checkout) == {"DP": 6, "HP": 1, "SP": 8}
@@ -68,27 +68,27 @@ def test_rows_are_repeated_until_they_are_sure_and_no_record_changes(checkout: C
     assert "after 8 repetitions" in table
 
     before = checkout.started("tiny")
-    ok(checkout.snakemake(config))
+    checkout.measure(config)
     assert checkout.started("tiny") == before
 
     # Of a row that lost one record only that one is measured again.
     lost = next(name for name in before if "/SP_" in name and name.endswith("/7"))
     (checkout.directory / "results/tiny/cells" / f"{lost}.json").unlink()
-    ok(checkout.snakemake(config))
+    checkout.measure(config)
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == {lost}
 
     # Who wants to be surer gets more repetitions of that row; those that are there stay as they
     # are.
     values["cpu"][0] = wanted("DP", NEVER)
-    ok(checkout.snakemake(checkout.write_config("tiny.yaml", values), *TABLES))
+    checkout.measure(checkout.write_config("tiny.yaml", values), *TABLES)
     surer = checkout.started("tiny")
     assert {name: surer[name] for name in after} == after
     assert counts(checkout) == {"DP": 8, "HP": 1, "SP": 8}
 
     # And who is content with less loses nothing.
     values["cpu"][0] = wanted("DP", SOON)
-    ok(checkout.snakemake(checkout.write_config("tiny.yaml", values), *TABLES))
+    checkout.measure(checkout.write_config("tiny.yaml", values), *TABLES)
     assert checkout.started("tiny") == surer
     assert "17 of 17 cells done" in ok(checkout.peakmark("status", "results/tiny"))
 

@@ -22,7 +22,7 @@ from peakmark.formatting import listed, natural
 from peakmark.limits import Limit
 from peakmark.messages import message
 from peakmark.plan import sequential_testing
-from peakmark.storage.node_class import differences, node_class
+from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results
 from peakmark.tools.tables import TABLES, Table
 

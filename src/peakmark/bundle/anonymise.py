@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from peakmark.catalogue import KERNELS, WORKLOADS
-from peakmark.config import people
+from peakmark.config import inputs
 from peakmark.formatting import natural
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
@@ -121,8 +121,8 @@ def _users(results: Results) -> Iterator[str]:
             continue
     account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
     names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
-    for author in people.authors(results.report_config):
-        names |= {author.name, author.affiliation, author.orcid}
+    for author in inputs.authors(results.report_config):
+        names |= {author.name, author.affiliation or "", author.orcid or ""}
     for text in (*_texts(results), str(results.directory.resolve())):
         names.update(_HOME.findall(text))
     for name in names:

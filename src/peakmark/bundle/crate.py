@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from peakmark import data
 from peakmark import files as filesystem
-from peakmark.config import people
+from peakmark.config import inputs
 from peakmark.report import document
 from peakmark.resources import version
 from peakmark.storage.results import Results
@@ -131,7 +131,7 @@ def _part(path: str) -> tuple[str, str | None]:
 def _people(results: Results) -> list[Entity]:
     """The authors, by ORCID where they have one, then organisations."""
     entities: dict[str, Entity] = {}
-    authors = people.authors(results.report_config)
+    authors = inputs.authors(results.report_config)
     names = [*(author.affiliation for author in authors), results.report_config.get("publisher")]
     for number, author in enumerate(authors, 1):
         identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"

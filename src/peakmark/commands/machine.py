@@ -74,14 +74,15 @@ def _machine(options: argparse.Namespace) -> int:
 
 def _doctor(options: argparse.Namespace) -> int:
     from peakmark.config import site
-    from peakmark.workflow import doctor, probe
+    from peakmark.workflow import doctor
 
     if options.site and not options.slurm:
         raise ConfigError("--site says what Slurm is asked for: give --slurm too")
     if options.slurm:
         end_cleanly(signal.SIGHUP)
         facts = site.load(str(options.site), None) if options.site else {}
-        text, healthy = probe.examine(dict(facts.get("slurm") or {}), options.scratch, options.wait)
+        settings = dict(facts.get("slurm") or {})
+        text, healthy = doctor.examine_cluster(settings, options.scratch, options.wait)
     else:
         text, healthy = doctor.examine(options.scratch, BUILD, options.node)
     output.say(text)

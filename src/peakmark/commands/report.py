@@ -106,9 +106,9 @@ def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from peakmark.workflow import summary
+    from peakmark.workflow import status
 
-    output.say(summary.describe(options.campaign))
+    output.say(status.summary(options.campaign))
     return 0
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from peakmark import output, schemas
+import msgspec
+
 from peakmark.catalogue import AUTO, SUBSYSTEMS, WORKLOADS
-from peakmark.config import repetitions
+from peakmark.config.types import Campaign, Criterion
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
-from peakmark.resources import schema
 from peakmark.tools import references
 from peakmark.units import parse_duration, parse_size
+from peakmark.validation import read
 
 NO_TOOL = ("false", "none", "no", "off")
 """Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a
@@ -23,23 +24,20 @@ program.
 """
 
 
-def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]:
-    """The configuration with all defaults filled in; ``checked``: by the process that started this
-    one.
+def complete(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with all defaults filled in.
 
-    Errors: ConfigError with the key, the value and what is allowed.
+    Raises:
+        ConfigError: names the key, the value and what is allowed.
     """
-    config_schema = schema("config")
-    plain = _renamed(_plain(config), checked)
-    error = None if checked else schemas.problem(plain, "config")
-    if error is not None:
-        raise ConfigError(schemas.sentence(error))
-    completed = _with_defaults(plain, config_schema)
+    completed = _plain(config)
+    read(completed, Campaign)
+    _fill_in(completed, msgspec.to_builtins(Campaign()))
     completed["tools"] = {
         name: False if path in NO_TOOL else path for name, path in completed["tools"].items()
     }
     for key in ("repetitions", "reference_repetitions"):
-        repetitions.parse(key, completed[key])
+        criterion(key, completed[key])
     parse_duration("give_up_after", completed["give_up_after"])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
@@ -52,56 +50,22 @@ def complete(config: Mapping[str, Any], checked: bool = False) -> dict[str, Any]
     return completed
 
 
-def _renamed(config: dict[str, Any], quiet: bool) -> dict[str, Any]:
-    """``report.language`` of older configurations under its present name, which one sentence tells."""
-    report = config.get("report")
-    if isinstance(report, dict) and "language" in report:
-        report.setdefault("date_language", report.pop("language"))
-        if not quiet:
-            output.tell(
-                "report.language is called report.date_language now, since dates are all that it changes; it was "
-                "taken as that"
-            )
-    return config
-
-
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Snakemake hands over its own dict types: JSON values are what the schema and the plan file
-    speak of.
-    """
+    """The configuration as JSON values: Snakemake hands over dicts and paths of its own types."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"the configuration holds a value that is neither text, number, list nor mapping: {error}"
         ) from error
-    for place, value in _leaves(plain, ""):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(f"{place} is {value}: allowed is a finite number")
-        if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-            raise ConfigError(f"{place} is {value!a}: allowed is text in UTF-8")
     return plain
 
 
-def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """``report.title`` and the like -> what stands there."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{place}.{key}" if place else key)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{place}[{index}]")
-    else:
-        yield place, value
-
-
-def _with_defaults(config: dict[str, Any], config_schema: Mapping[str, Any]) -> dict[str, Any]:
-    for key, part in config_schema["properties"].items():
-        default = part.get("default", [] if "$ref" in part else None)
-        value = config.setdefault(key, json.loads(json.dumps(default)))
-        if isinstance(value, dict) and "properties" in part:
-            _with_defaults(value, part)
-    return config
+def _fill_in(config: dict[str, Any], defaults: Mapping[str, Any]) -> None:
+    for key, default in defaults.items():
+        value = config.setdefault(key, default)
+        if isinstance(value, dict) and isinstance(default, dict):
+            _fill_in(value, default)
 
 
 def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
@@ -152,7 +116,7 @@ def _check_part(
                 parse_size(value)
             except ConfigError as error:
                 raise ConfigError(f"{place}.{key}: {error}") from error
-    repetitions.parse(f"{place}.repetitions", part.get("repetitions"))
+    criterion(f"{place}.repetitions", part.get("repetitions"))
     word = next((asked for asked in part.get("concurrency", []) if isinstance(asked, str)), None)
     if word and not SUBSYSTEMS[subsystem].pinned:
         raise ConfigError(
@@ -220,3 +184,32 @@ def parse_total(where: str, total: str | float) -> int:
     if not 1 <= value <= 1e18:
         raise ConfigError(f"{where} is {total!r}: allowed is 1 to 1e18")
     return int(value)
+
+
+def criterion(where: str, value: Any) -> Criterion | None:
+    """The criterion of a ``repetitions`` entry that fits the schema, None for a plain number.
+    Errors: ConfigError.
+    """
+    if not isinstance(value, Mapping):
+        return None
+    if value["max"] <= value["min"]:
+        raise ConfigError(
+            f"{where}.max is {value['max']}: allowed is more than {where}.min, which is {value['min']}"
+        )
+    within = value.get("within")
+    return Criterion(
+        value["min"],
+        value["max"],
+        _share(f"{where}.until", value["until"]),
+        None if within is None else parse_duration(f"{where}.within", within),
+    )
+
+
+def _share(where: str, value: str | float) -> float:
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", str(value))
+    share = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
+    if not 0 < share < 1:
+        raise ConfigError(
+            f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a share between 0 and 1, such as 2% or 0.02"
+        )
+    return share

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from peakmark import files
 from peakmark.config import layouts, published
+from peakmark.config.types import Author
 from peakmark.errors import ConfigError, RecordError
 from peakmark.formatting import listed
 
@@ -87,13 +91,9 @@ def check_texts(section: Mapping[str, Any]) -> None:
 
 def _values(value: Any) -> list[Any]:
     """What a key names: one file, a list of them, or some by name."""
-    return (
-        list(value.values())
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else [value]
-    )
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
 
 
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -186,3 +186,23 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
                 [copy(key, item) for item in value] if isinstance(value, list) else copy(key, value)
             )
     return changed
+
+
+def authors(report: Mapping[str, Any]) -> list[Author]:
+    """Those of ``report.authors``, else the one that ``report.author`` names."""
+    named = report.get("authors") or ([{"name": report["author"]}] if report.get("author") else [])
+    return msgspec.convert(named, list[Author])
+
+
+def author_line(report: Mapping[str, Any]) -> str:
+    """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of
+    those who share it.
+    """
+    groups = groupby(authors(report), key=lambda person: person.affiliation)
+    parts = [
+        (", ".join(person.name for person in persons), affiliation)
+        for affiliation, persons in groups
+    ]
+    return ", ".join(
+        names + (f" ({affiliation})" if affiliation else "") for names, affiliation in parts
+    )

@@ -1,29 +1,32 @@
-"""Layouts: the tables as a certain report prints them, described by a YAML file in
-``reports/layouts``.
+"""Layouts: the tables and figures as a certain report prints them, described by a YAML file in
+``reports/layouts``. The JSON schema of such files is generated from the types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+import dataclasses
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+from msgspec.structs import replace
 
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
-from peakmark.catalogue import KERNELS, WORKLOADS
-from peakmark.config import drawings
-from peakmark.config.drawings import Drawing
+from peakmark.catalogue import KERNELS, SUBSYSTEMS, WORKLOADS
+from peakmark.config.types import Positive, Size, Subsystem, TableName, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
 from peakmark.resources import ROOT
-from peakmark.schemas import problem, sentence
 from peakmark.tools.tables import BY_NAME, Program, Table
 from peakmark.units import format_size, parse_size
+from peakmark.validation import UNIQUE, Keys, allowed, read
 
 FOLDER = ROOT / "reports" / "layouts"
-ORDER = ("workload", "concurrency", "block")
+RESERVED = ("overview", "fleet")
+"""Names of figures that every report has."""
 _SHOWN = {
     ("B/s", 1e-6): "MB/sec",
     ("B/s", 1e-9): "GB/sec",
@@ -34,56 +37,154 @@ _SHOWN = {
     ("s", 1e9): "ns",
 }
 
-
-@dataclass(frozen=True)
-class LayoutColumn:
-    """A column: either ``text`` with {workload}, {concurrency} and {block}, or the ``value`` of an
-    instrument.
-
-    value    measured, mean, median, deviation, run, theoretical or efficiency
-    run      which repetition, from 1
-    formula  efficiency in percent by ``measured`` and ``theoretical``; None: the share of the limit
-    where    which of a line's rows, None for the only one
-    """
-
-    heading: str
-    text: str | None = None
-    value: str | None = None
-    instrument: str = ""
-    run: int = 1
-    formula: str | None = None
-    workload: str | None = None
-    concurrency: int | None = None
+Part = Literal["workload", "concurrency", "block"]
+ORDER: tuple[Part, ...] = ("workload", "concurrency", "block")
+Words = Annotated[tuple[str, ...], UNIQUE]
+Order = Annotated[tuple[Part, ...], UNIQUE]
+Pair = Annotated[
+    tuple[str, ...], Meta(min_length=2, max_length=2, extra_json_schema={"uniqueItems": True})
+]
+Pairs = Annotated[
+    tuple[Pair, ...], allowed("a list of pairs of workloads such as [[RS, RR], [RS, WS]]")
+]
 
 
-@dataclass(frozen=True)
-class LayoutTable:
-    """One printed table: which rows of ``table``, how they are called, and the columns; see the
-    schema of layouts.
+class _Rows(Keys):
+    """Which rows of ``table`` are shown."""
 
-    labels  (workload, block in bytes) -> (workload, block) as shown, None where a name stays
-    compare pairs of workloads that sentences compare, None for the usual ones
-    """
+    of: TableName
+    title: Text
+    workloads: Words = ()
+    variants: Words = ()
 
-    name: str
-    table: Table
-    title: str
-    columns: tuple[LayoutColumn, ...]
-    workloads: tuple[str, ...]
-    variants: tuple[str, ...]
-    order: tuple[str, ...]
-    group: tuple[str, ...]
-    sizes: str
-    factor: float
-    labels: Mapping[tuple[str, int], tuple[str | None, str | None]]
-    remark: str
-    compare: tuple[tuple[str, str], ...] | None = None
+    @property
+    def table(self) -> Table:
+        """The table whose rows are shown."""
+        return BY_NAME[self.of]
 
     def takes(self, workload: str, variant: str) -> bool:
         """Whether rows of this workload and variant are shown."""
         return (not self.workloads or workload in self.workloads) and (
             not self.variants or variant in self.variants
         )
+
+
+class Drawing(_Rows, kw_only=True):
+    """A figure as the report drew it.
+
+    Attributes:
+        name: File name of the figure, without ending.
+        of: The table whose rows are drawn.
+        title: What the figure shows: the begin of its caption.
+        workloads: Workloads to draw; without it all of the table.
+        variants: Variants to draw; without it all.
+        kind: panels (default): a panel for each workload with every program and the limit;
+            together: a line for each workload in one panel, or in one for each block size; bars: a
+            bar for each row, the references as open marks.
+        value: measured (default), efficiency: the share of the limit, or deviation: the standard
+            deviation of the runs.
+    """
+
+    name: Annotated[
+        str,
+        allowed("a name of letters, digits and underscores", pattern=r"^[a-z0-9][a-zA-Z0-9_]*\Z"),
+    ]
+    kind: Literal["panels", "together", "bars"] = "panels"
+    value: Literal["measured", "efficiency", "deviation"] = "measured"
+
+
+class Label(Keys):
+    """Names of the rows of a workload and block."""
+
+    workload: str
+    block: Size
+    as_workload: str | None = None
+    as_block: str | None = None
+
+
+class Where(Keys):
+    """Which of a line's rows."""
+
+    workload: str | None = None
+    concurrency: Annotated[int, Meta(ge=1)] | None = None
+
+
+class LayoutColumn(Keys):
+    """A column: a heading with either text or value.
+
+    Attributes:
+        text: Text with {workload}, {concurrency} and {block}.
+        value: measured: mean or median, as report.summary says; run: one repetition.
+        of: Instrument whose value it is; without it the own kernel.
+        run: Which repetition, from 1.
+        formula: Efficiency in percent, by `measured` and `theoretical`; default: share of the
+            limit.
+        where: Which of a line's rows.
+    """
+
+    heading: Text
+    text: str | None = None
+    value: (
+        Literal["measured", "mean", "median", "deviation", "run", "theoretical", "efficiency"]
+        | None
+    ) = None
+    instrument: str = field(default="", name="of")
+    run: Annotated[int, Meta(ge=1)] = 1
+    formula: str | None = None
+    where: Where = field(default_factory=Where)
+
+    @property
+    def workload(self) -> str | None:
+        """The workload of the row that is shown; None for the only one of its line."""
+        return self.where.workload
+
+    @property
+    def concurrency(self) -> int | None:
+        """The concurrency of the row that is shown; None for the only one of its line."""
+        return self.where.concurrency
+
+
+class LayoutTable(_Rows, kw_only=True, dict=True):
+    """A table as the report printed it.
+
+    Attributes:
+        name: File name of the table, without ending.
+        of: The table whose rows are shown.
+        workloads: Workloads to show, in this order; without it all of the table.
+        variants: Variants to show; without it all.
+        order: What the rows are sorted by; default workload, concurrency, block.
+        group: What makes a line of its own; rows alike in it share one, and columns choose among
+            them with `where`.
+        sizes: How {block} is written: IEC (64 KiB), KB (64KB, meaning 65536 B), or a number of
+            bytes, of 1024 bytes, of 1024 x 1024 bytes.
+        factor: SI value x factor = value as shown; without it that of the table.
+        labels: Rows that this layout calls by other names.
+        compare: Pairs of workloads that sentences compare; without it those of the layout.
+        remark: What a reader must know; shown below the table.
+    """
+
+    name: Annotated[
+        str,
+        allowed(
+            "a name of small letters, digits and underscores", pattern=r"^[a-z0-9][a-z0-9_]*\Z"
+        ),
+    ]
+    columns: Annotated[tuple[LayoutColumn, ...], Meta(min_length=1)]
+    order: Order = ()
+    group: Order = ORDER
+    sizes: Literal["IEC", "KB", "in B", "in KB", "in MB"] = "IEC"
+    factor: Positive = 0.0
+    label_list: tuple[Label, ...] = field(default=(), name="labels")
+    compare: Pairs | None = None
+    remark: Text = ""
+
+    @cached_property
+    def labels(self) -> Mapping[tuple[str, int], tuple[str | None, str | None]]:
+        """(workload, block in bytes) -> (workload, block) as shown, None where a name stays."""
+        return {
+            (label.workload, parse_size(label.block)): (label.as_workload, label.as_block)
+            for label in self.label_list
+        }
 
     def names(self, workload: str, concurrency: int, block: int | None) -> dict[str, str]:
         """What {workload}, {concurrency} and {block} stand for in one row."""
@@ -95,68 +196,76 @@ class LayoutTable:
         }
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A layout: its name, its tables in the order of the report, and the figures it has of its own.
+class Layout(Keys, kw_only=True):
+    """Tables as a report prints them: which rows of which table, under which headings, in which
+    order.
 
-    narrow  its LaTeX tables fit one column of a paper, not a page
+    Attributes:
+        name: Name of the layout: the folder of its tables below tables/.
+        fits: Where its LaTeX tables fit: a page (default), with notes below, or one column of a
+            paper, with stars for doubt instead.
+        compare: Pairs of workloads that sentences compare over all rows, instead of the usual ones
+            of a subsystem.
+        figures: Figures as the report drew them; a table that is named here has these instead of
+            its usual ones.
     """
 
-    name: str
-    layout_tables: tuple[LayoutTable, ...]
-    drawings: tuple[Drawing, ...] = ()
-    narrow: bool = False
+    schema: Literal[1]
+    name: Annotated[
+        str, allowed("a name of small letters, digits and dashes", pattern=r"^[a-z0-9][a-z0-9-]*\Z")
+    ]
+    description: Text = ""
+    fits: Literal["page", "column"] = "page"
+    compare: dict[Subsystem, Pairs] = field(default_factory=dict)
+    drawings: Annotated[tuple[Drawing, ...], Meta(min_length=1)] = field(default=(), name="figures")
+    layout_tables: Annotated[tuple[LayoutTable, ...], Meta(min_length=1)] = field(name="tables")
+
+    @property
+    def narrow(self) -> bool:
+        """Whether its LaTeX tables fit one column of a paper, not a page."""
+        return self.fits == "column"
 
     def called(self, table: Table) -> Table:
         """The table with programs and unit as this layout prints them, so that notes and figures
         say the same names.
         """
-        mine = [
-            layout_table
-            for layout_table in self.layout_tables
-            if layout_table.table.name == table.name
-        ]
-        factors = {layout_table.factor for layout_table in mine}
+        printed = [one for one in self.layout_tables if one.of == table.name]
+        factors = {one.factor for one in printed}
         factor = factors.pop() if len(factors) == 1 else table.factor
-        return replace(
+        usual = factor == table.factor
+        return dataclasses.replace(
             table,
-            own=_called(table.own, mine),
-            references=tuple(_called(series, mine) for series in table.references),
+            own=_called(table.own, printed),
+            references=tuple(_called(series, printed) for series in table.references),
             factor=factor,
-            shown=table.shown
-            if factor == table.factor
-            else _SHOWN.get((table.unit, factor), table.shown),
+            shown=table.shown if usual else _SHOWN.get((table.unit, factor), table.shown),
         )
 
     def layout_table_of(self, table: Table, workload: str, variant: str) -> LayoutTable | None:
         """The first printed table that shows rows of this workload and variant."""
-        mine = (
-            layout_table
-            for layout_table in self.layout_tables
-            if layout_table.table.name == table.name
-        )
-        return next(
-            (layout_table for layout_table in mine if layout_table.takes(workload, variant)), None
-        )
+        for one in self.layout_tables:
+            if one.of == table.name and one.takes(workload, variant):
+                return one
+        return None
 
     def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
         """Where rows of this workload and variant stand in the layout's order; those it does not
         show come last.
         """
-        layout_table = self.layout_table_of(table, workload, variant)
-        if layout_table is None:
+        printed = self.layout_table_of(table, workload, variant)
+        if printed is None:
             return len(self.layout_tables), 0
-        return self.layout_tables.index(layout_table), layout_table.workloads.index(
-            workload
-        ) if workload in layout_table.workloads else 0
+        inside = printed.workloads.index(workload) if workload in printed.workloads else 0
+        return self.layout_tables.index(printed), inside
 
 
-def _called(series: Program, layout_tables: Sequence[LayoutTable]) -> Program:
+def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
     """The program as the first printed table that names it has it; the usual heading where none
     does.
     """
-    named = (name_in(layout_table, series.instrument) for layout_table in layout_tables)
-    return replace(series, heading=next((name for name in named if name), series.heading))
+    named = (name_in(one, series.instrument) for one in printed)
+    heading = next(filter(None, named), series.heading)
+    return dataclasses.replace(series, heading=heading)
 
 
 def name_in(layout_table: LayoutTable, instrument: str) -> str:
@@ -196,7 +305,8 @@ def path_of(name: str) -> Path:
 def load(name: str) -> Layout:
     """A layout by its name in ``reports/layouts`` or by the path of a file.
 
-    Errors: ConfigError in one sentence that names the file, the key, and what is allowed.
+    Raises:
+        ConfigError: names the file, the key, and what is allowed.
     """
     path = path_of(name)
     if not path.is_file():
@@ -208,90 +318,84 @@ def load(name: str) -> Layout:
 
 @cache
 def _load(path: Path) -> Layout:
-    data = yamlfile.read(path, "layout")
-    wrong = problem(data, "layout")
-    if wrong is not None:
-        raise ConfigError(f"layout {path}: {sentence(wrong)}")
-    pairs = {
-        subsystem: _pairs(path, subsystem, named)
-        for subsystem, named in data.get("compare", {}).items()
-    }
-    layout_tables = tuple(_layout_table(path, entry, pairs) for entry in data["tables"])
-    called = [layout_table.name for layout_table in layout_tables]
-    twice = next((label for label in called if called.count(label) > 1), None)
-    if twice is not None:
-        raise ConfigError(
-            f"layout {path}: two tables are called {twice!r}: give each a name of its own"
-        )
-    figures = drawings.read(f"layout {path}", data.get("figures", ()))
-    return Layout(str(data["name"]), layout_tables, figures, narrow=data.get("fits") == "column")
+    layout = read(yamlfile.read(path, "layout"), Layout, f"layout {path}: ")
+    try:
+        for subsystem, pairs in layout.compare.items():
+            _check_pairs(subsystem, pairs)
+        _check_names(layout)
+        printed = tuple(_completed(layout, one) for one in layout.layout_tables)
+    except ConfigError as error:
+        raise ConfigError(f"layout {path}: {error}") from error
+    return replace(layout, layout_tables=printed)
 
 
-def _pairs(
-    path: Path, subsystem: str, named: Sequence[Sequence[str]]
-) -> tuple[tuple[str, str], ...]:
-    for workload in (workload for pair in named for workload in pair):
+def _check_pairs(subsystem: str, pairs: Pairs) -> None:
+    for workload in (workload for pair in pairs for workload in pair):
         if workload not in WORKLOADS[subsystem]:
-            allowed = ", ".join(WORKLOADS[subsystem])
+            allowed_words = ", ".join(WORKLOADS[subsystem])
             raise ConfigError(
-                f"layout {path}: compare.{subsystem} names {workload!r}: allowed are {allowed}"
+                f"compare.{subsystem} names {workload!r}: allowed are {allowed_words}"
             )
-    return tuple((first, second) for first, second in named)
 
 
-def _layout_table(
-    path: Path, entry: Mapping[str, Any], pairs: Mapping[str, tuple[tuple[str, str], ...]]
-) -> LayoutTable:
-    table = BY_NAME[entry["of"]]
-    labels = {
-        (label["workload"], parse_size(label["block"])): (
-            label.get("as_workload"),
-            label.get("as_block"),
-        )
-        for label in entry.get("labels", ())
+def _check_names(layout: Layout) -> None:
+    tables = [one.name for one in layout.layout_tables]
+    twice = next((name for name in tables if tables.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"two tables are called {twice!r}: give each a name of its own")
+    figures = [drawing.name for drawing in layout.drawings]
+    for drawing in layout.drawings:
+        if drawing.kind == "panels" and drawing.value != "measured":
+            raise ConfigError(
+                f"figure {drawing.name!r} has kind panels and value {drawing.value}: panels show what was measured; "
+                "kind together and bars show the others too"
+            )
+        if figures.count(drawing.name) > 1 or drawing.name in _usual_figures(drawing.table):
+            raise ConfigError(
+                f"two figures are called {drawing.name!r}: give this one a name of its own"
+            )
+
+
+def _usual_figures(replaced: Table) -> set[str]:
+    """The names of the usual figures, but for those of the table that the layout replaces."""
+    usual = {
+        f"{table.name}_{part}".rstrip("_")
+        for table in BY_NAME.values()
+        if table is not replaced
+        for part in ("", "pool", "block", *SUBSYSTEMS[table.subsystem].workloads)
     }
-    order: Sequence[str] = entry.get("order", ORDER)
-    return LayoutTable(
-        name=entry["name"],
-        table=table,
-        title=entry["title"],
-        columns=tuple(_column(path, entry["name"], table, column) for column in entry["columns"]),
-        workloads=tuple(entry.get("workloads", ())),
-        variants=tuple(entry.get("variants", ())),
-        order=(*order, *(key for key in ORDER if key not in order)),
-        group=tuple(entry.get("group", ORDER)),
-        sizes=entry.get("sizes", "IEC"),
-        factor=float(entry.get("factor", table.factor)),
-        labels=labels,
-        remark=entry.get("remark", ""),
-        compare=pairs.get(table.subsystem),
+    return usual | set(RESERVED)
+
+
+def _completed(layout: Layout, printed: LayoutTable) -> LayoutTable:
+    """The table with what its file leaves out."""
+    compared = {str(subsystem): pairs for subsystem, pairs in layout.compare.items()}
+    return replace(
+        printed,
+        columns=tuple(_column(printed, column) for column in printed.columns),
+        order=tuple(dict.fromkeys((*printed.order, *ORDER))),
+        factor=printed.factor or printed.table.factor,
+        compare=printed.compare or compared.get(printed.table.subsystem),
     )
 
 
-def _column(path: Path, layout_table: str, table: Table, entry: Mapping[str, Any]) -> LayoutColumn:
-    where = f"layout {path}: column {entry['heading']!r} of {layout_table}"
-    instrument = entry.get("of", KERNELS[table.subsystem])
-    known = [series.instrument for series in table.series]
+def _column(printed: LayoutTable, column: LayoutColumn) -> LayoutColumn:
+    where = f"column {column.heading!r} of {printed.name}"
+    instrument = column.instrument or KERNELS[printed.table.subsystem]
+    known = [series.instrument for series in printed.table.series]
     if instrument not in known:
         raise ConfigError(
-            f"{where} is of {instrument!r}: allowed for {table.name} are {', '.join(known)}"
+            f"{where} is of {instrument!r}: allowed for {printed.of} are {', '.join(known)}"
         )
+    if (column.text is None) == (column.value is None):
+        raise ConfigError(f"{where} is not allowed: a column has either text or value")
     try:
-        if "text" in entry:
-            entry["text"].format(workload="", concurrency="", block="")
-        if "formula" in entry:
-            evaluate(entry["formula"], {"measured": 1.0, "theoretical": 1.0})
-    except (
-        KeyError,
-        IndexError,
-        ValueError,
-        AttributeError,
-        TypeError,
-    ) as error:  # {block.size}, {block[a]}
-        raise ConfigError(
-            f"{where} has the text {entry['text']!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
-        ) from error
+        (column.text or "").format(workload="", concurrency="", block="")
+        evaluate(column.formula or "1", {"measured": 1.0, "theoretical": 1.0})
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-    fields = {key: value for key, value in entry.items() if key not in ("of", "where")}
-    return LayoutColumn(instrument=instrument, **fields, **entry.get("where", {}))
+    except (LookupError, ValueError, AttributeError, TypeError) as error:  # such as {block.size}
+        raise ConfigError(
+            f"{where} has the text {column.text!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
+        ) from error
+    return replace(column, instrument=instrument)

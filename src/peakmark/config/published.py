@@ -6,20 +6,23 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from msgspec import Struct, field
 
 from peakmark import files
 from peakmark.catalogue import WORKLOADS
+from peakmark.config.types import TableName
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
 from peakmark.statistics import median
 from peakmark.tools.tables import BY_NAME
 from peakmark.units import parse_size
+from peakmark.validation import allowed, read
 
 FOLDER = ROOT / "reports" / "published"
 COLUMNS = (
@@ -45,26 +48,20 @@ THEORETICAL = "theoretical"
 LARGEST = 16 << 20
 """Bytes of a file: a hundred thousand values."""
 MOST_THREADS = 10**6
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-99, 1e30
+"""What is computed from values between them stays finite."""
+T = TypeVar("T")
 PublishedKey = tuple[str, str, int | None, int, str]
 """(table, workload, block in bytes, concurrency, instrument) of a published value."""
 
+_PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 UNITS = {
     **{
-        f"{prefix}B/s": (factor, "B/s")
-        for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+        f"{prefix}{unit}": (factor, unit)
+        for unit in ("B/s", "bit/s", "op/s")
+        for prefix, factor in _PREFIXES.items()
     },
-    **{
-        f"{prefix}bit/s": (factor, "bit/s")
-        for prefix, factor in (("k", 1e3), ("M", 1e6), ("G", 1e9))
-    },
-    **{
-        f"{prefix}op/s": (factor, "op/s")
-        for prefix, factor in (("M", 1e6), ("G", 1e9), ("T", 1e12))
-    },
-    **{
-        name: (factor, "s")
-        for name, factor in (("ms", 1e-3), ("us", 1e-6), ("\u00b5s", 1e-6), ("ns", 1e-9))
-    },
+    **{"ms": (1e-3, "s"), "us": (1e-6, "s"), "\u00b5s": (1e-6, "s"), "ns": (1e-9, "s")},
 }
 """Units in which values may be written -> (factor, SI unit); decimal prefixes."""
 
@@ -79,25 +76,29 @@ _SUMMARIES = ("mean", "", "final")
 _STANDS_FOR = {("LAT", 16 << 10): ("RWS", 1), ("LAT", 256 << 20): ("RWR", 1)}
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One line: a value in SI base units. ``block`` in bytes, None where there is none;
-    ``instrument`` by its name here.
+class Entry(Struct, frozen=True, kw_only=True):
+    """One line: a value in SI base units.
+
+    Attributes:
+        block: bytes; None where there is none
+        program: as its report calls it
     """
 
     source: str
     hardware: str
-    table: str
+    table: TableName
     workload: str
-    concurrency: int
-    block: int | None
-    program: str
+    concurrency: Annotated[
+        int, allowed(f"a whole number from 1 to {MOST_THREADS}", ge=1, le=MOST_THREADS)
+    ]
+    block: Annotated[int | None, allowed("a size such as 4096 or 64KiB")]
+    program: str = field(name="instrument")
     metric: str
     value: float
     unit: str
     run: str
     note: str
-    definition: Mapping[str, str] = field(default_factory=dict, hash=False)
+    definition: Mapping[str, str]
 
     @property
     def like_here(self) -> float:
@@ -108,12 +109,8 @@ class Entry:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader must know of it: its note, and that it was converted."""
-        doubled = (
-            "copied bytes are counted once there: doubled here"
-            if self.like_here != self.value
-            else ""
-        )
-        return tuple(filter(None, (self.note, doubled)))
+        doubled = "copied bytes are counted once there: doubled here"
+        return tuple(filter(None, (self.note, doubled if self.like_here != self.value else "")))
 
     @property
     def instrument(self) -> str:
@@ -142,33 +139,41 @@ class Published:
                 yield entry
 
     @cached_property
-    def runs(self) -> dict[PublishedKey, list[float]]:
-        """Values by (table, workload, block, concurrency, instrument): the single runs, else the
-        one that is printed.
-        """
-        by_key: dict[PublishedKey, dict[str, list[float]]] = {}
+    def _by_key(self) -> dict[PublishedKey, list[Entry]]:
+        by_key: dict[PublishedKey, list[Entry]] = {}
         for entry in self.measured():
-            kind = "run" if entry.run.isdecimal() else entry.run
-            by_key.setdefault(entry.key, {}).setdefault(kind, []).append(entry.like_here)
-        return {
-            key: next(kinds[kind] for kind in ("run", *_SUMMARIES) if kind in kinds)
-            for key, kinds in by_key.items()
-        }
+            by_key.setdefault(entry.key, []).append(entry)
+        return by_key
+
+    @cached_property
+    def runs(self) -> dict[PublishedKey, list[float]]:
+        """Measured values by what they are values of: the single runs, else the average that is
+        printed.
+        """
+        runs = {}
+        for key, entries in self._by_key.items():
+            kinds = {"run" if entry.run.isdecimal() else entry.run for entry in entries}
+            kind = next(kind for kind in ("run", *_SUMMARIES) if kind in kinds)
+            runs[key] = [
+                entry.like_here
+                for entry in entries
+                if entry.run == kind or (kind == "run" and entry.run.isdecimal())
+            ]
+        return runs
 
     @cached_property
     def remarks(self) -> dict[PublishedKey, tuple[str, ...]]:
-        """What the set itself notes on its measured values, each once, by the same keys as
-        ``runs``.
-        """
-        by_key: dict[PublishedKey, dict[str, None]] = {}
-        for entry in self.measured():
-            if entry.remarks:
-                by_key.setdefault(entry.key, {}).update(dict.fromkeys(entry.remarks))
-        return {key: tuple(notes) for key, notes in by_key.items()}
+        """What the set itself notes on its measured values, each once."""
+        remarks = {}
+        for key, entries in self._by_key.items():
+            texts = dict.fromkeys(text for entry in entries for text in entry.remarks)
+            if texts:
+                remarks[key] = tuple(texts)
+        return remarks
 
     @cached_property
     def definitions(self) -> dict[PublishedKey, Mapping[str, str]]:
-        """How the measured values were made, by the same keys."""
+        """How the measured values were made."""
         return {entry.key: entry.definition for entry in self.measured() if entry.definition}
 
     def value(self, key: PublishedKey) -> float | None:
@@ -255,51 +260,48 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
     where = f"{path}, line {number}"
     if None in line.values() or None in line:
         raise ConfigError(f"{where} does not have {len(line.keys() - {None})} fields")
-    if line["table"] not in BY_NAME:
-        raise ConfigError(
-            f"{where}, column table is {line['table']!r}: allowed are {', '.join(BY_NAME)}"
-        )
-    table = BY_NAME[line["table"]]
-    workloads = WORKLOADS[table.subsystem]
-    if line["workload"] not in workloads:
-        raise ConfigError(
-            f"{where}, column workload is {line['workload']!r}: allowed for {table.name} are {', '.join(workloads)}"
-        )
     text = line["value"].replace(",", ".") if separator == ";" else line["value"]
+    number_read = _parsed(float, text)
     factor, unit = UNITS.get(line["unit"].strip(), (1.0, line["unit"].strip()))
-    value = _number(where, "value", text, float) * factor
-    too_far = value != 0 and not files.SMALLEST_NUMBER <= abs(value) <= files.LARGEST_NUMBER
-    if too_far or math.isnan(value) or (line["metric"] == table.metric and value <= 0):
-        raise ConfigError(
-            f"{where}, column value is {line['value']!r}: allowed are numbers above 0"
-        )
-    if line["metric"] == table.metric and unit != table.unit:
-        others = ", ".join(name for name, (_, unit) in UNITS.items() if unit == table.unit)
-        raise ConfigError(
-            f"{where}, column unit is {line['unit']!r}: allowed for {table.name} is {table.unit}"
-            + (f", or {others}" if others else "")
-        )
-    if (
-        line["metric"] == table.metric
-        and line["run"] not in _SUMMARIES
-        and not line["run"].isdecimal()
-    ):
-        raise ConfigError(
-            f"{where}, column run is {line['run']!r}: allowed is the number of a run, mean, final, or nothing"
-        )
-    plain = {
-        key: line[key]
-        for key in ("source", "hardware", "table", "workload", "metric", "run", "note")
+    values = {
+        **line,
+        "concurrency": _parsed(int, line["concurrency"]),
+        "block": _parsed(parse_size, line["block"]) if line["block"] else None,
+        "value": number_read * factor if isinstance(number_read, float) else number_read,
+        "unit": unit,
+        DEFINITION: _definition(where, line.get(DEFINITION) or ""),
     }
-    return Entry(
-        **plain,
-        concurrency=_number(where, "concurrency", line["concurrency"], _count),
-        block=_number(where, "block", line["block"], parse_size) if line["block"] else None,
-        program=line["instrument"],
-        value=value,
-        unit=unit,
-        definition=_definition(where, line.get(DEFINITION) or ""),
-    )
+    entry = read(values, Entry, f"{where}, column ")
+    table = BY_NAME[entry.table]
+    measured = entry.metric == table.metric
+    workloads = WORKLOADS[table.subsystem]
+    units = [name for name, (_, of) in UNITS.items() if of == table.unit]
+    too_far = entry.value and not SMALLEST_NUMBER <= abs(entry.value) <= LARGEST_NUMBER
+    for column, is_allowed, words in (
+        ("workload", entry.workload in workloads, f"for {table.name}: {', '.join(workloads)}"),
+        ("value", not too_far and (not measured or entry.value > 0), "numbers above 0"),
+        (
+            "unit",
+            not measured or unit == table.unit,
+            f"for {table.name}: {', '.join((table.unit, *units))}",
+        ),
+        (
+            "run",
+            not measured or entry.run in _SUMMARIES or entry.run.isdecimal(),
+            "the number of a run, mean, final, or nothing",
+        ),
+    ):
+        if not is_allowed:
+            raise ConfigError(f"{where}, column {column} is {line[column]!r}: allowed are {words}")
+    return entry
+
+
+def _parsed(kind: Callable[[str], T], text: str) -> T | str:
+    """The number that a text is, else the text itself."""
+    try:
+        return kind(text.strip())
+    except (ValueError, ConfigError):
+        return text
 
 
 def _definition(where: str, text: str) -> dict[str, str]:
@@ -308,32 +310,7 @@ def _definition(where: str, text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, _, word = (piece.strip() for piece in part.partition("="))
         if word not in DEFINITIONS.get(name, ()):
-            allowed = ", ".join(
-                f"{name}={'|'.join(values)}" for name, values in DEFINITIONS.items()
-            )
-            raise ConfigError(f"{where}, column {DEFINITION} has {part!r}: allowed are {allowed}")
+            known = ", ".join(f"{name}={'|'.join(values)}" for name, values in DEFINITIONS.items())
+            raise ConfigError(f"{where}, column {DEFINITION} has {part!r}: allowed are {known}")
         definition[name] = word
     return definition
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= MOST_THREADS:
-        raise ValueError(f"{value} is no number of threads")
-    return value
-
-
-T = TypeVar("T")
-
-
-def _number(where: str, column: str, text: str, kind: Callable[[str], T]) -> T:
-    """Errors: ConfigError that names the column."""
-    try:
-        return kind(text.strip())
-    except (ValueError, ConfigError) as error:
-        wanted = "a number"
-        if kind is parse_size:
-            wanted = "a size such as 4096 or 64KiB"
-        elif kind is _count:
-            wanted = f"a whole number from 1 to {MOST_THREADS}"
-        raise ConfigError(f"{where}, column {column} is {text!r}: allowed is {wanted}") from error

@@ -10,41 +10,34 @@ from typing import Any
 from peakmark import yamlfile
 from peakmark.arithmetic import evaluate
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.config.types import Site
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
-from peakmark.schemas import validate
+from peakmark.validation import read
 
+_CHOSEN = (
+    "job-name", "output", "comment", "parsable", "nodes", "nodelist", "dependency", "ntasks",
+    "ntasks-per-node", "cpus-per-task",
+)  # fmt: skip
 MANAGED = {
-    **{"mem": "memory_factor", "mem-per-cpu": "memory_factor", "time": "runtime_factor"},
-    **{name: name for name in ("partition", "account", "qos", "constraint")},
-    **dict.fromkeys(
-        ("job-name", "output", "comment", "parsable", "nodes", "nodelist", "dependency"), ""
-    ),
-    **dict.fromkeys(("ntasks", "ntasks-per-node", "cpus-per-task"), ""),
+    "mem": "memory_factor",
+    "mem-per-cpu": "memory_factor",
+    "time": "runtime_factor",
+    "partition": "partition",
+    "account": "account",
+    "qos": "qos",
+    "constraint": "constraint",
+    **dict.fromkeys(_CHOSEN, ""),
 }
 """Options of sbatch that peakmark sets for each job -> the key of the section slurm instead."""
 
 _DECIDED = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further ones that would change which cell runs, where, or how many at a time."""
 _LETTERS = {
-    **{
-        "A": "account",
-        "C": "constraint",
-        "D": "chdir",
-        "F": "nodefile",
-        "J": "job-name",
-        "M": "clusters",
-    },
-    **{
-        "N": "nodes",
-        "a": "array",
-        "c": "cpus-per-task",
-        "d": "dependency",
-        "n": "ntasks",
-        "o": "output",
-    },
-    **{"p": "partition", "q": "qos", "t": "time", "w": "nodelist"},
-}
+    "A": "account", "C": "constraint", "D": "chdir", "F": "nodefile", "J": "job-name",
+    "M": "clusters", "N": "nodes", "a": "array", "c": "cpus-per-task", "d": "dependency",
+    "n": "ntasks", "o": "output", "p": "partition", "q": "qos", "t": "time", "w": "nodelist",
+}  # fmt: skip
 """One letter -> the same option in full."""
 
 Files = Path | str | Sequence[str]
@@ -106,7 +99,7 @@ def _paths(files: Files) -> list[str]:
 
 def _read(path: str) -> dict[str, Any]:
     site = yamlfile.read(path, "site file")
-    validate(site, "site", f"site file {path}", ConfigError)
+    read(site, Site, f"site file {path}: ")
     _check_extra(path, str((site.get("slurm") or {}).get("extra", "")))
     return site
 

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.config.drawings import Drawing
+from peakmark.config.layouts import Drawing
 from peakmark.figures import elements, panels, style
 from peakmark.figures.elements import Across
 from peakmark.figures.selection import value_of

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from peakmark.analysis.row import Row, Series
-from peakmark.config.drawings import Drawing
-from peakmark.config.layouts import Layout
+from peakmark.config.layouts import Drawing, Layout
 from peakmark.tools.tables import Table
 
 

@@ -17,12 +17,15 @@ from peakmark.errors import RecordError
 from peakmark.machine import hardware, job_limits, network, software, storage
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
-from peakmark.schemas import validate_fast
 from peakmark.storage import facts as stored
+from peakmark.storage import types
 from peakmark.tools import present
 from peakmark.tools.base import Tool
+from peakmark.validation import convert
 
 SCHEMA = 1
+
+__all__ = ["SCHEMA", "cached", "collect"]
 
 
 def collect(
@@ -31,7 +34,7 @@ def collect(
     cpubench: Path | None = None,
     host: Host | None = None,
 ) -> Facts:
-    """All facts of this machine as JSON values, valid under config/schema/machine.schema.json.
+    """All facts of this machine as JSON values, of the type ``storage.types.Facts``.
 
     Args:
         scratch: directory whose disk is described; default $TMPDIR, else /tmp.
@@ -43,7 +46,7 @@ def collect(
         Facts in bytes, Hz, bit/s and B/s.
 
     Raises:
-        RecordError: if the facts do not fit the schema (a defect of peakmark).
+        RecordError: if the facts do not fit the type (a defect of peakmark).
     """
     host, tools = host or Host(), tools or {}
     hpl = tools["hpl"].path if "hpl" in tools else None
@@ -76,7 +79,7 @@ def collect(
         how = "build the kernels (make kernels): cpubench measures the clock"
         host.missing("cpu.clock_hz.observed", how)
     facts["unknown"] = dict(sorted(host.unknown.items()))
-    validate_fast(facts, "machine", "machine facts")
+    convert(facts, types.Facts, "machine facts")
     return facts
 
 
@@ -86,17 +89,6 @@ def _measure_clock(host: Host, cpubench: Path) -> float | None:
     result = host.run_json([str(cpubench.absolute()), *options])
     clock = result.get("clock_hz_before") if isinstance(result, dict) else None
     return float(clock) if isinstance(clock, int | float) and clock > 0 else None
-
-
-def read(path: Path) -> Facts:
-    """Facts that were written earlier.
-
-    Raises:
-        RecordError: when the file is missing, damaged, edited or not valid under the schema.
-    """
-    facts = stored.read(path)
-    validate_fast(facts, "machine", f"machine facts {path}")
-    return facts
 
 
 def cached(
@@ -135,7 +127,7 @@ def _stored(path: Path) -> Facts | None:
     if not path.exists():
         return None
     try:
-        return read(path)
+        return stored.read(path)
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
         output.tell(f"{error}: collected again, what was there is kept in {aside}")

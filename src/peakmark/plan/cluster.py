@@ -16,7 +16,7 @@ from peakmark import slurm
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, plural
 from peakmark.storage import facts
-from peakmark.storage.node_class import node_class
+from peakmark.storage.facts import node_class
 
 VARIABLE = "PEAKMARK_CLUSTER"
 """Environment variable that hands the cluster to jobs, so that each has the submitted plan."""

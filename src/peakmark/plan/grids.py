@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from peakmark.catalogue import AUTO, KERNELS, POOLS, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
-from peakmark.config import repetitions
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
@@ -389,5 +388,5 @@ def _has_pmbw_pools(keys: Settings) -> bool:
 
 def _repetitions(value: Any) -> tuple[int, Criterion | None]:
     """How many repetitions to plan, and what may end them sooner."""
-    criterion = repetitions.parse("repetitions", value)
+    criterion = configuration.criterion("repetitions", value)
     return (int(value), None) if criterion is None else (criterion.most, criterion)

@@ -12,7 +12,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.plan import durations, grids, sequential_testing
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
@@ -159,16 +159,15 @@ class Plan:
         }
 
 
-def complete(config: Settings, on_cluster: bool = False, checked: bool = False) -> dict[str, Any]:
+def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
     """The configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
     Args:
         config: as the user wrote it.
         on_cluster: look for reference tools on the nodes, unless ``tools_on`` sets another place.
-        checked: whether the process that submitted this job has checked the configuration.
     """
     defaults = {"tools_on": "nodes"} if on_cluster else {}
-    completed = configuration.complete({**defaults, **config}, checked)
+    completed = configuration.complete({**defaults, **config})
     formula_set, site_file = completed["formula_set"], completed["site"]
     if site_file is not None:
         completed["site_facts"] = site.load(site_file, formula_set)

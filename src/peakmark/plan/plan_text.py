@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.formatting import duration, plural
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, settings_of

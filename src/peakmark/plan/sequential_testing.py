@@ -26,10 +26,10 @@ from typing import Any
 
 from peakmark import statistics
 from peakmark.cell import Cell
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.statistics import Summary, Values
 from peakmark.storage import integrity
-from peakmark.storage.decisions import CLOSED, Decision, Decisions
+from peakmark.storage.decisions import CLOSED, Decision, Decisions, Outcome
 
 ERROR = 0.05
 
@@ -103,7 +103,7 @@ def decide(
             mean = sum(record["context"]["seconds"] for record in records) / len(records)
             needed = mean * (decision.asked - measured)
             if spent[node, criterion] + needed > criterion.within_s:
-                decision = replace(decision, asked=measured, decision="time")
+                decision = Decision(criterion, measured, decision.n, decision.half, "time")
             else:
                 spent[node, criterion] += needed
         decided[row] = decision
@@ -114,6 +114,7 @@ def _decide_row(criterion: Criterion, records: list[Mapping[str, Any]], number: 
     last = len(criterion.counts) - 1
     measured = [record for record in records if record["status"] == "ok"]
     half = half_interval(measured, criterion)
+    decision: Outcome
     if records and not measured:
         decision = "unavailable"
     elif half is not None and half <= criterion.until:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import yaml
 
 from peakmark.analysis import fleet
@@ -18,10 +19,10 @@ from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
+from peakmark.config.types import Campaign
 from peakmark.formatting import binary, duration, natural, plural, typeset
 from peakmark.report import machine_text
 from peakmark.report.method_text import TEXT
-from peakmark.resources import schema
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
@@ -191,7 +192,7 @@ def provenance(results: Results) -> dict[str, Any]:
             f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm",
         ],
     ]
-    config = _filled(_without_formulas(results.config), schema("config")["properties"])
+    config = _filled(_without_formulas(results.config), msgspec.to_builtins(Campaign()))
     text = yaml.dump(
         config,
         Dumper=_Dumper,
@@ -220,24 +221,14 @@ def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, "site_facts": facts} if config.get("site_facts") else {**config}
 
 
-def _filled(config: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without keys that hold nothing, where the schema's properties say that they
-    then hold it by themselves.
-    """
+def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without the keys that hold nothing, as they do by default."""
     kept = {}
     for key, value in config.items():
-        known = described.get(key, {})
-        shown = (
-            _filled(value, known["properties"])
-            if isinstance(value, dict) and "properties" in known
-            else value
-        )
-        if (
-            shown
-            or isinstance(shown, bool | int | float)
-            or "default" not in known
-            or known["default"]
-        ):
+        default = defaults.get(key, ...)
+        both = isinstance(value, dict) and isinstance(default, dict)
+        shown = _filled(value, default) if both else value
+        if shown or isinstance(shown, bool | int | float) or (default and not both):
             kept[key] = shown
     return kept
 

@@ -14,7 +14,7 @@ from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config import people
+from peakmark.config import inputs
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, decimal_mark, listed, mapped, plural, typeset
 from peakmark.report import appendix, chapters, machine_text, method_text, pictures
@@ -123,8 +123,8 @@ def _meta(results: Results, rows: Rows) -> dict[str, Any]:
     many = len(results.facts) > 1
     return {
         "title": str(config.get("title") or "Performance report"),
-        "author": people.line(config),
-        "authors": [author.name for author in people.authors(config)],
+        "author": inputs.author_line(config),
+        "authors": [author.name for author in inputs.authors(config)],
         "course": str(config.get("course") or ""),
         "date": date(
             newest(results), str(config.get("date_language") or config.get("language") or "en")

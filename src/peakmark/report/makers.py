@@ -18,7 +18,7 @@ from peakmark.resources import ROOT
 ANALYSIS = "analysis.json"
 """In the folder of a campaign: all that its report says."""
 # Of the package, what does not make them. All else counts, as a new module will.
-_MEASURES = ("run", "workflow", "bundle", "commands", "cli.py", "__main__.py")
+_MEASURES = ("run", "slurm", "workflow", "bundle", "commands", "cli.py", "__main__.py")
 # Of ``reports/``, what is chosen by name, and what stands in Snakemake's own report.
 _CHOSEN = ("layouts", "published", "snakemake")
 

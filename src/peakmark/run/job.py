@@ -109,7 +109,7 @@ def _measure_in_rounds(
     entries: Mapping[str, Mapping[str, Any]],
     measure_missing: Callable[[Iterable[Cell]], None],
 ) -> None:
-    from peakmark.config.repetitions import Criterion
+    from peakmark.config.types import Criterion
     from peakmark.plan import sequential_testing  # brings numpy: only where repetitions are decided
     from peakmark.storage import decisions
 

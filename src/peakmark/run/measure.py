@@ -24,7 +24,7 @@ from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.reasons import MeasurementError, Reason, Unavailable
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
-from peakmark.storage import attempts, records
+from peakmark.storage import records
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import (
     Command,
@@ -118,7 +118,7 @@ def measure(request: Request) -> Facts:
         records.write(request.output, record)
         return record
     try:
-        path = attempts.new(request.campaign, cell)
+        path = records.new_attempt(request.campaign, cell)
         record["raw"] = _write_raw(path.with_suffix(".raw"), attempt.completed)
         records.write(path, record)
         kept = f"attempt kept in {path}"

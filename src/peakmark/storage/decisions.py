@@ -6,14 +6,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from peakmark import files, output, schemas
+import msgspec
+from msgspec import Meta, Struct
+
+from peakmark import files, output
 from peakmark.cell import Cell
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
 from peakmark.storage.integrity import ASIDE
+from peakmark.storage.records import read_json
+from peakmark.validation import convert
 
 FOLDER = "repetitions"
 ANEW = "the next run sets them aside and decides again"
@@ -24,23 +29,31 @@ be measured here.
 """
 
 
-@dataclass(frozen=True)
-class Decision:
+Outcome = Literal["more", "narrow", "cap", "time", "unavailable"]
+
+
+class Decision(Struct, frozen=True, forbid_unknown_fields=True):
     """What was decided for a row.
 
-    asked     repetitions asked for so far, the next round's among them when the decision is
-              ``more``
-    n         measured ones that the decision is made from
-    half      half the interval of its least sure figure as a share of the median; None while there
-              is no interval
-    decision  ``more``, or one of ``CLOSED``
+    Attributes:
+        asked: repetitions asked for so far, the next round's among them when the decision is
+            ``more``
+        n: measured ones that the decision is made from
+        half: half the interval of its least sure figure as a share of the median; None while there
+            is no interval
+        decision: ``more``, or one of ``CLOSED``
     """
 
     criterion: Criterion
-    asked: int
-    n: int
-    half: float | None
-    decision: str
+    asked: Annotated[int, Meta(ge=0, le=1000)]
+    n: Annotated[int, Meta(ge=0, le=1000)]
+    half: Annotated[float, Meta(ge=0)] | None
+    decision: Outcome
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: Literal[1]
+    rows: dict[str, Decision]
 
 
 Decisions = Mapping[str, Decision]
@@ -48,28 +61,14 @@ Decisions = Mapping[str, Decision]
 
 def write(path: Path, decisions: Decisions) -> None:
     """Store decisions. Errors: OSError."""
-    rows = {
-        row: {**asdict(decision), "criterion": decision.criterion.to_json()}
-        for row, decision in decisions.items()
-    }
-    files.write_text(path, json.dumps({"schema": 1, "rows": rows}, indent=1, sort_keys=True) + "\n")
+    stored = msgspec.to_builtins(_File(1, dict(decisions)))
+    files.write_text(path, json.dumps(stored, indent=1, sort_keys=True) + "\n")
 
 
 def read(path: Path) -> dict[str, Decision]:
     """Decisions from disk. Errors: RecordError when the file is missing or damaged."""
-    try:
-        stored = files.read_json(path)
-    except OSError as error:
-        raise RecordError(
-            f"the decisions {path} cannot be read ({error.strerror})", ANEW
-        ) from error
-    except ValueError as error:
-        raise RecordError(f"the decisions {path} are damaged ({error})", ANEW) from error
-    schemas.validate_fast(stored, "decisions", f"the decisions {path} are damaged")
-    return {
-        row: Decision(**{**entry, "criterion": Criterion(**entry["criterion"])})
-        for row, entry in stored["rows"].items()
-    }
+    what = f"the file of decisions {path}"
+    return convert(read_json(path, what, ANEW), _File, f"{what} is damaged", ANEW).rows
 
 
 def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, Decision]:

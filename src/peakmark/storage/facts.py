@@ -1,20 +1,22 @@
-"""``machine/<host>.json``: the facts of a node, sealed as records are, since every limit is
-computed from them.
+"""``machine/<host>.json``: the facts of a node, sealed as records are, since every limit is computed
+from them; and which nodes are equal.
 
-Facts that were written before there was a seal have none. Those of other versions may lack parts or
-have more, but what they have must be of the type that the schema says.
+Facts may lack parts, as those of another version; what they have must be of its type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from peakmark import files, schemas
+from peakmark import files
 from peakmark.errors import RecordError
+from peakmark.formatting import listed
 from peakmark.storage import records
 from peakmark.storage.integrity import ASIDE
+from peakmark.storage.types import Facts
+from peakmark.validation import convert
 
 FOLDER = "machine"
 
@@ -25,23 +27,19 @@ def write(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Facts as they were written, without the seal. Errors: RecordError when they are missing,
-    damaged or edited.
+    """Facts as they were written, without the seal.
+
+    Raises:
+        RecordError: they are missing, damaged or edited.
     """
-    try:
-        facts = files.read_json(path)
-    except OSError as error:
-        raise RecordError(f"the machine facts {path} cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise RecordError(f"the machine facts {path} are damaged ({error})") from error
+    what = f"the machine facts {path}"
+    facts: dict[str, Any] = records.read_json(path, what)
     if not isinstance(facts, dict):
-        raise RecordError(f"the machine facts {path} are damaged (they are no facts of a machine)")
+        raise RecordError(f"{what} are damaged (they are no facts of a machine)")
     seal = facts.pop(records.CHECKSUM, None)
-    if seal is not None and not records.fits(seal, facts):
-        raise RecordError(
-            f"the machine facts {path} are not as they were written (their checksum does not fit)"
-        )
-    schemas.validate_fast(facts, "machine", f"the machine facts {path} are damaged", partial=True)
+    if seal is not None and seal != records.checksum(facts):
+        raise RecordError(f"{what} are not as they were written (their checksum does not fit)")
+    convert(facts, Facts, f"{what} are damaged")
     return facts
 
 
@@ -68,3 +66,63 @@ def whole(directory: Path) -> dict[str, dict[str, Any]]:
 def set_aside(directory: Path, host: str) -> Path:
     """Move facts that do not count to where they are kept. Returns their new path. Errors: OSError."""
     return files.set_aside(directory / FOLDER / f"{host}.json", directory / ASIDE / FOLDER)
+
+
+NAMED = 4
+"""So many hosts are named; more are counted."""
+
+
+class NodeClass(NamedTuple):
+    """What equal nodes have in common, in words; empty where the facts do not tell it."""
+
+    cpu: str
+    memory: str
+    kernel: str
+
+
+TITLES = NodeClass("CPU", "memory", "kernel")
+
+
+def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
+    """The class of a node by its machine facts (``machine/<host>.json``); None where there are
+    none.
+
+    Equal nodes differ by some hundred MiB in the memory that firmware and kernel leave. So the
+    total is rounded up to whole GiB, and of large memories to the next eighth of a power of two,
+    which is what was installed.
+    """
+    if not facts:
+        return None
+    cpu, memory, system = (facts.get(part) or {} for part in ("cpu", "memory", "os"))
+    processor = str(cpu.get("model_name") or "")
+    if processor and cpu.get("threads"):
+        processor += f" with {cpu['threads']} CPUs"
+    total = memory.get("total")
+    installed = ""
+    if total:
+        step = 1 << max(30, total.bit_length() - 4)
+        installed = f"{-(-total // step) * step / 2**30:g} GiB"
+    return NodeClass(processor, installed, str(system.get("kernel") or ""))
+
+
+def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
+    """What makes nodes unequal, such as ``memory 256 GiB on node1 and 512 GiB on node2``; empty for
+    equal ones.
+
+    ``classes``: host -> its class, as ``node_class`` has it. What is not known of a host counts as
+    equal.
+    """
+    found = []
+    for place, title in enumerate(TITLES):
+        hosts: dict[str, list[str]] = {}
+        for host, known in classes.items():
+            if known is not None and known[place]:
+                hosts.setdefault(known[place], []).append(host)
+        if len(hosts) > 1:
+            each = [f"{value} on {_named(names)}" for value, names in hosts.items()]
+            found.append(f"{title} {listed(each)}")
+    return found
+
+
+def _named(hosts: list[str]) -> str:
+    return listed(hosts) if len(hosts) <= NAMED else f"{len(hosts)} nodes"

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import files, schemas
+from peakmark import files
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, RecordError
+from peakmark.errors import RecordError
+from peakmark.storage.types import PlanFile
+from peakmark.validation import convert
 
 _FIRST, _LAST = b'"cells": [\n', b'\n],\n"adaptive": '
 _NAMES = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -77,8 +79,10 @@ def write_new(path: Path, plan: Mapping[str, Any]) -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """A whole plan. Errors: RecordError when there is none or it is damaged."""
+    from peakmark.config.types import Planned  # late: a job needs neither configuration nor site
+
     try:
-        plan = files.read_json(path)
+        plan: dict[str, Any] = files.read_json(path)
     except OSError as error:
         raise RecordError(
             f"{path.parent} is no campaign: {path} {error.strerror}; "
@@ -86,24 +90,9 @@ def read(path: Path) -> dict[str, Any]:
         ) from error
     except ValueError as error:
         raise RecordError(f"{path} is damaged ({error})", ANEW) from error
-    _check(path, plan, "plan")
-    whole: dict[str, Any] = plan
-    config = whole.get("config") or {}
-    _check(path, config, "config", partial=True)
-    site = {
-        **(config.get("site_facts") or {}),
-        "name": "site",
-    }  # several files have a name of several words
-    _check(path, site, "site", partial=True)
-    return whole
-
-
-def _check(path: Path, part: Any, name: str, partial: bool = False) -> None:
-    """Errors: RecordError for what does not fit the schema of that name."""
-    try:
-        schemas.validate_fast(part, name, f"{path} is damaged", partial)
-    except RecordError as error:
-        raise RecordError(error.fact, ANEW) from error
+    convert(plan, PlanFile, f"{path} is damaged", ANEW)
+    convert(plan.get("config") or {}, Planned, f"{path} is damaged: config", ANEW)
+    return plan
 
 
 def cell(path: Path, name: str) -> Part:
@@ -127,25 +116,21 @@ def _part(path: Path, key: str, name: str) -> Part:
     if first < 0 or last < 0:
         raise RecordError(f"{path} is no plan of this peakmark: give results/<campaign>/plan.json")
     try:
-        plan = files.parse_json(
-            (data[:first] + b'"adaptive": ' + data[last + len(_LAST) :]).decode()
-        )
+        plan = files.parse_json(data[:first] + b'"adaptive": ' + data[last + len(_LAST) :])
         lines = _lines(data, _NAMES.encode({key: name})[1:-1].encode(), first + len(_FIRST), last)
-        found = [files.parse_json(line.decode()) for line in lines]
+        found = [files.parse_json(line) for line in lines]
     except ValueError as error:
         raise RecordError(f"{path} is damaged ({error})", ANEW) from error
     if not found:
         raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")
-    _check(path, {**plan, "cells": found} if isinstance(plan, dict) else plan, "plan")
+    whole = {**plan, "cells": found} if isinstance(plan, dict) else plan
+    convert(whole, PlanFile, f"{path} is damaged", ANEW)
     return Part(path.parent, plan, cells_of(path, found))
 
 
 def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ...]:
     """The cells of a plan. Errors: RecordError for what is no cell, and for one that stands twice."""
-    try:
-        cells = tuple(map(Cell.from_json, entries))
-    except ConfigError as error:
-        raise RecordError(f"{path} is damaged ({error})", ANEW) from error
+    cells = tuple(Cell.from_json(entry, f"{path} is damaged: cell") for entry in entries)
     twice = [name for name, count in Counter(cell.id for cell in cells).items() if count > 1]
     if twice:
         raise RecordError(f"{path} is damaged (it has the cell {twice[0]} twice)", ANEW)

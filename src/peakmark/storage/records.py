@@ -1,20 +1,22 @@
-"""Write and read records: whole or not at all, checked against the schema and their own checksum.
+"""Records on disk: written whole or not at all, checked against their type and their checksum.
 
-On disk a record carries ``sha256``, the checksum of all else in it, so that one that was cut, hit
-by a bad disk or edited by hand is known when it is read. It keeps honest people from mistakes;
-whoever wants to forge a record can.
+The checksum, ``sha256`` of all else in the record, shows that a file was cut, hit by a bad disk or
+edited by hand. It keeps honest people from mistakes; whoever wants to forge a record can.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import files, schemas
+from peakmark import files
+from peakmark.cell import Cell
 from peakmark.errors import RecordError
+from peakmark.storage.types import Record
+from peakmark.validation import convert
 
 SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
@@ -23,37 +25,25 @@ AGAIN = "the next run sets it aside and measures this cell again"
 
 
 def checksum(record: Mapping[str, Any]) -> str:
-    """SHA-256 of a record's content, whatever the layout of its text: keys sorted, no spaces,
-    without the checksum.
-    """
+    """SHA-256 of a record's content without its checksum: keys sorted, no spaces."""
     content = {key: value for key, value in record.items() if key != CHECKSUM}
-    text = json.dumps(
-        content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def fits(seal: object, record: Mapping[str, Any]) -> bool:
-    """Whether the checksum is that of a record without one."""
-    try:
-        return seal == checksum(record)
-    except ValueError:  # NaN and the like, which json reads and nobody writes
-        return False
 
 
 def text_of(record: Mapping[str, Any]) -> str:
     """A record as it stands on disk, with its checksum."""
     sealed = {**record, CHECKSUM: checksum(record)}
-    return json.dumps(sealed, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(sealed, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
-    """Store a record under a temporary name, make it durable, then give it its name: a half record
-    cannot exist.
+    """Store a record durably in one step.
 
-    Errors: RecordError when it does not fit the schema, or when the disk refuses it.
+    Raises:
+        RecordError: it is not of the type, or the disk refuses it.
     """
-    schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
+    convert(record, Record, f"{path} is not a record of peakmark")
     try:
         files.write_text(path, text_of(record))
     except OSError as error:
@@ -66,18 +56,50 @@ def write(path: Path, record: Mapping[str, Any]) -> None:
 def read(path: Path) -> dict[str, Any]:
     """A record from disk, without its checksum.
 
-    Errors: RecordError naming the file that is missing, damaged, changed by hand, or does not fit
-    the schema.
+    Raises:
+        RecordError: names the file that is missing, damaged, edited or not of the type.
     """
-    try:
-        record: dict[str, Any] = files.read_json(path)
-    except OSError as error:
-        raise RecordError(f"cannot read the record {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise RecordError(f"the record {path} is damaged ({error})", AGAIN) from error
-    schemas.validate_fast(record, "record", f"{path} is not a record of peakmark")
-    if not fits(record.pop(CHECKSUM, None), record):
+    record: dict[str, Any] = read_json(path, f"the record {path}", AGAIN)
+    convert(record, Record, f"{path} is not a record of peakmark")
+    if record.pop(CHECKSUM, None) != checksum(record):
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
     return record
+
+
+def read_json(path: Path, what: str, remedy: str = "") -> Any:
+    """The JSON value of a file of ours.
+
+    Raises:
+        RecordError: begins with ``what``.
+    """
+    try:
+        return files.read_json(path)
+    except OSError as error:
+        raise RecordError(f"{what} cannot be read ({error.strerror})", remedy) from error
+    except ValueError as error:
+        raise RecordError(f"{what} is damaged ({error})", remedy) from error
+
+
+def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
+    """Records of the failed attempts of a cell, oldest first."""
+    folder = campaign / "attempts" / cell.id
+    if folder.is_dir():
+        yield from sorted(
+            folder.glob("*.json"), key=lambda path: int(path.stem) if path.stem.isdigit() else 0
+        )
+
+
+def new_attempt(campaign: Path, cell: Cell) -> Path:
+    """An empty file with the next free number, for the record of a failed attempt."""
+    folder = campaign / "attempts" / cell.id
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    while True:
+        path = folder / f"{number}.json"
+        try:
+            path.open("x").close()
+            return path
+        except FileExistsError:
+            number += 1

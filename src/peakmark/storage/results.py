@@ -12,7 +12,7 @@ from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.config import inputs
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
 from peakmark.formatting import natural
 from peakmark.storage import decisions, facts, integrity, planfile, records

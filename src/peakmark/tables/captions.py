@@ -10,7 +10,7 @@ from functools import cache
 from peakmark import yamlfile
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.drawings import Drawing
+from peakmark.config.layouts import Drawing
 from peakmark.formatting import listed, plural
 from peakmark.messages import Severity
 from peakmark.resources import ROOT

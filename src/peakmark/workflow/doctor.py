@@ -1,40 +1,58 @@
-"""What is here, what is missing, and the command that would mend it."""
+"""``peakmark doctor``: what is here, what is missing and the command that mends it; on this machine,
+or by jobs on a node of each kind of a cluster.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from peakmark import files
+from peakmark import files, interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.machine import software
 from peakmark.machine.host import Host, chosen, parse_cpu_list
+from peakmark.plan import durations, jobs
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.run import lock
+from peakmark.slurm import submission
 from peakmark.tools import REGISTRY
 from peakmark.units import gigabytes
 
+FOLDER = Path("results") / "doctor"
+MINUTES = 5
+"""Time limit of a doctor's job, where the partition allows as much."""
+SIZE = jobs.Size(threads=1, cpus=1, megabytes=durations.PROGRAMS_MB)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end doctor; its job is cancelled then."""
 Finding = tuple[str, str, str]
-"""Mark (ok, note, missing or broken), what it is about, and what was found."""
+"""Mark (ok, note, missing or broken), subject and what was found."""
 
 
 def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
-    """A line per finding, and whether nothing that is needed is missing. ``node``: inside a job, on
-    its node.
+    """A line per finding on this machine, and whether nothing that is needed is missing.
+
+    Args:
+        scratch: directory for the disk cells, None for the default.
+        kernels: folder of the compiled kernels.
+        node: inside a job, on its node.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     others = [*_references(), *_toolchain(kernels), *_settings(), *_busy()]
-    lines = [line(*finding) for finding in (*(_cpus() if node else ()), *needed, *others)]
+    lines = [_line(*finding) for finding in (*(_cpus() if node else ()), *needed, *others)]
     return "\n".join(lines), all(mark in ("ok", "note") for mark, _, _ in needed)
 
 
-def line(mark: str, what: str, text: str) -> str:
-    """A finding as it is printed."""
-    return f"{mark:<8}{what:<14}{text}"
+def _line(mark: str, subject: str, text: str) -> str:
+    return f"{mark:<8}{subject:<14}{text}"
 
 
 def _cpus() -> Iterator[Finding]:
@@ -43,8 +61,7 @@ def _cpus() -> Iterator[Finding]:
     if usable == present:
         yield "ok", "CPUs", f"{usable} of {present}"
     else:
-        bound = "the job is bound to a part of its node"
-        yield "note", "CPUs", f"{usable} of {present}; {bound}"
+        yield "note", "CPUs", f"{usable} of {present}; the job is bound to a part of its node"
     siblings = Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
     yield "ok", "threads", f"{len(parse_cpu_list(siblings)) or 1} a core"
 
@@ -76,8 +93,9 @@ def _references() -> Iterator[Finding]:
             continue
         path = instrument.on_path()
         if path is None:
-            elsewhere = f"put it on PATH or set tools.{name} in the configuration"
-            fix = f"apt-get install {instrument.package}" if instrument.package else elsewhere
+            fix = f"put it on PATH or set tools.{name} in the configuration"
+            if instrument.package:
+                fix = f"apt-get install {instrument.package}"
             if instrument.component:
                 fix = f"add {instrument.component} to the components in the sources of apt, apt-get update, then {fix}"
             yield "missing", name, f"its columns stay empty; {fix}"
@@ -95,32 +113,20 @@ def _toolchain(kernels: Path) -> Iterator[Finding]:
 
 
 def _scratch(scratch: Path) -> Finding:
+    argv = ["stat", "-f", "-c", "%T", str(scratch)]
     try:
-        with tempfile.TemporaryFile(
-            dir=scratch
-        ) as file:  # /proc is a folder with room, and takes none
+        # /proc is a folder with room, and takes no file.
+        with tempfile.TemporaryFile(dir=scratch) as file:
             file.write(b"0")
-        kind = subprocess.run(
-            ["stat", "-f", "-c", "%T", str(scratch)],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        ).stdout.strip()
-        text = f"{scratch}: {kind}, {gigabytes(files.free(scratch))} free"
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True)
+        text = f"{scratch}: {done.stdout.strip()}, {gigabytes(files.free(scratch))} free"
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         why = getattr(error, "strerror", None) or error
-        return (
-            "missing",
-            "scratch",
-            f"{scratch} cannot be used ({why}); set scratch: to a directory on the node",
-        )
-    if kind in ("tmpfs", "ramfs"):
-        return (
-            "note",
-            "scratch",
-            f"{text}; this is memory, not a disk: set scratch: to a directory on a disk",
-        )
+        fix = "set scratch: to a directory on the node"
+        return "missing", "scratch", f"{scratch} cannot be used ({why}); {fix}"
+    if done.stdout.strip() in ("tmpfs", "ramfs"):
+        fix = "this is memory, not a disk: set scratch: to a directory on a disk"
+        return "note", "scratch", f"{text}; {fix}"
     return "ok", "scratch", text
 
 
@@ -132,16 +138,10 @@ def _settings() -> Iterator[Finding]:
     elif choice:
         yield "ok", "huge pages", choice
     if host.read("/proc/sys/kernel/io_uring_disabled") not in (None, "0"):
-        yield (
-            "note",
-            "io_uring",
-            "switched off by kernel.io_uring_disabled; the psync engine is not affected",
-        )
-    yield (
-        "note",
-        "Slurm",
-        shutil.which("sbatch") or "not here; measure this machine with --profile local",
-    )
+        off = "switched off by kernel.io_uring_disabled; the psync engine is not affected"
+        yield "note", "io_uring", off
+    sbatch = shutil.which("sbatch")
+    yield "note", "Slurm", sbatch or "not here; measure this machine with --profile local"
 
 
 def _busy() -> Iterator[Finding]:
@@ -150,3 +150,82 @@ def _busy() -> Iterator[Finding]:
             pass
     except PeakmarkError as error:
         yield "note", "busy", str(error)
+
+
+# -- on a cluster
+
+
+def examine_cluster(
+    settings: Mapping[str, Any], scratch: Path | None, wait_s: float
+) -> tuple[str, bool]:
+    """Have Slurm check a job of each kind, then run one on a node of each size; lines, and whether
+    all is well.
+
+    Args:
+        settings: section ``slurm`` of the site file.
+        scratch: directory for the disk cells, None for the default.
+        wait_s: how long each job may wait.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+    """
+    nodes = slurm.nodes(settings.get("partition"))
+    minutes = jobs.clip_minutes(MINUTES, nodes[0].limit)
+    single, pair = (jobs.site_options(settings, count, minutes, lambda: SIZE) for count in (1, 2))
+    lines = []
+    for subject, wanted in (("one node", single), ("two nodes", pair)):
+        refusal = submission.check(wanted, jobs.command_line(wanted, settings))
+        answer = refusal or "Slurm would take such a job"
+        lines.append(_line("missing" if refusal else "ok", subject, answer))
+        if refusal and wanted is single:
+            return "\n".join(lines), False
+    kinds: dict[tuple[int, int, str], list[slurm.Node]] = {}
+    for node in nodes:
+        kinds.setdefault((node.cpus, node.memory, " ".join(sorted(node.features))), []).append(node)
+    for (cpus, memory, _), equal in sorted(kinds.items()):
+        names = ", ".join(node.name for node in equal[:4])
+        lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]
+        usable = next((node for node in equal if node.usable), None)
+        if usable is None:
+            lines.append(_line("note", "nodes", f"none can be used now ({equal[0].state})"))
+            continue
+        options = jobs.command_line({**single, "nodelist": usable.name}, settings)
+        lines.append(_examine_node(options, usable.name, scratch, wait_s))
+    return "\n".join(lines), True
+
+
+def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: float) -> str:
+    """The lines of a job on the node, by ``peakmark doctor`` there."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{node}.txt"
+    path.unlink(missing_ok=True)
+    where = ("--scratch", str(scratch)) if scratch else ()
+    command = shlex.join(resources.command("doctor", "--node", *where))
+    script = f"#!/bin/sh\n{command} > {path}.part 2>&1; mv {path}.part {path}\n"
+    options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
+    number = ""
+    try:
+        with interrupts.held(*SIGNALS):  # else nobody might know the number of a job in the queue
+            number = slurm.submit(options, script)
+        output.tell(f"job {number} asks {node}; it may wait {wait_s:g} s for its turn (--wait)")
+        return _answer(path, number, wait_s)
+    except BaseException as error:
+        with interrupts.held(*SIGNALS), contextlib.suppress(PeakmarkError):
+            slurm.cancel([number] if number else [])
+        if not number and isinstance(error, slurm.SlurmError):
+            return _line("missing", "job", submission.refusal(error).text)
+        raise
+
+
+def _answer(path: Path, number: str, wait_s: float) -> str:
+    deadline = time.monotonic() + wait_s
+    while not path.exists() and time.monotonic() < deadline:
+        for job in slurm.jobs("all"):
+            if job.number == number and job.state in slurm.ENDED_BADLY:
+                return _line("missing", "job", f"Slurm ended it: {job.state} {job.reason}")
+        time.sleep(0.5)
+    if path.exists():
+        return path.read_text(encoding="utf-8").rstrip()
+    slurm.cancel([number])
+    late = f"did not run within {wait_s:g} s and is cancelled; --wait gives it longer"
+    return _line("note", "job", late)

@@ -1,5 +1,5 @@
-"""Two configurations measured in turn on this machine: each repetition of A beside that of B, as
-two ordinary campaigns.
+"""Two configurations measured in turn on this machine: each repetition of A right before or after
+that of B, as two ordinary campaigns.
 
 What the machine does meanwhile is then in both, and their comparison has no drift between two times
 to allow for. Which of the two comes first alternates from round to round, and begins by lot for
@@ -32,10 +32,12 @@ from peakmark.reasons import MeasurementError
 from peakmark.resources import program
 from peakmark.run import build, cleanup, lock
 from peakmark.storage import integrity, planfile
-from peakmark.workflow import head, preflight, resume
+from peakmark.workflow import preflight, startup
 from peakmark.yamlfile import read as read_yaml
 
 HERE = "what is measured in turn is measured on the machine where the command runs"
+DONE = set[tuple[str, str]]
+"""Campaign and cell of each record that counts."""
 
 
 @dataclass(frozen=True)
@@ -45,28 +47,62 @@ class Order:
     plan: Plan
     cell: Cell
 
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.plan.campaign, self.cell.id
+
+    @property
+    def log(self) -> Path:
+        return self.plan.directory / "logs" / f"{self.cell.id}.log"
+
+
+def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
+    """Measure what both campaigns lack; their folders.
+
+    Raises:
+        PeakmarkError: nothing can be measured.
+        MeasurementError: cells failed; all others are measured.
+    """
+    before, after = plans(first, second)
+    if not build.up_to_date():
+        raise ConfigError(
+            "the kernels are not compiled, or older than their sources: run `make kernels` first"
+        )
+    held = [startup.lock(before.directory), startup.lock(after.directory)]
+    try:
+        held.append(lock.acquire("campaign"))
+        # A cell does not outlive this process, however that ends.
+        os.environ[cleanup.OWNER] = cleanup.process_identity()
+        done = _prepare(before, after) | _prepare(after, before)
+        rounds = [list(_missing(pairs, done)) for pairs in orders(before, after)]
+        _measure(rounds, f"{before.directory} and {after.directory}", kernels)
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    return before.directory, after.directory
+
 
 def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
-    """The two plans of two configuration files. Each campaign is named after both, so that it
-    stands beside no earlier one.
+    """The two plans of two configuration files. Each campaign is named after both, so that it is
+    none of an earlier run.
 
-    A second file without a grid says only what B does otherwise than A. Errors: ConfigError.
+    A second file without a grid says only what B does otherwise than A.
+
+    Raises:
+        ConfigError: they cannot be measured in turn.
     """
     whole = any(read_yaml(second).get(subsystem) for subsystem in WORKLOADS)
     configs = overrides.read([first]), overrides.read([second] if whole else [first, second])
     for path, config in zip((first, second), configs, strict=True):
         _check_nodes(path, config.get("nodes", ANY))
-    names = [str(config["campaign"]) for config in configs]
-    if names[0] == names[1]:
-        names[1] = second.stem if second.stem != names[0] else f"{names[0]}-again"
-    before = plan.make({**configs[0], "campaign": f"{names[0]}-beside-{names[1]}"})
-    after = plan.make({**configs[1], "campaign": f"{names[1]}-beside-{names[0]}"})
+    name, other = (str(config["campaign"]) for config in configs)
+    if name == other:
+        other = second.stem if second.stem != name else f"{name}-again"
+    before = plan.make({**configs[0], "campaign": f"{name}-beside-{other}"})
+    after = plan.make({**configs[1], "campaign": f"{other}-beside-{name}"})
     for path, side in ((first, before), (second, after)):
-        if (
-            settings_of(side.config)
-            and side.config["nodes"] == ANY
-            and "SLURM_JOB_ID" not in os.environ
-        ):
+        of_cluster = settings_of(side.config) and side.config["nodes"] == ANY
+        if of_cluster and "SLURM_JOB_ID" not in os.environ:
             raise ConfigError(
                 f"{path} has a site with a section slurm, and this is no job: {HERE}, which would be {gethostname()} (nodes: "
                 f"{gethostname()} says that it is meant). {_in_a_job()}"
@@ -83,12 +119,12 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
     return before, after
 
 
-def _check_nodes(path: Path, asked: Any) -> None:
-    """Errors: ConfigError for nodes other than this one."""
-    named = [asked] if isinstance(asked, str) else asked
-    names = [str(name).partition(".")[0] for name in named] if isinstance(named, list) else []
-    if names not in ([ANY], [gethostname().partition(".")[0]]):
-        shown = json.dumps(asked, ensure_ascii=False)
+def _check_nodes(path: Path, nodes: Any) -> None:
+    """Raises: ConfigError for nodes other than this one."""
+    names = [nodes] if isinstance(nodes, str) else nodes
+    hosts = [str(name).partition(".")[0] for name in names] if isinstance(names, list) else []
+    if hosts not in ([ANY], [gethostname().partition(".")[0]]):
+        shown = json.dumps(nodes, ensure_ascii=False)
         raise ConfigError(f"{path} has nodes: {shown}, and {HERE}: leave nodes: out. {_in_a_job()}")
 
 
@@ -98,76 +134,56 @@ def _in_a_job() -> str:
     return f"On a cluster call it in a job of one node, with a campaign: of its own for each node: {command}"
 
 
-def orders(before: Plan, after: Plan) -> Iterator[tuple[int, list[list[Order]]]]:
-    """Each round with its pairs in running order: A's cell, and B's of the same name right before
-    or after it. What only one side has stands alone.
+def orders(before: Plan, after: Plan) -> Iterator[list[list[Order]]]:
+    """The pairs of each round in running order: A's cell, and B's of the same name right before or
+    after it. A cell that only one side has stands alone.
     """
-    own = {cell.id for cell in before.cells}
-    beside = {cell.id: cell for cell in after.cells}
+    partners = {cell.id: Order(after, cell) for cell in after.cells}
     for number in sorted({cell.repetition for cell in (*before.cells, *after.cells)}):
         pairs = []
         for cell in (cell for cell in before.cells if cell.repetition == number):
-            pair = [
-                Order(before, cell),
-                *(Order(after, other) for other in (beside.get(cell.id),) if other),
-            ]
+            pair = [Order(before, cell)]
+            if cell.id in partners:
+                pair.append(partners.pop(cell.id))
             lot = random.Random(f"{before.config['seed']}/{cell.row}").randrange(2)  # noqa: S311 - an order, not a secret
             pairs.append(pair if (number + lot) % 2 == 0 else pair[::-1])
-        alone = (cell for cell in after.cells if cell.repetition == number and cell.id not in own)
-        yield number, [*pairs, *([Order(after, cell)] for cell in alone)]
+        alone = [order for order in partners.values() if order.cell.repetition == number]
+        yield [*pairs, *([order] for order in alone)]
 
 
-def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
-    """Measure what both campaigns lack; their folders. Errors: PeakmarkError; MeasurementError when
-    cells failed, after all others were measured.
+def _prepare(side: Plan, other: Plan) -> DONE:
+    """Set aside records that do not count and write the plan; those that do."""
+    findings = startup.survey(side.results)
+    good = {name for name, finding in findings.items() if finding.state == integrity.GOOD}
+    output.tell(*preflight.check(side, [cell for cell in side.cells if cell.id not in good]))
+    planfile.write(side.directory / "plan.json", {**side.to_json(), "beside": other.campaign})
+    build.keep_version(side.directory)
+    startup.set_aside(side, findings)
+    return {(side.campaign, name) for name in good}
+
+
+def _missing(pairs: Iterable[list[Order]], done: DONE) -> Iterator[Order]:
+    """The cells to be measured. Of a pair with one half only the other is set aside: its two halves
+    belong to one time.
     """
-    before, after = plans(first, second)
-    if not build.up_to_date():
-        raise ConfigError(
-            "the kernels are not compiled, or older than their sources: run `make kernels` first"
-        )
-    held = [head.lock(before.directory), head.lock(after.directory)]
-    try:
-        held.append(lock.acquire("campaign"))
-        os.environ[cleanup.OWNER] = (
-            cleanup.process_identity()
-        )  # a cell does not outlive this process, however that ends
-        _measure(before, after, kernels)
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
-    return before.directory, after.directory
+    for pair in pairs:
+        measured = [order for order in pair if order.key in done]
+        if len(measured) < len(pair):
+            for order in measured:
+                integrity.set_aside(order.plan.directory, order.cell, good=True)
+            yield from pair
 
 
-def _measure(before: Plan, after: Plan, kernels: Path) -> None:
-    good: set[tuple[str, str]] = set()
-    for side, other in ((before, after), (after, before)):
-        findings = resume.survey(side.results)
-        good |= {
-            (side.campaign, name)
-            for name, finding in findings.items()
-            if finding.state == integrity.GOOD
-        }
-        output.tell(
-            *preflight.check(
-                side, [cell for cell in side.cells if (side.campaign, cell.id) not in good]
-            )
-        )
-        planfile.write(side.directory / "plan.json", {**side.to_json(), "beside": other.campaign})
-        build.keep_version(side.directory)
-        resume.begin(side, findings)
-    rounds = [(number, list(_missing(pairs, good))) for number, pairs in orders(before, after)]
-    left = [order for _, missing in rounds for order in missing]
+def _measure(rounds: list[list[Order]], folders: str, kernels: Path) -> None:
+    left = [order for missing in rounds for order in missing]
     if left:
-        output.tell(
-            f"{plural(len(left), 'cell')} of {before.directory} and {after.directory}, about {_time(left)}"
-        )
+        output.tell(f"{plural(len(left), 'cell')} of {folders}, about {_time(left)}")
     failed: list[Path] = []
-    for number, missing in rounds:
-        failed += [_log(order) for order in missing if not _cell(order, kernels)]
+    for number, missing in enumerate(rounds, 1):
+        failed += [order.log for order in missing if not _measure_cell(order, kernels)]
         left = left[len(missing) :]
         if missing and left:
-            output.tell(f"round {number + 1} of {len(rounds)} is done, about {_time(left)} left")
+            output.tell(f"round {number} of {len(rounds)} is done, about {_time(left)} left")
     if failed:
         raise MeasurementError(
             f"{plural(len(failed), 'cell')} failed, {failed[0]} says why of the first; the same command measures what is "
@@ -175,34 +191,18 @@ def _measure(before: Plan, after: Plan, kernels: Path) -> None:
         )
 
 
-def _missing(pairs: Iterable[list[Order]], good: set[tuple[str, str]]) -> Iterator[Order]:
-    """What is to be measured. Of a pair with one half only the other is set aside: its two halves
-    belong to one time.
-    """
-    for pair in pairs:
-        there = [order for order in pair if (order.plan.campaign, order.cell.id) in good]
-        if len(there) < len(pair):
-            for order in there:
-                integrity.set_aside(order.plan.directory, order.cell, good=True)
-            yield from pair
-
-
 def _time(left: list[Order]) -> str:
     return duration(sum(order.plan.durations.expected(order.cell) for order in left))
 
 
-def _log(order: Order) -> Path:
-    return order.plan.directory / "logs" / f"{order.cell.id}.log"
-
-
-def _cell(order: Order, kernels: Path) -> bool:
+def _measure_cell(order: Order, kernels: Path) -> bool:
     """Measure one cell as a rule does, in a process of its own; whether there is a record now."""
-    log, plan_path = _log(order), str(order.plan.directory / "plan.json")
-    log.parent.mkdir(parents=True, exist_ok=True)
+    plan_path = str(order.plan.directory / "plan.json")
+    order.log.parent.mkdir(parents=True, exist_ok=True)
     argv = resources.command(
         "measure", "--plan", plan_path, "--cell", order.cell.id, "--kernels", str(kernels)
     )
-    with log.open("wb") as errors:
+    with order.log.open("wb") as errors:
         process = subprocess.Popen(argv, stderr=errors)
         try:
             return process.wait() == 0

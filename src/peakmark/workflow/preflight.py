@@ -1,7 +1,6 @@
-"""What this machine must have before the first cell: looked at once and said, instead of being
-found hours later.
+"""What this machine must have before the first cell: found at once, and not hours later.
 
-What a cluster's nodes have is theirs to say; Slurm says here whether it would start the jobs.
+What the nodes of a cluster have is found there.
 """
 
 from __future__ import annotations
@@ -10,54 +9,52 @@ import errno
 import os
 import shutil
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from peakmark import files, slurm
+from peakmark import files
 from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError, PeakmarkError
-from peakmark.formatting import duration, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations
 from peakmark.plan.plan import Plan
 from peakmark.tools import REGISTRY, common
 from peakmark.units import gigabytes
-from peakmark.workflow import submission_errors
-
-
-def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
-    """Sentences on what will be missing or was decided: rows that stay empty although their tool is
-    here, site files that contradict each other.
-
-    ``cells`` are those still to be measured; without any, nothing is asked of the machine.
-    Errors: ConfigError for what would let cells fail, or make an own kernel's row impossible.
-    """
-    asked = plan.config["site"]
-    return [
-        *(site.conflicts(asked) if isinstance(asked, list) else ()),
-        *_lines(_empty(plan, cells)),
-    ]
-
 
 FOLDERS = (
-    "cells",
-    "logs",
-    "attempts",
-    "machine",
-    "nodes",
-    "repetitions",
-    "set-aside",
-    "tables",
-    "figures",
+    *("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside"),
+    *("tables", "figures"),
 )
 """Folders of a campaign."""
 
 
+def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
+    """Sentences on what stays empty although its tool is here, and on site files that contradict
+    each other.
+
+    Args:
+        plan: of the campaign.
+        cells: those still to be measured; without any, nothing is asked of the machine.
+
+    Raises:
+        ConfigError: cells would fail, or a row of an own kernel is impossible.
+    """
+    sites = plan.config["site"]
+    lines = list(site.conflicts(sites)) if isinstance(sites, list) else []
+    by_reason: dict[str, list[str]] = {}
+    for row, reason in sorted(_empty(plan, cells).items()):
+        by_reason.setdefault(reason, []).append(row)
+    for reason, rows in by_reason.items():
+        more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        lines.append(f"not possible: {rows[0]}{more}: {reason}")
+    return lines
+
+
 def check_campaign(directory: Path) -> None:
-    """Errors: OSError or PeakmarkError, see ``check_folder``, for what a campaign writes into."""
+    """Check all folders that a campaign writes into. Raises: see ``check_folder``."""
     for name in ("", *FOLDERS):
         check_folder(directory / name)
 
@@ -66,78 +63,15 @@ def check_folder(folder: Path) -> None:
     """Check that a folder can be made and written to, where Snakemake would print a traceback.
 
     Raises:
-        OSError: if a file or a link to nowhere is in the way, or rights are missing.
-        PeakmarkError: if the disk is full.
+        OSError: a file or a link to nowhere is in the way, or rights are missing.
+        PeakmarkError: the disk is full.
     """
-    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-    os.scandir(there).close()
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
-    if full := files.full(there):
+    nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    os.scandir(nearest).close()
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
+    if full := files.full(nearest):
         raise PeakmarkError(full)
-
-
-def submission_error(asked: Mapping[str, str], options: Sequence[str]) -> str | None:
-    """Why Slurm would never start a job, for doctor and for a campaign; None if it would.
-
-    Args:
-        asked: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
-        options: all of them as sbatch takes them.
-    """
-    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its
-    # limits.
-    try:
-        partitions = slurm.partitions(asked.get("partition"))
-    except slurm.SlurmError:  # sbatch is asked all the same
-        partitions = []
-    errors = [_partition_error(partition, asked) for partition in partitions]
-    if errors and all(errors):
-        return errors[0]
-    try:
-        slurm.check_submission(options)
-    except slurm.SlurmError as error:
-        if submission_errors.later(error) or submission_errors.away(error):
-            return None
-        sentence = submission_errors.reason(error).text
-        of_network = asked["nodes"] == "2" and submission_errors.NO_NETWORK not in sentence
-        return f"{sentence}; {submission_errors.NO_NETWORK}" if of_network else sentence
-    return None
-
-
-def _partition_error(partition: slurm.Partition, asked: Mapping[str, str]) -> str:
-    """Why no such job starts in the partition; empty where it may."""
-    another = "slurm.partition in the site file names another, sinfo lists them"
-    if partition.state != "UP":
-        return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
-    minutes, nodes = int(asked["time"]), int(asked["nodes"])
-    if partition.limit is not None and minutes > partition.limit:
-        most = plural(partition.limit, "minute")
-        fact = f"partition {partition.name} ends jobs after {most} (MaxTime)"
-        return f"{fact}, and {minutes} are asked for: {another}"
-    if partition.nodes is not None and nodes > partition.nodes:
-        most = plural(partition.nodes, "node")
-        fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
-        return f"{fact}: {submission_errors.NO_NETWORK}"
-    return ""
-
-
-def time_limit_warning(plan: Plan, groups: Iterable[Sequence[Cell]]) -> str | None:
-    """A sentence on the longest job, if its partition is expected to end it.
-
-    ``groups``: the cells that each job still has to measure.
-    """
-    limit = plan.cluster.limit if plan.cluster else None
-    if limit is None or plan.cluster is None:
-        return None
-    jobs = [(plan.durations.total(cells), cells[0].id) for cells in groups]
-    longest, first = max(jobs, default=(0.0, ""))
-    if longest <= limit * 60:
-        return None
-    return (
-        f"the job of {first} is expected to take {duration(longest)}, and partition "
-        f"{plan.cluster.partition} ends jobs after {plural(limit, 'minute')} (MaxTime): "
-        "slurm.partition in the site file names one with longer jobs"
-    )
 
 
 def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
@@ -146,32 +80,24 @@ def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
     empty = {row: reason for row, reason in plan.impossible.items() if row in rows}
     if not rows or plan.cluster is not None or plan.config["tools_on"] == "nodes":
         return empty
-    _interface(plan)
-    _tools(plan)
-    place = _scratch(plan)
-    _room(rows, place)
-    return {**empty, **_memory(rows), **_records(rows, place)}
+    _check_interface(plan)
+    _check_tools(plan)
+    scratch = _check_scratch(plan)
+    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
+    hungriest = max(needs, key=lambda row: needs[row])
+    if reason := files.no_room(scratch, needs[hungriest], hungriest):
+        raise ConfigError(reason)
+    return {**empty, **_without_memory(rows), **_without_sectors(rows, scratch)}
 
 
-def _lines(empty: dict[str, str]) -> list[str]:
-    """A line for each reason, with the first of its rows."""
-    by_reason: dict[str, list[str]] = {}
-    for row, reason in sorted(empty.items()):
-        by_reason.setdefault(reason, []).append(row)
-    return [
-        f"not possible: {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''}: {reason}"
-        for reason, rows in by_reason.items()
-    ]
-
-
-def _interface(plan: Plan) -> None:
-    asked = plan.config["interface"]
+def _check_interface(plan: Plan) -> None:
+    name = plan.config["interface"]
     known = [name for _, name in socket.if_nameindex()]
-    if asked is not None and asked not in known:
-        raise ConfigError(f"interface is {asked!r}: this machine has {', '.join(known)}")
+    if name is not None and name not in known:
+        raise ConfigError(f"interface is {name!r}: this machine has {', '.join(known)}")
 
 
-def _tools(plan: Plan) -> None:
+def _check_tools(plan: Plan) -> None:
     for name, path in plan.config["tools"].items():
         if path is not False and name not in plan.config["modules"] and shutil.which(path) is None:
             raise ConfigError(
@@ -179,44 +105,38 @@ def _tools(plan: Plan) -> None:
             )
 
 
-def _scratch(plan: Plan) -> Path:
-    asked = plan.config["scratch"]
-    place = files.scratch(asked)
+def _check_scratch(plan: Plan) -> Path:
+    configured = plan.config["scratch"]
+    place = files.scratch(configured)
     try:
-        if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+        if not place.exists():
+            why = "does not exist"
+        elif not place.is_dir():
+            why = "is not a directory"
+        elif not os.access(place, os.W_OK | os.X_OK):
+            why = "cannot be written to"
+        else:
             return place
-        why = (
-            "cannot be written to"
-            if place.is_dir()
-            else "is not a directory"
-            if place.exists()
-            else "does not exist"
-        )
     except (OSError, ValueError) as error:
         why = f"cannot be used ({getattr(error, 'strerror', None) or error})"
-    said = f"scratch is {asked!r}" if asked else f"the scratch directory is {place}"
+    which = f"scratch is {configured!r}" if configured else f"the scratch directory is {place}"
     raise ConfigError(
-        f"{said}, which {why}: set scratch: to a directory on the disk that is measured"
+        f"{which}, which {why}: set scratch: to a directory on the disk that is measured"
     )
 
 
-def _room(rows: dict[str, Cell], place: Path) -> None:
-    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
-    hungriest = max(needs, key=lambda row: needs[row])
-    if reason := files.no_room(place, needs[hungriest], hungriest):
-        raise ConfigError(reason)
+def _without_memory(rows: Mapping[str, Cell]) -> dict[str, str]:
+    """Rows of reference tools that need more memory than there is.
 
-
-def _memory(rows: dict[str, Cell]) -> dict[str, str]:
-    """Rows of reference tools that need more memory than there is. Errors: ConfigError for one of
-    an own kernel.
+    Raises:
+        ConfigError: a row of an own kernel does.
     """
     total = job_limits.collect(Host())["memory_bytes"]
     empty = {}
     for row, cell in rows.items():
         need = durations.cost(cell).memory_bytes
-        made_to_fit = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
-        if made_to_fit or total is None or common.fits_memory(need, total):
+        fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
+        if fitted or total is None or common.fits_memory(need, total):
             continue
         reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
         if not REGISTRY[cell.instrument].reference:
@@ -227,14 +147,14 @@ def _memory(rows: dict[str, Cell]) -> dict[str, str]:
     return empty
 
 
-def _records(rows: dict[str, Cell], place: Path) -> dict[str, str]:
-    """Rows of records that direct I/O cannot move on the disk below ``place``."""
+def _without_sectors(rows: Mapping[str, Cell], scratch: Path) -> dict[str, str]:
+    """Rows of records that direct I/O cannot move on the disk of the scratch directory."""
     disks = {
         row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block
     }
-    sector = storage.collect(Host(), place).get("logical_block_size") if disks else None
-    refused = {
-        row: common.sectors_refuse(block, sector, f"the disk of {place}")
+    sector = storage.collect(Host(), scratch).get("logical_block_size") if disks else None
+    errors = {
+        row: common.sectors_refuse(block, sector, f"the disk of {scratch}")
         for row, block in disks.items()
     }
-    return {row: str(reason) for row, reason in refused.items() if reason is not None}
+    return {row: str(reason) for row, reason in errors.items() if reason is not None}

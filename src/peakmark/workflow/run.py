@@ -1,5 +1,5 @@
-"""What the Snakefile knows of its campaign: what is asked for, what is there already, and what each
-rule is told.
+"""The run of a campaign, as the Snakefile knows it: what is wanted, what is there already, and the
+inputs, options and resources of each rule.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from peakmark.plan.cluster import Cluster, settings_of
 from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
+from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
-from peakmark.workflow import head, preflight, progress, resume
-from peakmark.workflow.queue import MAX_JOBS, Queue
-from peakmark.workflow.task import Task, written
+from peakmark.workflow import preflight, progress, startup
 
 OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
@@ -41,11 +40,12 @@ class Run:
     """One reading of the Snakefile. Before ``begin`` it writes nothing into the campaign and
     deletes nothing.
 
-    config   as Snakemake has it
-    main     whether this process runs the campaign, or is a job that Snakemake itself started on a
-             node
-    remote   whether an executor hands jobs to a cluster
-    given    partition, account and the like of the command line
+    Args:
+        config: as Snakemake has it.
+        main: whether this process runs the campaign, or is a job that Snakemake itself started on a
+            node.
+        remote: whether an executor hands jobs to a cluster.
+        overrides: partition, account and the like of the command line, by Snakemake's names.
 
     ``current`` is the one of this process, for the executor that Snakemake makes by itself;
     ``opened`` is that executor's queue, None while another one hands jobs over.
@@ -55,31 +55,44 @@ class Run:
     opened: Queue | None = None
 
     def __init__(
-        self, config: Mapping[str, Any], main: bool, remote: bool, given: Mapping[str, str]
+        self, config: Mapping[str, Any], main: bool, remote: bool, overrides: Mapping[str, str]
     ) -> None:
-        _settle()
+        # Ten thousand jobs are some million objects that live to the end: looking for garbage among
+        # them took a sixth of the planning.
+        gc.set_threshold(100_000, 20, 20)
+        os.umask(os.umask(0o077) | 0o002)  # Snakemake's folders too are not for everybody to write
         self.config, self.main = config, main
-        self.given = {
-            jobs.OVERRIDES[name]: value for name, value in given.items() if name in jobs.OVERRIDES
+        self.overrides = {
+            OVERRIDES[name]: value for name, value in overrides.items() if name in OVERRIDES
         }
-        completed = plan.complete(
-            config, on_cluster=remote or cluster.VARIABLE in os.environ, checked=not main
-        )
-        where = _cluster(completed, self.given) if main and remote else _inherited(main)
-        self.plan: Plan = plan.build(completed, where, resumes=main)
+        on_cluster = remote or cluster.VARIABLE in os.environ
+        completed = plan.complete(config, on_cluster=on_cluster)
+        self.plan: Plan = plan.build(completed, self._cluster(completed, remote), resumes=main)
         if self.plan.cluster is not None:
             cluster.to_environment(self.plan.cluster)
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
+        self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
         if main:
             preflight.check_campaign(self.plan.directory)
-        self.findings = resume.survey(self.plan.results) if main else {}
+        self.findings = startup.survey(self.plan.results) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
-            output.tell(*preflight.check(self.plan, self.left))
+            output.tell(*preflight.check(self.plan, self.missing_cells))
         Run.current = self
 
-    # -- what is asked for
+    def _cluster(self, completed: Mapping[str, Any], remote: bool) -> Cluster | None:
+        """The cluster: asked by the process that submits, inherited by its jobs."""
+        if self.main:
+            os.environ.pop(cleanup.OWNER, None)
+        if self.main and remote:
+            folder = plan.RESULTS / completed["campaign"]
+            return cluster.find(completed, self.overrides.get("partition"), folder)
+        if self.main:
+            os.environ.pop(cluster.VARIABLE, None)
+        return cluster.from_environment()
+
+    # -- what is wanted
 
     @property
     def rounds(self) -> int:
@@ -89,43 +102,54 @@ class Run:
         return 0 if self.plan.jobs else sequential_testing.rounds(self.plan.criteria)
 
     @cached_property
-    def left(self) -> list[Cell]:
-        """The cells that are asked for by now and have no record that counts, in running order."""
+    def missing_cells(self) -> list[Cell]:
+        """The cells that are wanted by now and have no record that counts, in running order."""
         return [cell for cell in self.plan.wanted() if not self.is_measured(cell)]
+
+    def missing_of(self, name: str) -> list[Cell]:
+        """The cells that the job still has to measure."""
+        return [cell for cell in self.plan.jobs[name] if cell.id in self._missing]
+
+    @cached_property
+    def _missing(self) -> frozenset[str]:
+        return frozenset(cell.id for cell in self.missing_cells)
 
     @cached_property
     def records(self) -> list[str]:
-        """What must be there before the tables: every record needed in any case, or the word of
-        each job that all are.
-        """
+        """Files before the tables: every record needed in any case, or the output of each job."""
         if not self.plan.jobs:
             return [self.plan.record_name(cell) for cell in self.plan.required_cells()]
         return [self.job_output(name) for name in self.plan.jobs]
 
     def lost(self, records: Sequence[str]) -> list[str]:
-        """Those of what is asked for that tables stand without. What a job of several cells once
-        said of them hides one that is lost.
+        """Those of the files that tables stand without. The output of a job of several cells hides
+        a record that is lost.
         """
-        if not self.is_there("tables"):
+        if not self._exists("tables"):
             return []
         if self.plan.jobs:
-            return [self.job_output(name) for name in self.plan.jobs if self.missing(name)]
+            return [self.job_output(name) for name in self.plan.jobs if self.missing_of(name)]
         return [path for path in records if not Path(path).exists()]
 
     def job_output(self, name: str) -> str:
         return str(job.output_path(self.plan.directory, name))
 
-    def is_there(self, name: str) -> bool:
+    def _exists(self, name: str) -> bool:
         return (self.plan.directory / name).exists()
 
-    def asked_in(self, number: int, decision: str | None) -> list[str]:
+    def records_of_round(self, number: int, decision: str) -> list[str]:
         """Records of a round of repetitions, by the decisions after the round before."""
-        if decision is None:
-            return self.records
+        decided = decisions.read(Path(decision))
         cells = sequential_testing.required_in_round(
-            self.plan.cells, self.plan.criteria, decisions.read(Path(decision)), number
+            self.plan.cells, self.plan.criteria, decided, number
         )
         return [decision, *map(self.plan.record_name, cells)]
+
+    # -- inputs and options of rules
+
+    def is_measured(self, cell: Cell) -> bool:
+        """Whether the cell has a whole, unchanged record with its present options."""
+        return cell.id in self.findings and self.findings[cell.id].state == integrity.GOOD
 
     @cached_property
     def digest(self) -> str:
@@ -134,37 +158,26 @@ class Run:
 
     @property
     def plan_trigger(self) -> list[str]:
-        """A reason to begin where tables stand without their plan, which somebody has removed."""
-        return (
-            [self.rerun_trigger]
-            if self.is_there("tables") and not self.is_there("plan.json")
-            else []
-        )
+        """Trigger file where tables stand without their plan, which somebody has removed."""
+        lost = self._exists("tables") and not self._exists("plan.json")
+        return [self.rerun_trigger] if lost else []
 
     @cached_property
     def rerun_trigger(self) -> str:
-        """A file that is newer than every record, if one does not count: as an input it makes
-        Snakemake measure again what is there. It lies among Snakemake's own; a rule would not
-        do, as nobody misses what only finished cells need.
+        """Trigger file: as an input of a rule it makes Snakemake rerun cells whose records do not
+        count. A rule could not make it, as Snakemake asks for nothing that only finished cells need.
         """
         TRIGGER.parent.mkdir(exist_ok=True)
-        TRIGGER.write_text(
-            f"{time.time_ns()}\n"
-        )  # never the same: Snakemake compares the contents of small inputs too
+        # Snakemake compares the contents of small inputs too.
+        TRIGGER.write_text(f"{time.time_ns()}\n")
         return str(TRIGGER)
-
-    # -- what is there already
-
-    def is_measured(self, cell: Cell) -> bool:
-        """Whether the cell has a whole, unchanged record with its present options."""
-        return cell.id in self.findings and self.findings[cell.id].state == integrity.GOOD
 
     @property
     def cell_inputs(self) -> Callback | list[str]:
         """Input of a cell's rule. To ask each of ten thousand takes seconds, and mostly none has
         anything to wait for.
         """
-        unfit = any(resume.unfit(finding) for finding in self.findings.values())
+        unfit = any(map(startup.is_unfit, self.findings.values()))
         return self._cell_inputs if self.main and (unfit or not self.kernels_ready) else []
 
     def _cell_inputs(self, wildcards: Any) -> list[str]:
@@ -174,47 +187,30 @@ class Run:
         9.27 takes all cells behind an outdated kernel for finished.
         """
         cell = self.cells[wildcards.cell]
-        rerun_trigger = [self.rerun_trigger] if resume.unfit(self.findings[cell.id]) else []
-        return (
-            rerun_trigger
-            if self.kernels_ready or self.is_measured(cell)
-            else [*rerun_trigger, *build.programs()]
-        )
+        trigger = [self.rerun_trigger] if startup.is_unfit(self.findings[cell.id]) else []
+        needs_kernels = not self.kernels_ready and not self.is_measured(cell)
+        return [*trigger, *(build.programs() if needs_kernels else ())]
 
     def job_inputs(self, wildcards: Any) -> list[str]:
-        """The same for a job of several cells: what it once said of them may not be true any more."""
-        if not self.main or not self.missing(wildcards.job):
+        """Input of the rule of a job of several cells, whose output may not be true any more."""
+        if not self.main or not self.missing_of(wildcards.job):
             return []
-        return (
-            [self.rerun_trigger] if self.kernels_ready else [self.rerun_trigger, *build.programs()]
-        )
-
-    def missing(self, name: str) -> list[Cell]:
-        """What the job will have to do."""
-        left = self._left
-        return [cell for cell in self.plan.jobs[name] if cell.id in left]
-
-    @cached_property
-    def _left(self) -> frozenset[str]:
-        return frozenset(cell.id for cell in self.left)
-
-    # -- what rules are told
+        return [self.rerun_trigger, *(() if self.kernels_ready else build.programs())]
 
     def fingerprint(self, wildcards: Any) -> str:
-        """What a cell is measured by: when it changes, the cell is measured again."""
+        """By what a cell is measured: when it changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
         pair = ["--pair"] if self.plan.cluster and plan.two_nodes(cell) else []
-        return shlex.join(
-            ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan), *pair]
-        )
+        tool = jobs.program(cell.instrument, self.plan)
+        return shlex.join(["--cell", cell.spec(), "--tool", *tool, *pair])
 
     def job_fingerprint(self, wildcards: Any) -> str:
         return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
 
     @property
     def priority(self) -> Callback | int:
-        """The plan's order, which mixes programs and repetitions: here, Snakemake would run cells
-        in an order of its own. On a cluster the queue keeps it.
+        """The plan's order, which mixes programs and repetitions: without a cluster, Snakemake
+        would run cells in an order of its own. On a cluster the queue keeps it.
         """
         if self.plan.cluster is not None:
             return 0
@@ -223,173 +219,157 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Here, nothing may run beside a measurement. On a cluster it has a job of its own."""
+        """Without a cluster, nothing may run beside a measurement."""
         return EVERY_CPU if self.plan.cluster is None else 1
 
     @property
     def resources(self) -> dict[str, Callback]:
         """For Snakemake's own Slurm executor; ours asks the plan."""
-        if self.plan.cluster is None:
+        if self.plan.cluster is None or not self.plan.cells:
             return {}
-        names = jobs.resources(self.plan.cells[:1], self.plan, {}) if self.plan.cells else {}
+        names = jobs.resources(self.plan.cells[:1], self.plan, {})
         return {
             name: self._resource(name)
             for name in names
-            if jobs.OVERRIDES.get(name) not in self.given
+            if OVERRIDES.get(name) not in self.overrides
         }
 
     def _resource(self, name: str) -> Callback:
-        return lambda wildcards: jobs.resources(self.cells_of(wildcards), self.plan, {})[name]
+        return lambda wildcards: jobs.resources(self._cells_of(wildcards), self.plan, {})[name]
 
-    def cells_of(self, wildcards: Any) -> Sequence[Cell]:
+    def _cells_of(self, wildcards: Any) -> Sequence[Cell]:
         """The cells of a job of Snakemake's."""
         name = getattr(wildcards, "job", None)
         return [self.cells[wildcards.cell]] if name is None else self.plan.jobs[name]
 
+    # -- jobs of a cluster
+
     def task(self, wildcards: Any, output: Path, command: str) -> Task:
-        """What Slurm is told of a job of Snakemake's."""
-        cells = tuple(self.cells_of(wildcards))
-        settings = settings_of(self.plan.config)
+        """The task of a job of Snakemake's, for the queue."""
+        cells = tuple(self._cells_of(wildcards))
+        directory = self.plan.directory
         options = (
-            f"--job-name={jobs.name(self.plan, cells, settings)}",
-            f"--output={_log(self.plan.directory / 'logs' / 'slurm')}",
-            *jobs.options(cells, self.plan, self.given),
+            f"--job-name={jobs.name(self.plan, cells, settings_of(self.plan.config))}",
+            f"--output={_log(directory / 'logs' / 'slurm')}",
+            *jobs.options(cells, self.plan, self.overrides),
         )
         absent = len(cells) == 1 and self.findings[cells[0].id].state == integrity.ABSENT
-        before = None if absent else written(output)
-        comment = jobs.comment(self.plan, cells)
+        name = self.plan.job_of(cells[0])
         nodes, count = jobs.eligible(cells, self.plan)
-        place = self.places[cells[0].id]
-        return Task(place, cells, output, comment, options, script(command), nodes, count, before)
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        return {cell.id: place for place, cell in enumerate(self.plan.cells)}
+        return Task(
+            place=self.places[cells[0].id],
+            cells=cells,
+            output=output,
+            comment=jobs.comment(self.plan, cells),
+            options=options,
+            script=f"#!/bin/bash\n{shell_prefix()}\n{command}\n",
+            nodes=nodes,
+            node_count=count,
+            before=None if absent else modified(output),
+            present=None if name is None else job.present_path(directory, name),
+        )
 
     def queue(self, say: Callable[[str], None]) -> Queue:
         """Where an executor puts those jobs."""
         # While Snakemake's own thread computes, each answer of sbatch would wait for its turn
         # several times, 5 ms each.
         sys.setswitchinterval(0.001)
-        most = int(settings_of(self.plan.config).get("max_jobs", MAX_JOBS))
-        seconds = parse_duration("give_up_after", self.plan.config["give_up_after"])
-        retries = int(self.plan.config["retries"])
-        self.opened = Queue(self.plan, max_jobs=most, give_up_s=seconds, retries=retries, say=say)
+        config = self.plan.config
+        self.opened = Queue(
+            self.plan.directory,
+            max_jobs=int(settings_of(config).get("max_jobs", MAX_JOBS)),
+            give_up_s=parse_duration("give_up_after", config["give_up_after"]),
+            retries=int(config["retries"]),
+            say=say,
+            on_start=progress.shared.start,
+            on_cell=progress.shared.reached,
+        )
         return self.opened
 
-    # -- beginning
+    # -- beginning and ending
 
     def begin(self) -> list[int]:
-        """Take the machine or the campaign, write the plan, set aside what does not count. Returns
-        what holds the locks.
+        """Take the machine or the campaign, write the plan, set aside records that do not count.
 
-        Two campaigns that measure at once would measure each other. Errors: PeakmarkError.
+        Two campaigns that measure at once would measure each other.
+
+        Returns:
+            The descriptors that hold the locks.
+
+        Raises:
+            PeakmarkError: one of them is taken, or Slurm refuses the jobs.
         """
-        interrupts.once()  # the last words are said undisturbed, however often Ctrl-C is pressed
-        held = [head.lock(self.plan.directory)]
+        interrupts.once()  # the summary is printed undisturbed, however often Ctrl-C is pressed
+        directory = self.plan.directory
+        held = [startup.lock(directory)]
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
-            # A cell does not outlive a killed Snakemake here; jobs of a cluster do, until the next
+            # Without a cluster a cell does not outlive a killed Snakemake; jobs do, until the next
             # run.
             os.environ[cleanup.OWNER] = cleanup.process_identity()
         else:
-            head.check_allocation_overlap(self.plan)
-            head.ignore_sighup(self.plan.directory / "logs" / "hangup.log")
-        build.keep_version(self.plan.directory)
-        self._write()
+            startup.check_allocation_overlap(self.plan)
+            startup.ignore_sighup(directory / "logs" / "hangup.log")
+        build.keep_version(directory)
+        # Everything that a cell needs to be measured; the plan last, as it says that all is there.
+        config = json.dumps(self.config, indent=1, sort_keys=True)
+        files.renew(directory / "config.json", f"{config}\n")
+        planfile.write(directory / "plan.json", self.plan.results.plan)
         if self.opened is not None:
-            self.opened.adopted |= head.adopt(self.plan)
-            head.check(self.plan, self.given, self.is_measured)
-        resume.begin(self.plan, self.findings)
+            self.opened.adopted |= startup.adopt(self.plan)
+            startup.check_jobs(self.plan, self.overrides, self.is_measured)
+        startup.set_aside(self.plan, self.findings)
         self._estimate()
         return held
 
-    # -- ending
+    def _estimate(self) -> None:
+        """Give the progress bar the expected seconds of what is left."""
+        groups = {self.plan.record_name(cell): [cell] for cell in self.missing_cells}
+        if self.plan.jobs:
+            groups = {self.job_output(name): self.missing_of(name) for name in self.plan.jobs}
+        seconds = self.plan.durations.total
+        expected = {
+            path: {cell.id: seconds([cell]) for cell in cells} for path, cells in groups.items()
+        }
+        progress.shared.expect(self.plan.directory, expected)
+        if self.plan.cluster is not None and groups:
+            cells = plural(len(self.missing_cells), "cell")
+            where = f"partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"
+            time_left = duration(seconds(self.missing_cells))
+            output.tell(
+                f"{cells} through Slurm, {where}; {time_left} of measuring, then the report"
+            )
 
     def print_summary(self) -> None:
-        """Where the results are. Errors: PeakmarkError; OSError when they cannot be printed."""
-        from peakmark.workflow import summary  # takes longer to load than the Snakefile to read
+        """Print where the results are. Raises: PeakmarkError; OSError when that is impossible."""
+        from peakmark.workflow import status  # takes longer to load than the Snakefile to read
 
-        output.say(summary.describe(self.plan.directory))
+        output.say(status.summary(self.plan.directory))
 
     def print_failures(self) -> None:
-        """The same for a run that did not do all."""
+        """Print what a run lacks that has failed."""
         from peakmark.storage.results import Results
         from peakmark.workflow import status
 
         campaign = Results.read(self.plan.directory)
         output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed).text)
 
-    def _write(self) -> None:
-        """Everything that a cell needs to be measured, by a job or again by hand; the plan last, as
-        it tells that all is there.
-        """
-        files.renew(
-            self.plan.directory / "config.json",
-            json.dumps(self.config, indent=1, sort_keys=True) + "\n",
-        )
-        planfile.write(self.plan.directory / "plan.json", self.plan.results.plan)
-
-    def _estimate(self) -> None:
-        seconds_of = self.plan.durations.total
-        each = {self.plan.record_name(cell): [cell] for cell in self.left}
-        if self.plan.jobs:
-            each = {self.job_output(name): self.missing(name) for name in self.plan.jobs}
-            progress.steps = {
-                path: {cell.id: seconds_of([cell]) for cell in cells}
-                for path, cells in each.items()
-            }
-        progress.estimates = {path: seconds_of(cells) for path, cells in each.items() if cells}
-        if self.plan.cluster is not None and each:
-            cells = plural(sum(map(len, each.values())), "cell")
-            time_left = duration(sum(progress.estimates.values()))
-            where = f"through Slurm, partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"
-            output.tell(f"{cells} {where}; {time_left} of measuring, then the report")
-
-
-def _settle() -> None:
-    # Ten thousand jobs are some million objects that live to the end. Python would look for garbage
-    # among them time and again, which took a sixth of the planning; what is garbage dies young and
-    # is still found.
-    gc.set_threshold(100_000, 20, 20)
-    os.umask(os.umask(0o077) | 0o002)  # Snakemake makes folders too: none is for everybody to write
-
-
-def _cluster(completed: Mapping[str, Any], given: Mapping[str, str]) -> Cluster:
-    """The cluster, asked by the process that submits."""
-    os.environ.pop(cleanup.OWNER, None)
-    return cluster.find(completed, given.get("partition"), plan.RESULTS / completed["campaign"])
-
-
-def _inherited(main: bool) -> Cluster | None:
-    if main:
-        os.environ.pop(cluster.VARIABLE, None)
-        os.environ.pop(cleanup.OWNER, None)
-    return cluster.from_environment()
-
 
 def _log(folder: Path) -> str:
-    """Where Slurm writes what it has to say of a job: it takes % for a pattern, and \\ for the end
-    of all patterns.
+    """Where Slurm writes the output of a job: it takes % for a pattern, and \\ for the end of all
+    patterns.
     """
     place = str(folder.resolve())
     return "/dev/null" if "\\" in place else f"{place.replace('%', '%%')}/%j.log"
 
 
 def shell_prefix() -> str:
-    """Rules call the peakmark that stands beside this Python, on a node of a cluster as well as
-    here.
-    """
+    """Rules call the peakmark of this Python, on a node of a cluster as well."""
     return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
 
 
-def measuring() -> str:
-    """How rules call ``peakmark measure``: Python does without what is installed, and takes the
-    place of the shell. With braces for Snakemake to leave alone.
+def measure_command() -> str:
+    """How rules call ``peakmark measure``, in the place of the shell. With braces for Snakemake to
+    leave alone.
     """
     return shlex.join(["exec", *resources.command("measure")]).replace("{", "{{").replace("}", "}}")
-
-
-def script(command: str) -> str:
-    """What a node runs of a job: its rule's command, and no Snakemake."""
-    return f"#!/bin/bash\n{shell_prefix()}\n{command}\n"

@@ -1,10 +1,12 @@
-"""How far a campaign has come: from its plan, its records and, on a cluster, one call of squeue."""
+"""How far a campaign has come, from its plan, its records and, on a cluster, one call of squeue; and
+the summary of a run that has ended.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,27 +19,30 @@ from peakmark.formatting import natural, plural
 from peakmark.plan import jobs
 from peakmark.resources import program, snakemake
 from peakmark.run.job import NODES, output_path
-from peakmark.storage import attempts, integrity, records
+from peakmark.slurm import failures
+from peakmark.slurm.queue import present_cell
+from peakmark.storage import integrity, records
 from peakmark.storage.results import Results
-from peakmark.workflow import current_cell, failures
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
-ALIKE = 4
-"""So many failures with one reason are told together."""
+COMMON = 4
+"""So many failures with one reason are listed together."""
 NAMED = 3
 """So many cells of one reason are named."""
 UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
-"""Records that do not count, and what such a cell is called here."""
+"""Records that do not count, and the state of such a cell."""
 
 
 @dataclass(frozen=True)
 class Failure:
     """The newest failed attempt of a cell.
 
-    shared   the reason without the number of the job, which many cells may share
-    job_log  where Slurm wrote of a job that it ended
+    Attributes:
+        shared: the reason without the number of the job, which many cells may share.
+        job_log: what Slurm wrote of a job that it ended.
     """
 
+    cell: Cell
     host: str
     reason: str
     shared: str
@@ -47,10 +52,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one cell stands. ``job`` is set while it is running or pending, ``failure`` when an
-    attempt has failed.
+    """The state of one cell.
 
-    ``reason`` says why a record that is there does not count; ``record`` is one that does.
+    Attributes:
+        job: set while it is running or pending.
+        failure: set when an attempt has failed.
+        reason: why a record does not count.
+        record: one that does.
     """
 
     cell: Cell
@@ -69,7 +77,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Description:
-    """How far a campaign has come, in words, and whether every cell is measured that is needed."""
+    """How far a campaign has come as text, and whether every cell is measured that is needed."""
 
     text: str
     complete: bool
@@ -83,62 +91,34 @@ def describe(
 
     Args:
         campaign: the campaign.
-        only_failed: what a run that has ended badly says: only what it lacks.
+        only_failed: only what it lacks, as a run prints that has failed.
         interrupted: that run was ended by Ctrl-C.
     """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
     missing = [standing for standing in standings if standing.state not in ("done", "spared")]
-    lines = []
-    if not only_failed:
-        spared = sum(standing.state == "spared" for standing in standings)
-        done = len(standings) - spared - len(missing)
-        more = (
-            f"; {spared} spared, as their rows are sure enough or cannot be made so"
-            if spared
-            else ""
-        )
-        lines.append(
-            f"{campaign.directory}: {done} of {plural(len(standings) - spared, 'cell')} done{more}"
-        )
-        lines += _counts(
-            "subsystem", SUBSYSTEMS, standings, lambda standing: standing.cell.subsystem
-        )
-        if campaign.plan.get("cluster"):
-            nodes = sorted({standing.node for standing in missing}, key=natural)
-            lines += _counts("node", nodes, missing, lambda standing: standing.node)
-        lines += _jobs(queue, standings)
-        if trouble and missing:
-            lines.append(f"running and pending jobs are not known: {trouble}")
-    lines += [f"does not count: {standing.reason}" for standing in standings if standing.reason]
-    lines += [f"does not count: {reason}" for reason in campaign.damaged_facts.values()]
+    lines = [] if only_failed else _counts_and_jobs(campaign, standings, missing, queue)
+    if trouble and missing and not only_failed:
+        lines.append(f"running and pending jobs are not known: {trouble}")
+    reasons = [standing.reason for standing in standings if standing.reason]
+    reasons += campaign.damaged_facts.values()
+    lines += [f"does not count: {reason}" for reason in reasons]
     lines += impossible(
         (standing.cell, standing.record) for standing in standings if standing.record is not None
     )
-    failed = {
-        standing.cell: standing.failure
-        for standing in standings
-        if standing.state == "failed" and standing.failure is not None
-    }
+    failed = [standing for standing in missing if standing.state == "failed"]
     if failed:
         lines.append(f"{len(failed)} failed; the next run measures them again:")
-        lines += _failures(campaign, failed)
-    if only_failed and (rest := [standing for standing in missing if standing.state != "failed"]):
-        what = plural(len(rest), "more cell" if failed else "cell")
-        are, them = ("is", "it") if len(rest) == 1 else ("are", "them")
-        lines.append(f"{what} {are} not measured; the next run goes on with {them}:")
-        lines += [f"  {standing.cell.id}" for standing in rest]
-    elif not missing and only_failed and interrupted:
-        lines.append(
-            f"interrupted; every cell is measured. To finish tables and report: {command(campaign)}"
-        )
-    elif not missing and only_failed:
-        lines.append(
-            "every cell is measured: it is tables, figures or report that failed, and their log says why"
-        )
-    elif not missing:
-        lines.append("complete")
-    if missing and (full := files.full(campaign.directory)):
+        lines += _failures(campaign, [one.failure for one in failed if one.failure is not None])
+    others = [standing.cell.id for standing in missing if standing.state != "failed"]
+    if only_failed and others:
+        cells = plural(len(others), "more cell" if failed else "cell")
+        are, them = ("is", "it") if len(others) == 1 else ("are", "them")
+        lines.append(f"{cells} {are} not measured; the next run goes on with {them}:")
+        lines += [f"  {name}" for name in others]
+    if not missing:
+        lines.append(_end(campaign, only_failed, interrupted))
+    elif full := files.full(campaign.directory):
         lines.append(full)
     if only_failed and missing:
         partial = f"{program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
@@ -146,46 +126,75 @@ def describe(
     return Description("\n".join(lines), complete=not missing)
 
 
-def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str]:
-    """Of cells with their records those that this machine cannot measure: final, but said at the
-    end of every run. A line that counts them, then two for each reason.
+def summary(directory: Path) -> str:
+    """Where the results of a run are: report and tables, the most telling numbers with their
+    warnings, cells that are not possible, and commands that can be pasted.
+
+    Raises:
+        RecordError: there is no campaign.
     """
+    from peakmark.analysis import analysis, verdict  # not for ``peakmark status``
+
+    results = Results.read(directory)
+    lines = [""]
+    for name, file in (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables")):
+        if (directory / file).exists():
+            lines.append(f"{name:<7} {directory / file}")
+    lines.append("")
+    for number in verdict.telling_numbers(analysis.build_rows(results)):
+        lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
+        first, *rest = number.specific_warnings or [""]
+        more = f" (and {len(rest)} more, see the report)" if rest else ""
+        lines += [f"    {number.confidence}: {first}{more}"] if first else []
+    lines += impossible((record.cell, record.data) for record in results.records)
+    bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
+    lines += [
+        "",
+        f"to measure what is missing    {command(results)}",
+        f"to keep all of it in one file {bundle}",
+    ]
+    return "\n".join(lines)
+
+
+def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str]:
+    """Cells that this machine cannot measure: a line that counts them, then two for each reason."""
     reasons: dict[str, list[str]] = {}
     for cell, record in records_of:
         if record["status"] == "unavailable":
             reasons.setdefault(str(record["reason"]), []).append(cell.id)
-    total = sum(map(len, reasons.values()))
+    if not reasons:
+        return []
     stays = plural(
-        total,
+        sum(map(len, reasons.values())),
         "cell is not possible here and stays empty",
         "cells are not possible here and stay empty",
     )
-    lines = [f"{stays}:"] if total else []
-    for reason, ids in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
-        more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-        lines += [f"  {', '.join(ids[:NAMED])}{more}", f"    {reason}"]
+    lines = [f"{stays}:"]
+    for reason, names in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        lines += [f"  {', '.join(names[:NAMED])}{more}", f"    {reason}"]
     return lines
 
 
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
-    """Every cell of the plan and where it stands."""
+    """The state of every cell of the plan."""
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
-    current = {current_cell.read(path) for path in (campaign.directory / NODES).glob("*.now")}
+    present = {present_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
 
     def standing(cell: Cell) -> Standing:
-        record = campaign.findings[cell.id]
-        if record.state == integrity.GOOD:
-            return Standing(cell, "done", record=record.data)
+        finding = campaign.findings[cell.id]
+        if finding.state == integrity.GOOD:
+            return Standing(cell, "done", record=finding.data)
         if cell.id in campaign.spared:
             return Standing(cell, "spared")
-        own = by_name.get(f"{campaign.name}/{cell.id}")
-        job = own or by_name.get(f"{campaign.name}/{NODES}/{campaign.jobs.get(cell.id)}")
-        if job is None and record.state in UNFIT:
-            return Standing(cell, UNFIT[record.state], reason=record.sentence)
+        single = by_name.get(f"{campaign.name}/{cell.id}")
+        job = single or by_name.get(f"{campaign.name}/{NODES}/{campaign.jobs.get(cell.id)}")
+        if job is None and finding.state in UNFIT:
+            return Standing(cell, UNFIT[finding.state], reason=finding.sentence)
         failure = last_failure(campaign, cell)
         if job is None:
             return Standing(cell, "failed" if failure else "missing", failure=failure)
-        running = job.state != "PENDING" and (own is not None or cell.id in current)
+        running = job.state != "PENDING" and (single is not None or cell.id in present)
         return Standing(cell, "running" if running else "pending", job, failure)
 
     return [standing(cell) for cell in campaign.planned]
@@ -193,110 +202,126 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
-    *_, path = (None, *attempts.paths(campaign.directory, cell))
+    *_, path = (None, *records.attempts(campaign.directory, cell))
     if path is None:
         return None
     try:
         record = records.read(path)
     except RecordError as error:
-        return Failure("unknown", str(error), str(error), path)
+        return Failure(cell, "unknown", str(error), str(error), path)
     context, reason = record["context"], str(record["reason"])
     log = (context.get("slurm") or {}).get("log")
     known = failures.read_reason(record)
     shared = known.text if known else reason
-    return Failure(str(context["host"]), reason, shared, path, Path(log) if log else None)
+    return Failure(cell, str(context["host"]), reason, shared, path, Path(log) if log else None)
+
+
+def command(campaign: Results, cell: Cell | None = None) -> str:
+    """Command that measures this cell alone, or all that is missing, to be pasted into a shell in
+    the checkout.
+    """
+    first, *more = snakemake("slurm" if campaign.plan.get("cluster") else "local").partition(" ")
+    target = ""
+    if cell:
+        name = campaign.jobs.get(cell.id)
+        path = output_path(campaign.directory, name) if name else campaign.record_path(cell)
+        # The target comes first: --configfile would take it for one more file.
+        target = f" {shlex.quote(str(path))}"
+    config = shlex.quote(str(campaign.directory / "config.json"))
+    return f"{first}{target}{''.join(more)} --configfile {config}"
 
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
     """My jobs that were submitted from this checkout, and why they cannot be known."""
     if not campaign.plan.get("cluster"):
         return [], None
+    mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
     try:
-        mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
         return [job for job in slurm.jobs() if mark in job.comment], None
     except slurm.SlurmError as error:
         return [], str(error)
 
 
-def _counts(title: str, names: Iterable[str], standings: list[Standing], of: Any) -> list[str]:
+def _counts_and_jobs(
+    campaign: Results,
+    standings: Sequence[Standing],
+    missing: Sequence[Standing],
+    queue: Sequence[slurm.Job],
+) -> list[str]:
+    """Counts by subsystem and node, running jobs with their cells, pending ones by Slurm's reason."""
+    spared = sum(standing.state == "spared" for standing in standings)
+    total = len(standings) - spared
+    more = f"; {spared} spared, as their rows are sure enough or cannot be made so"
+    cells = f"{total - len(missing)} of {plural(total, 'cell')} done{more if spared else ''}"
+    lines = [f"{campaign.directory}: {cells}"]
+    lines += _counts("subsystem", SUBSYSTEMS, standings, lambda standing: standing.cell.subsystem)
+    if campaign.plan.get("cluster"):
+        nodes = sorted({standing.node for standing in missing}, key=natural)
+        lines += _counts("node", nodes, missing, lambda standing: standing.node)
+    numbers = {standing.job.number for standing in standings if standing.job}
+    queue = [job for job in queue if job.number in numbers]
+    for job in (job for job in queue if job.state != "PENDING"):
+        running = (one for one in standings if one.job == job and one.state == "running")
+        about = f"{job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}"
+        lines.append(f"  job {about}  {', '.join(one.cell.id for one in running)}")
+    reasons = Counter(job.reason for job in queue if job.state == "PENDING")
+    for reason, count in reasons.most_common():
+        lines.append(f"  {plural(count, 'job')} pending: {reason}")
+    return lines
+
+
+def _counts(
+    title: str,
+    names: Iterable[str],
+    standings: Sequence[Standing],
+    group: Callable[[Standing], str],
+) -> list[str]:
     """A small table: a line per name, a column per state that occurs."""
-    states = [state for state in STATES if any(standing.state == state for standing in standings)]
+    counts = Counter((group(standing), standing.state) for standing in standings)
+    states = [state for state in STATES if any(state == known for _, known in counts)]
     lines = []
     for name in names:
-        counts = Counter(standing.state for standing in standings if of(standing) == name)
-        if counts:
-            lines.append(f"  {name:<12}" + "".join(f"{counts[state]:>9}" for state in states))
-    return [f"  {title:<12}" + "".join(f"{state:>9}" for state in states), *lines] if lines else []
+        numbers = [counts[name, state] for state in states]
+        if any(numbers):
+            lines.append(f"  {name:<12}" + "".join(f"{number:>9}" for number in numbers))
+    heading = f"  {title:<12}" + "".join(f"{state:>9}" for state in states)
+    return [heading, *lines] if lines else []
 
 
-def _jobs(queue: list[slurm.Job], standings: list[Standing]) -> list[str]:
-    """Running jobs with their cells; pending ones counted by Slurm's reason."""
-    mine = {standing.job.number for standing in standings if standing.job}
+def _failures(campaign: Results, failed: Iterable[Failure]) -> list[str]:
+    """Every cell that has failed; a reason that many share stands there once."""
+    groups: dict[str, list[Failure]] = {}
+    for failure in failed:
+        groups.setdefault(failure.shared, []).append(failure)
     lines = []
-    for job in queue:
-        if job.number in mine and job.state != "PENDING":
-            cells = [
-                standing.cell.id
-                for standing in standings
-                if standing.job == job and standing.state == "running"
-            ]
-            about = f"{job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}"
-            lines.append(f"  job {about}  {', '.join(cells)}")
-    reasons = Counter(job.reason for job in queue if job.number in mine and job.state == "PENDING")
-    lines += [
-        f"  {plural(count, 'job')} pending: {reason}" for reason, count in reasons.most_common()
-    ]
-    return lines
-
-
-def _failures(campaign: Results, failed: Mapping[Cell, Failure]) -> list[str]:
-    """Every cell that has failed; where many give the same reason, it is told once."""
-    groups: dict[str, list[Cell]] = {}
-    for cell, failure in failed.items():
-        groups.setdefault(failure.shared, []).append(cell)
-    lines = []
-    for reason, cells in groups.items():
-        each = [_failure(campaign, cell, failed[cell]) for cell in cells]
-        if len(cells) < ALIKE:
-            lines += [line for about in each for line in about]
+    for reason, members in groups.items():
+        if len(members) < COMMON:
+            for failure in members:
+                lines += [f"  {failure.cell.id}", f"    {failure.host}: {failure.reason}"]
+                lines += _evidence(campaign, failure)
             continue
-        nodes = sorted({failed[cell].host for cell in cells}, key=natural)
-        lines += [
-            f"  {len(cells)} cells, {', '.join(nodes)}: {reason}",
-            *(f"    {cell.id}" for cell in cells),
-        ]
-        lines += each[0][2:]
+        nodes = sorted({failure.host for failure in members}, key=natural)
+        lines.append(f"  {len(members)} cells, {', '.join(nodes)}: {reason}")
+        lines += [f"    {failure.cell.id}" for failure in members]
+        lines += _evidence(campaign, members[0])
     return lines
 
 
-def _failure(campaign: Results, cell: Cell, failure: Failure) -> list[str]:
-    logs = [
-        path
-        for path in (campaign.directory / "logs" / f"{cell.id}.log", failure.job_log)
-        if path is not None
-    ]
-    return [
-        f"  {cell.id}",
-        f"    {failure.host}: {failure.reason}",
-        f"    attempt  {failure.attempt}",
-        *(f"    log      {path}" for path in logs if path.is_file() and path.stat().st_size),
-        f"    again    {command(campaign, cell)}",
-    ]
+def _evidence(campaign: Results, failure: Failure) -> list[str]:
+    """Attempt and logs of a failed cell, and the command that measures it again."""
+    lines = [f"    attempt  {failure.attempt}"]
+    for path in (campaign.directory / "logs" / f"{failure.cell.id}.log", failure.job_log):
+        if path is not None and path.is_file() and path.stat().st_size:
+            lines.append(f"    log      {path}")
+    return [*lines, f"    again    {command(campaign, failure.cell)}"]
 
 
-def command(campaign: Results, cell: Cell | None = None) -> str:
-    """What measures this cell alone, or all that is missing, to be pasted into a shell in the
-    checkout.
-    """
-    name = campaign.jobs.get(cell.id) if cell else None
-    target = (
-        output_path(campaign.directory, name)
-        if name
-        else campaign.record_path(cell)
-        if cell
-        else None
-    )
-    first, *more = snakemake("slurm" if campaign.plan.get("cluster") else "local").partition(" ")
-    # The target comes first: --configfile would take it for one more file.
-    wanted = f" {shlex.quote(str(target))}" if target else ""
-    return f"{first}{wanted}{''.join(more)} --configfile {shlex.quote(str(campaign.directory / 'config.json'))}"
+def _end(campaign: Results, only_failed: bool, interrupted: bool) -> str:
+    """The last line where every cell is measured."""
+    if not only_failed:
+        return "complete"
+    if interrupted:
+        return (
+            f"interrupted; every cell is measured. To finish tables and report: {command(campaign)}"
+        )
+    return "every cell is measured: it is tables, figures or report that failed, and their log says why"

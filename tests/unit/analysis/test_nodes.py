@@ -21,7 +21,7 @@ from peakmark.report import appendix, document, html_report, machine_text, pdf_r
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 from peakmark.tools.tables import BY_NAME
-from peakmark.workflow import summary
+from peakmark.workflow import status
 
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
 
@@ -78,8 +78,8 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Path) -> Non
     assert memory.measured == "15.00 GB/s"
     assert memory.slowest == "node10" and memory.behind.startswith("13.")
     assert "12." in memory.behind.partition(", ")[2]
-    assert "median of 12 nodes" in summary.describe(twelve)
-    assert "slowest node10" in summary.describe(twelve)
+    assert "median of 12 nodes" in status.summary(twelve)
+    assert "slowest node10" in status.summary(twelve)
 
 
 def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:

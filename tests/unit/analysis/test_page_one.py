@@ -87,7 +87,7 @@ def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_pa
 def test_a_share_of_instructions_that_were_asked_for_is_not_the_nodes(
     tmp_path: Path, isa: str, told: int
 ) -> None:
-    site = {"cpu": {"cores": 2, "sockets": 1, "operations_per_cycle": {"DP": 32}}}
+    site = {"cpu": {"cores": 2, "operations_per_cycle": {"DP": 32}}}
     clocks = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
     records = runs("cpubench", "DP", 3e9, isa=isa, details=clocks)
     found = judge(tmp_path / "c", records, config={"site_facts": site})

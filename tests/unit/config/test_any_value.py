@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.hostile import SECONDS, one_grid, refused
 
 from peakmark.catalogue import WORKLOADS
 from peakmark.config import site
+from peakmark.config.layouts import Layout
+from peakmark.config.types import Campaign, CampaignGrid, ReferenceGrid, Report, Site
 from peakmark.errors import ConfigError
 from peakmark.plan import plan, plan_text
-from peakmark.resources import schema
 
 GRID = {
     "repetitions": {"min": 6, "max": 7, "until": "2%", "within": "1 h"},
@@ -122,14 +124,12 @@ def name_of(path: tuple[Any, ...]) -> str:
 
 def test_the_configuration_holds_every_key() -> None:
     """A key that the schema gains is tried too."""
-    config_schema = schema("config")
-    assert EVERY_KEY.keys() == config_schema["properties"].keys()
-    assert EVERY_KEY["report"].keys() == config_schema["properties"]["report"]["properties"].keys()
-    grid = config_schema["$defs"]["grids"]["items"]["properties"]
+    assert EVERY_KEY.keys() == set(Campaign.__struct_fields__)
+    assert EVERY_KEY["report"].keys() == set(Report.__struct_fields__)
     grids = [one for name in WORKLOADS for one in EVERY_KEY[name]]
-    assert {key for one in grids for key in one} == set(grid)
+    assert {key for one in grids for key in one} == set(CampaignGrid.__struct_fields__)
     tools = {key for one in grids for tool in one["references"].values() for key in tool}
-    assert tools == set(grid["references"]["additionalProperties"]["properties"])
+    assert tools == set(ReferenceGrid.__struct_fields__)
     assert plan.make(EVERY_KEY).cells
 
 
@@ -159,22 +159,25 @@ def test_any_value_of_any_site_key_is_read_or_refused(
             refused(str(error))
 
 
-@pytest.mark.parametrize("name", ["config", "site", "layout"])
-def test_every_pattern_is_told_in_words(name: str) -> None:
+@pytest.mark.parametrize("kind", [Campaign, Site, Layout])
+def test_every_pattern_is_told_in_words(kind: type) -> None:
     """A regular expression is no message for people."""
+    found = []
 
-    def patterns(part: Any) -> Iterator[dict[str, Any]]:
-        if isinstance(part, dict):
-            if isinstance(part.get("pattern"), str):
-                yield part
-            part = list(part.values())
-        for inner in part if isinstance(part, list) else ():
-            yield from patterns(inner)
+    def look(node: Any, words: str) -> None:
+        words = (getattr(node, "extra", None) or {}).get("allowed", words)
+        if getattr(node, "pattern", None):
+            found.append(words)
+        for name in ("type", "item_type", "value_type"):
+            if hasattr(node, name):
+                look(getattr(node, name), words)
+        for part in getattr(node, "types", ()):
+            look(part, words)
+        for field in getattr(node, "fields", ()):
+            look(field.type, "")
 
-    found = list(patterns(schema(name)))
-    assert found
-    for part in found:
-        assert part.get("allowed"), part["pattern"]
+    look(msgspec.inspect.type_info(kind), "")
+    assert found and all(found)
 
 
 def test_a_message_shows_what_was_written(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from peakmark.errors import ConfigError
             "s,h,disk_throughput,RS,1,4096,X,throughput,1,mph,,",
             ["column unit", "mph", "B/s", "GB/s"],
         ),
-        ("s,h,disk_throughput,RS,1,4096,X,throughput,nan,B/s,,", ["column value", "nan"]),
-        ("s,h,disk_throughput,RS,1,4096,X,throughput,,B/s,,", ["column value", "''"]),
+        ("s,h,disk_throughput,RS,1,4096,X,throughput,nan,B/s,,", ["column value", "NaN"]),
+        ("s,h,disk_throughput,RS,1,4096,X,throughput,,B/s,,", ["column value", '""']),
         ("s,h,disk_throughput,RS,1,4096,X", ["fields"]),
     ],
 )

@@ -129,9 +129,9 @@ HEAD = "schema: 1\nname: x\n"
     [
         (HEAD + "memory: {channels: six}", r'memory\.channels is "six": .* whole number'),
         (HEAD + "memory: {chanels: 6}", r"unknown key chanels: .*channels.*type"),
-        (HEAD + "cpu: {clock: turbo}", r'clock is "turbo": .*"observed", "nominal", "maximum"'),
+        (HEAD + "cpu: {clock: turbo}", r'clock is "turbo": .*"maximum", "nominal", "observed"'),
         (HEAD + "cpu: {nominal_hz: 2.3e9}", r'cpu\.nominal_hz is "2\.3e9": .*2.3e\+9'),
-        (HEAD + "disk: {throughput: {RS: 0}}", r"disk\.throughput\.RS is 0, .*B/s"),
+        (HEAD + "disk: {throughput: {RS: 0}}", r"disk\.throughput\.RS is 0: .*B/s"),
         (HEAD + "formula_set: y", "formula_set is 'y'.* none"),
         ("name: x", "the top level lacks schema"),
         ("- 1", "must hold keys and values"),
@@ -315,7 +315,5 @@ def test_values_in_another_unit_are_told_by_what_is_plausible(
         for step in reversed(key.split(".")):
             part = f"{{{step}: {part}}}"
         path.write_text("schema: 1\nname: s\n" + text.format(part[1:-1]) + "\n")
-        with pytest.raises(
-            ConfigError, match=rf"{key} is .*, which is not plausible: allowed is .*{words}"
-        ):
+        with pytest.raises(ConfigError, match=rf"{key} is .*: allowed is .*{words}"):
             site.load(path)

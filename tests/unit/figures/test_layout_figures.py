@@ -14,7 +14,7 @@ from tests.unit import campaign_data as make
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.config import layouts
-from peakmark.config.drawings import Drawing
+from peakmark.config.layouts import Drawing
 from peakmark.figures import figures, layout_figures, selection, style
 from peakmark.report import document, pictures
 from peakmark.tables import captions
@@ -25,9 +25,10 @@ DISK = BY_NAME["disk_throughput"]
 LIMIT = 4e9
 PATTERNS = ("WS", "RS", "RR", "WR")
 SHOWN = ["RS", "RR", "WS", "WR"]
-DEVIATIONS = Drawing("x", DISK, "Four patterns", "together", "deviation")
-MEDIANS = replace(DEVIATIONS, value="measured")
-SHARES = replace(DEVIATIONS, kind="bars", value="efficiency")
+DEVIATIONS, MEDIANS, SHARES = (
+    Drawing(name="x", of=DISK.name, title="Four patterns", kind=kind, value=value)
+    for kind, value in (("together", "deviation"), ("together", "measured"), ("bars", "efficiency"))
+)
 Preset = Callable[[str], Analysis]
 
 
@@ -51,7 +52,9 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
 
 def drawn(drawing: Drawing, rows: list[Row]) -> list[Row]:
     """The rows that a drawing shows."""
-    (one,) = selection.figures_of(DISK, rows, layouts.Layout("x", (), (drawing,)))
+    (one,) = selection.figures_of(
+        DISK, rows, layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
+    )
     assert one.drawing is drawing
     return list(one.rows)
 

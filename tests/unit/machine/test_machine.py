@@ -14,7 +14,9 @@ from tests.unit.machine.hosts import DATA, host
 from peakmark import machine
 from peakmark.errors import RecordError
 from peakmark.machine.host import Host, parse_cpu_list, run_tool
-from peakmark.schemas import validate
+from peakmark.storage import facts as stored
+from peakmark.storage.types import Facts
+from peakmark.validation import convert
 
 
 def test_this_machine_gives_valid_facts(tmp_path: Path) -> None:
@@ -32,22 +34,22 @@ def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "machine"
     facts = machine.cached(folder, tmp_path)
     path = folder / f"{platform.node()}.json"
-    assert machine.read(path)["cpu"] == facts["cpu"]
+    assert stored.read(path)["cpu"] == facts["cpu"]
     assert machine.cached(folder, Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with pytest.raises(RecordError, match=str(path)):
-        machine.read(path)
+        stored.read(path)
     path.write_text(text.replace('"sockets": ', '"sockets": -'))
     with pytest.raises(RecordError, match="checksum does not fit"):
-        machine.read(path)
+        stored.read(path)
     assert machine.cached(folder, tmp_path)["cpu"] == facts["cpu"], "collected again"
-    assert machine.read(path)["cpu"] == facts["cpu"]
+    assert stored.read(path)["cpu"] == facts["cpu"]
     assert "-" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()
     without_seal = {**facts, "cpu": {**facts["cpu"], "sockets": -1}}
     path.write_text(json.dumps(without_seal))
     with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1"):
-        machine.read(path)
+        stored.read(path)
 
 
 def test_no_tool_and_an_empty_system_still_give_facts(tmp_path: Path) -> None:
@@ -60,9 +62,9 @@ def test_no_tool_and_an_empty_system_still_give_facts(tmp_path: Path) -> None:
 
 
 def test_a_stored_collection_of_a_real_vm_is_valid() -> None:
-    facts = machine.read(DATA / "machine" / "zen3-vm.json")
+    facts = stored.read(DATA / "machine" / "zen3-vm.json")
     assert facts["cpu"]["microarchitecture"] == "Zen 3"
-    validate(facts, "machine", "facts")
+    convert(facts, Facts, "facts")
 
 
 def test_only_the_first_cell_on_a_node_starts_programs(

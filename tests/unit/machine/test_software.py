@@ -22,9 +22,10 @@ from peakmark.machine import software
 from peakmark.machine.host import Host
 from peakmark.report import machine_text
 from peakmark.resources import ROOT
-from peakmark.schemas import validate
 from peakmark.storage.results import Results
+from peakmark.storage.types import Facts
 from peakmark.tools import present
+from peakmark.validation import convert
 from peakmark.workflow import doctor
 
 KERNELS = ROOT / "src" / "kernels"
@@ -178,7 +179,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
     tools = present(tmp_path)
     assert "cpubench" not in tools  # what is not compiled is left out
     facts = machine.collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
-    validate(facts, "machine", "facts")
+    convert(facts, Facts, "facts")
     groups = machine_text._groups(facts, ".", ())
     (items,) = (dict(g["items"]) for g in groups if g["title"] == "Programs and libraries")
     assert {"cc 1", "-O9", "avx2: -mavx2"} <= set(items.values())

@@ -1,7 +1,6 @@
 """Repetitions until the interval is narrow: rounds, decisions, and what is spared."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from peakmark.analysis import analysis
 from peakmark.bundle import bundle
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
-from peakmark.config import repetitions
-from peakmark.config.repetitions import Criterion
+from peakmark.config import campaign as configuration
+from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, RecordError
 from peakmark.formatting import duration
 from peakmark.plan import jobs, plan, plan_text, sequential_testing
@@ -80,7 +79,7 @@ def campaign(
 @pytest.mark.parametrize("within", ["90 s", "1.5min", 90, "0.025 h"])
 def test_shares_and_times_have_several_spellings(until: Any, within: Any) -> None:
     wish = {"min": 6, "max": 30, "until": until, "within": within}
-    assert repetitions.parse("repetitions", wish) == Criterion(6, 30, 0.02, 90.0)
+    assert configuration.criterion("repetitions", wish) == Criterion(6, 30, 0.02, 90.0)
 
 
 @pytest.mark.parametrize(
@@ -306,8 +305,8 @@ def test_damaged_decisions_are_named(tmp_path: Path) -> None:
     results = Results.read(folder)
     assert not results.spared
     (error,) = decisions.damaged(folder)
-    assert "0.json are damaged" in str(error) and str(error) in results.left_out
-    with pytest.raises(RecordError, match=r"0\.json are damaged"):
+    assert "0.json is damaged" in str(error) and str(error) in results.left_out
+    with pytest.raises(RecordError, match=r"0\.json is damaged"):
         decisions.read(folder / decisions.FOLDER / "0.json")
 
 

@@ -56,10 +56,9 @@ def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path: Pa
     facts = {"name": "here", "cpu": {"cores": 2}}
     grid = {"total": 1e12, "workloads": ["DP"], "concurrency": [1]}
     config = {"cpu": [grid], "warmup": 0.2, "seconds": 12345.25, "seed": 0, "isa": "auto"}
-    empty = {"logo": None, "scratch": None}
     section = {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}
     site = {**facts, "formulas": {"report-1": [{**formula, "formula": "a * b"}]}}
-    whole = {**config, **empty, "site": "here.yaml", "site_facts": site, "report": section}
+    whole = {**config, "scratch": None, "site": "here.yaml", "site_facts": site, "report": section}
     results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
     text = appendix.provenance(results)["config"]
     printed = yaml.safe_load(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.config.repetitions import Criterion
+from peakmark.config.types import Criterion
 from peakmark.report import chapters, method_text, pdf_report
 from peakmark.storage.decisions import Decision
 from peakmark.storage.results import Results

@@ -22,7 +22,7 @@ CELLS = [
     for number in range(3)
 ]
 
-HEAVY = {"IPython", "fastjsonschema", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow"}
+HEAVY = {"IPython", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow"}
 HEAVY |= {"rich", "seaborn", "snakemake"}
 """What a cell's process does without: each takes longer to load than a short cell to measure."""
 

@@ -15,8 +15,9 @@ from tests.unit.machine.hosts import host
 
 from peakmark.run import noise
 from peakmark.run.noise import Process, Reading
-from peakmark.schemas import validate_fast
 from peakmark.storage import records
+from peakmark.storage.types import Record
+from peakmark.validation import convert
 
 STAT = (
     "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"
@@ -134,5 +135,5 @@ def test_records_with_noise_and_without_are_valid(tmp_path: Path) -> None:
     during = noise.between(moment(0.0), moment(1.0))
     for kept in (None, load, {**load, "during": during}, {**load, "during": None}):
         record = campaign_data.record(cell, [measurement], context={"noise": kept})
-        validate_fast(record, "record", "record")
+        convert(record, Record, "record")
         records.write(tmp_path / "0.json", record)

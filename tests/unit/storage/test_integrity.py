@@ -174,25 +174,3 @@ def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None
     else:
         assert finding.state == integrity.DAMAGED
         assert "\n" not in finding.reason
-
-
-@pytest.mark.parametrize(
-    "first, second", [(1, True), (1, 1.0), ([1], [True]), ({"a": 0}, {"a": False}), ([], {})]
-)
-def test_values_of_other_types_stay_what_they_are(first: object, second: object) -> None:
-    known: dict[str | bytes, object] = {}
-    for value in (first, second, first):
-        assert repr(integrity._shared(value, known)) == repr(value)
-
-
-def test_what_is_equal_in_records_is_in_memory_once(tmp_path: Path) -> None:
-    cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=run) for run in range(2)]
-    written = [
-        make.record(cell, [make.measurement(cell, "rate", 1e9 + cell.repetition)]) for cell in cells
-    ]
-    found = integrity.survey(make.write(tmp_path / "c", written), [*cells, CELL])
-    assert [one.state for one in found.values()][:2] == ["good", "good"]
-    first, second = (found[cell.id].data for cell in cells)
-    assert first and second and first != second
-    assert first["context"] is second["context"]
-    assert second["measurements"][0]["value"] == 1e9 + 1

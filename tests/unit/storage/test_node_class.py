@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.campaign_data import DATA
 
-from peakmark.storage.node_class import differences, node_class
+from peakmark.storage.facts import differences, node_class
 
 VM: dict[str, Any] = json.loads((DATA / "machine" / "zen3-vm.json").read_text())
 MIB = 1 << 20

@@ -19,7 +19,7 @@ from peakmark.errors import RecordError
 from peakmark.plan import plan
 from peakmark.storage import facts, integrity
 from peakmark.storage.results import Results
-from peakmark.workflow import resume
+from peakmark.workflow import startup
 
 SEALED: dict[str, tuple[dict[str, Any], str]] = {
     "failed": ({"status": "failed", "reason": "no luck"}, "failed attempt"),
@@ -31,17 +31,6 @@ SEALED: dict[str, tuple[dict[str, Any], str]] = {
         {"measured": {"metric": "iops", "unit": "1/s"}},
         "which is rate in op/s",
     ),
-    **{
-        words: (
-            {"status": "unavailable", "reason": f"/b/cpubench {words}", "measurements": []},
-            "a kernel that did not start",
-        )
-        for words in (
-            "cannot be executed: Exec format error",
-            "--version did not answer in 10 s",
-            "does not look like cpubench: asked for its version it printed 'nothing'",
-        )
-    },
 }
 
 
@@ -103,7 +92,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
         stored(folder, cell, context={"host": host})
     files.write_text(folder / "plan.json", json.dumps(made.to_json()))
     assert set(Results.read(folder).facts) == {host}
-    assert not any(map(resume.unfit, resume.survey(Results.read(folder)).values()))
+    assert not any(map(startup.is_unfit, startup.survey(Results.read(folder)).values()))
     DAMAGES[kind](path)
     with pytest.raises(RecordError, match="machine facts"):
         facts.read(path)
@@ -111,10 +100,10 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     assert not results.facts  # no limit is computed from them
     assert any(str(path) in reason for reason in results.left_out)
     assert len(results.records) == len(made.cells)  # what was measured still counts
-    found = resume.survey(Results.read(folder))
-    again = [cell for cell in made.cells if resume.unfit(found[cell.id])]
+    found = startup.survey(Results.read(folder))
+    again = [cell for cell in made.cells if startup.is_unfit(found[cell.id])]
     assert len(again) == 1  # one cell is measured again: whoever does so collects the facts
-    resume.begin(made, found)
+    startup.set_aside(made, found)
     assert not path.exists() and not made.results.record_path(again[0]).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
     assert machine.cached(folder / "machine")["host"] == host

@@ -71,7 +71,7 @@ def figure(**keys: str) -> dict[str, Any]:
     ("change", "parts"),
     [
         ({"tables": [TABLE | {"of": "gpu"}]}, ["tables[0].of", "gpu", "cpu"]),
-        (column(), ["tables[0].columns[0]"]),
+        (column(), ["X", "either text or value"]),
         (column(value="measured", of="fio"), ["X", "fio", "cpubench"]),
         (column(text="{threads}"), ["X", "{threads}", "{concurrency}"]),
         (column(text="{block.unit}"), ["X", "{block.unit}", "{concurrency}"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import errno
 import io
 import json
@@ -24,7 +23,7 @@ from peakmark.plan import jobs, plan
 from peakmark.reasons import MeasurementError
 from peakmark.run import cleanup
 from peakmark.run.measure import Request, measure
-from peakmark.workflow import failures
+from peakmark.slurm import failures
 
 NO_SPACE = os.strerror(errno.ENOSPC)
 
@@ -69,14 +68,13 @@ def test_a_full_disk_is_said_once_of_all_jobs_that_end(
     full_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(full_disk.parent)
-    failures._say_once.cache_clear()
+    failures._tell_once.cache_clear()
     grid = {"workloads": ["SP"], "concurrency": [1]}
     made = plan.make({"campaign": "c", "cpu": [grid], "repetitions": 3})
     fill(full_disk)
     for number, cell in enumerate(made.cells):
         details = {"Comment": jobs.comment(made, [cell]), "BatchHost": "n1"}
-        now = datetime.datetime.now().astimezone()
-        assert failures.keep(made, [cell], str(number), "TIMEOUT", details, now) is None
+        assert not failures.keep(made.directory, cell, str(number), "TIMEOUT", details)
     assert capsys.readouterr().err.count("\n") == 1
     bar = progress_bar.LogHandler(
         SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None

@@ -1,36 +1,28 @@
-"""How far a campaign has come."""
+"""How far a campaign has come, and the summary of a run."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from tests.unit import campaign_data
-from tests.unit.plan.planned import CPU, NOW, made, where
+from tests.unit import campaign_data as make
+from tests.unit.hostile import CELL
+from tests.unit.plan.planned import CPU, made, where
 
-from peakmark import files
-from peakmark.messages import message
+from peakmark import files, resources
+from peakmark.analysis import analysis
+from peakmark.messages import Severity, message
 from peakmark.plan.plan import Plan
+from peakmark.slurm import failures
+from peakmark.slurm.queue import present_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
-from peakmark.workflow import failures, status
-
-
-@pytest.mark.parametrize("left", ["gone", "torn"])
-def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
-) -> None:
-    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], fan_out="node")
-    files.write_text(one.directory / "plan.json", json.dumps(one.to_json()))
-    present = one.directory / "nodes" / "n1.own.now"
-    present.parent.mkdir()
-    if left == "gone":
-        present.symlink_to("removed-between-listing-and-reading")
-    else:
-        present.write_bytes(b"\xff\xfe\x00")
-    assert {one.state for one in status.look(Results.read(one.directory))} == {"missing"}
-    assert failures._present(one, one.cells) is None
+from peakmark.workflow import status
 
 
 def planned(one: Plan) -> Results:
@@ -38,40 +30,104 @@ def planned(one: Plan) -> Results:
     return Results.read(one.directory)
 
 
+@pytest.mark.parametrize("file", ["gone", "torn"])
+def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], fan_out="node")
+    present = one.directory / "nodes" / "n1.own.now"
+    present.parent.mkdir(parents=True)
+    if file == "gone":
+        present.symlink_to("removed-between-listing-and-reading")
+    else:
+        present.write_bytes(b"\xff\xfe\x00")
+    assert {one.state for one in status.look(planned(one))} == {"missing"}
+    assert present_cell(present) is None
+
+
 @pytest.fixture
 def six(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     return made(tmp_path, monkeypatch, None, cpu=[{**CPU, "workloads": ["DP", "SP", "QP"]}])
 
 
-def test_equal_reasons_are_told_together_and_all_that_is_missing_is_named(six: Plan) -> None:
+def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six: Plan) -> None:
     for number, cell in enumerate(six.cells[:4]):
-        failures.refused(
-            six, [cell], message("job-ended", case="NODE_FAIL", job=f"job {number}"), NOW
-        )
-    failures.refused(six, six.cells[4:5], message("job-forgotten", job="job 9"), NOW)
-    told = status.describe(planned(six), only_failed=True)
-    assert not told.complete and "complete" not in told.text
-    lines = [line.strip() for line in told.text.splitlines()]
+        lost = message("job-ended", case="NODE_FAIL", job=f"job {number}")
+        failures.refuse(six.directory, [cell], lost)
+    failures.refuse(six.directory, six.cells[4:5], message("job-forgotten", job="job 9"))
+    described = status.describe(planned(six), only_failed=True)
+    assert not described.complete and "complete" not in described.text
+    lines = [line.strip() for line in described.text.splitlines()]
     # Numbers of jobs are no other reason.
     assert any(line.startswith("4 cells, any") and "NODE_FAIL" in line for line in lines)
-    assert told.text.count("NODE_FAIL") == 1 and "job 9" in told.text
+    assert described.text.count("NODE_FAIL") == 1 and "job 9" in described.text
     assert lines[-3].startswith("1 more cell")
-    for cell in six.cells:
-        assert cell.id in lines
+    assert {cell.id for cell in six.cells} <= {*lines}
 
 
 def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) -> None:
-    """The same campaign in two commands: `status` speaks of the cells, the last word of a failed
-    run of what failed.
+    """The same campaign in two commands: `status` describes the cells, the end of a failed run what
+    failed.
     """
     for cell in six.cells:
-        record = campaign_data.record(cell, status="unavailable", reason="too many threads")
+        record = make.record(cell, status="unavailable", reason="too many threads")
         records.write(Path(six.record_name(cell)), record | {"raw": {}})
-    assert status.describe(planned(six)).text.splitlines()[-1] == "complete"
-    last = status.describe(planned(six), only_failed=True)
+    campaign = planned(six)
+    assert status.describe(campaign).text.splitlines()[-1] == "complete"
+    last = status.describe(campaign, only_failed=True)
     assert last.complete and "report" in last.text
     assert "complete" not in last.text.splitlines()
-    ended = status.describe(planned(six), only_failed=True, interrupted=True).text
-    assert (
-        "interrupted" in ended and "failed" not in ended and status.command(planned(six)) in ended
-    )
+    ended = status.describe(campaign, only_failed=True, interrupted=True).text
+    assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
+
+
+def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swept: Path) -> None:
+    text = status.summary(swept)
+    assert str(swept / "report.pdf") in text
+    assert "report.html" not in text  # no page was made
+    numbers = [line for line in text.splitlines() if line.startswith("  ")]
+    assert [line.split()[0] for line in numbers] == ["CPU", "Memory", "Disk", "Disk", "Network"]
+    assert "GigaOPS" in numbers[0] and "HPL" in numbers[0]
+    empty = make.write(swept.parent / "empty", [], planned=[CELL])
+    assert "\n  " not in status.summary(empty)
+
+
+def test_a_summary_has_the_warnings_of_its_numbers(
+    swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = analysis.build_rows(Results.read(swept))
+    warning = message("clock-differs", Severity.UNSURE, more=0.2)
+    found["cpu"] = [replace(row, warnings=(warning,)) for row in found["cpu"]]
+    monkeypatch.setattr(analysis, "build_rows", lambda _: found)
+    lines = status.summary(swept).splitlines()
+    (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
+    assert "unsure: the clock" in lines[place + 1] and "20%" in lines[place + 1]
+    assert sum("unsure: the clock" in line for line in lines) == 1
+
+
+def test_commands_have_their_folder_unless_the_environment_is_active(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = SimpleNamespace(prefix=str(tmp_path / ".venv"), base_prefix="/usr")
+    monkeypatch.setattr(resources, "sys", environment)
+    monkeypatch.chdir(tmp_path)
+    for active, command in (
+        ("", ".venv/bin/peakmark"),
+        (str(tmp_path / ".venv"), "peakmark"),
+        ("/another/one", ".venv/bin/peakmark"),
+    ):
+        monkeypatch.setenv("VIRTUAL_ENV", active)
+        assert resources.program("peakmark") == command
+    (tmp_path / "else").mkdir()
+    monkeypatch.chdir(tmp_path / "else")
+    assert resources.program("peakmark") == f"{tmp_path}/.venv/bin/peakmark"
+
+
+def test_the_commands_of_a_summary_are_there(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    if sys.prefix == sys.base_prefix:
+        pytest.skip("not in a virtual environment")
+    lines = status.summary(swept).splitlines()[-2:]
+    named = [next(word for word in line.split() if "bin/" in word) for line in lines]
+    assert [Path(name).name for name in named] == ["snakemake", "peakmark"]
+    assert all(map(shutil.which, named))

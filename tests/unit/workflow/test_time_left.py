@@ -41,7 +41,7 @@ def replay(edit: Callable[[int, float], float] = as_it_was, nodes: int = 1) -> I
     elapsed = 0.0
     for cell, seconds in zip(expected, measured, strict=True):
         elapsed += (seconds + BETWEEN_S) / nodes
-        left.passed(cell, lambda seconds=seconds: seconds)  # type: ignore[misc]
+        left.passed(cell, seconds)
         told = left.seconds(elapsed)
         assert told is not None
         yield Moment(told, whole - elapsed)
@@ -78,6 +78,6 @@ def test_another_machine_is_learnt_by_the_middle(slower: float, nodes: int) -> N
 
 def test_a_failed_cell_is_behind_and_says_nothing_of_its_kind() -> None:
     left = progress.TimeLeft({"cpu/hpl/0": 960.0, "cpu/hpl/1": 20.0, "cpu/hpl/2": 20.0})
-    left.passed("cpu/hpl/0", lambda: None)
-    left.passed("cpu/hpl/1", lambda: 20.0)
+    left.passed("cpu/hpl/0", None)
+    left.passed("cpu/hpl/1", 20.0)
     assert left.seconds(980.0) == pytest.approx(20.0)

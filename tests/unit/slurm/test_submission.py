@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.workflow.slurm_site import ACCOUNT, LIMIT, NO_ANSWER, refusal
+from tests.unit.slurm.conftest import NO_ANSWER, refusal
 
-from peakmark.workflow import submission_errors
+from peakmark.slurm import submission
+
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+"""What Slurm says of every limit of an account or a QOS."""
+FAILED = "sbatch: error: Batch job submission failed:"
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        LIMIT,
-        "sbatch: error: AssocMaxSubmitJobLimit sbatch: error: Batch job submission failed: Job violates",
-        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        f"sbatch: error: QOSMaxSubmitJobPerUserLimit {FAILED} {POLICY}",
+        f"sbatch: error: AssocMaxSubmitJobLimit {FAILED} Job violates",
+        f"{FAILED} Unable to contact slurm controller (connect failure)",
         "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
-        "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+        f"{FAILED} Socket timed out on send/recv operation",
     ],
 )
 def test_what_may_go_better_later(words: str) -> None:
-    assert submission_errors.later(refusal(words))
-
-
-POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
-"""What Slurm says of every limit of an account or a QOS."""
+    assert submission.is_temporary(refusal(words))
 
 
 @pytest.mark.parametrize(
@@ -41,26 +41,24 @@ POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/
         ("QOSMaxGRESPerJob", "slurm.qos"),
     ],
 )
-@pytest.mark.parametrize(
-    "failed", ["allocation failure:", "sbatch: error: Batch job submission failed:"]
-)
+@pytest.mark.parametrize("failed", ["allocation failure:", FAILED])
 def test_a_limit_is_told_by_its_name(limit: str, remedy: str, failed: str) -> None:
     error = refusal(f"sbatch: error: {limit} {failed} {POLICY}")
-    assert not submission_errors.later(error)
-    sentence = submission_errors.reason(error).text
+    assert not submission.is_temporary(error)
+    sentence = submission.refusal(error).text
     assert limit in sentence and remedy in sentence
     assert "slurm_account" not in sentence  # accounting is no account
 
 
 def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
     error = refusal(f"allocation failure: {POLICY}")
-    assert "slurm_account" not in str(submission_errors.reason(error))
+    assert "slurm_account" not in str(submission.refusal(error))
 
 
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
-        (ACCOUNT, "slurm.account"),
+        (f"{FAILED} Invalid account or account/partition combination", "slurm.account"),
         ("allocation failure: Invalid qos specification", "slurm.qos"),
         ("allocation failure: Requested time limit is invalid (missing)", "slurm.runtime_factor"),
         ("allocation failure: Memory required by task is not available", "slurm.memory"),
@@ -84,12 +82,11 @@ def test_a_policy_without_the_name_of_its_limit_asks_for_no_account() -> None:
     ],
 )
 def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
-    assert not submission_errors.later(refusal(words))
-    sentence = submission_errors.reason(refusal(words)).text
+    assert not submission.is_temporary(refusal(words))
+    sentence = submission.refusal(refusal(words)).text
     assert remedy in sentence and "sbatch" not in sentence
 
 
 def test_a_lost_answer_is_no_refusal() -> None:
-    assert submission_errors.later(NO_ANSWER) and submission_errors.unanswered(NO_ANSWER)
-    assert not submission_errors.away(NO_ANSWER)
-    assert "60 s" in submission_errors.said(NO_ANSWER)
+    assert submission.is_temporary(NO_ANSWER) and submission.is_unanswered(NO_ANSWER)
+    assert "60 s" in submission.text(NO_ANSWER)

@@ -1,4 +1,4 @@
-"""What is made of the words of Slurm's commands, whatever a site's own have to say beside them."""
+"""What is read from the output of Slurm's commands, whatever a site's wrappers print besides."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ NodeName=n6 State=IDLE# ThreadsPerCore=1
 """
 
 
-def test_nodes_are_away_by_their_state_alone(says: Path) -> None:
+def test_nodes_are_unavailable_by_their_state_alone(says: Path) -> None:
     (says / "scontrol.says").write_bytes(NODES)
-    assert slurm.nodes_away(["n1", "n2"]) == {
+    assert slurm.nodes_unavailable(["n1", "n2"]) == {
         "n1": "IDLE+DRAIN (disk \ufffd)",
         "n3": "DOWN*+NOT_RESPONDING",
     }
@@ -61,3 +61,15 @@ def test_lines_that_are_no_nodes_are_passed_over(says: Path) -> None:
         ("n1", 1, "main", False),
         ("n2", 2, "main", True),
     ]
+
+
+def test_the_fields_of_a_job_may_hold_blanks(says: Path) -> None:
+    (says / "scontrol.says").write_text(
+        "JobId=2 JobName=0b9 UserId=root(0) Reason=NonZeroExitCode NodeList=node1 CPUs/Task=1 ReqB:S:C:T=0:0:*:* "
+        "TRES=cpu=2,mem=848M,node=1,billing=2 Socks/Node=* MinMemoryNode=848M WorkDir=/tmp/a checkout "
+        "StdErr=/tmp/a checkout/2.log StdIn=/dev/null StdOut=/tmp/a checkout/2.log Power= \n"
+    )
+    found = slurm.job("2")
+    assert found["WorkDir"] == "/tmp/a checkout" and found["StdOut"] == "/tmp/a checkout/2.log"
+    assert (found["JobId"], found["NodeList"], found["Power"]) == ("2", "node1", "")
+    assert found["TRES"] == "cpu=2,mem=848M,node=1,billing=2" and found["Socks/Node"] == "*"

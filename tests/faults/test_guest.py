@@ -1,33 +1,100 @@
-"""Lines that delay, lose, repeat and reorder packets, in a guest's kernel: it has counted what the
-programs should have.
+"""What happens in a guest's kernel: a clock set back, lines that delay, lose, repeat and reorder
+packets, a quota that is too small; and guests that end, with one line why.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import KERNELS, network_cell
+from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell, wait_for
 from benchmarks import guest
+from benchmarks.guest import GuestError, Machine, common, usermode
 from benchmarks.method.faults import FAULTS
 from guest_cells import (
+    ASKING,
     EVERY_BYTE,
     FEW,
     GUEST_S,
+    OTHERS,
+    OURS,
     RTT_S,
     Seen,
     assert_nothing_left,
     boot,
     measured_or_skip,
     record_of,
+    repeated,
+    twice,
 )
 
 from peakmark import machine
 from peakmark.analysis import analysis
+from peakmark.cell import Cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tables import tables
+
+# -- a wall clock that is set back by an hour while programs measure
+
+
+def while_set_back(task: dict[str, Any], cell: Cell) -> dict[str, Any]:
+    one: dict[str, Any] = next(one for one in task["seen"] if one["cell"] == cell.id)
+    assert one["set_back"] > 0  # the clock was set while the program ran
+    return one
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_kernels_do_not_notice_that_the_clock_goes_back(seen: Seen, name: str) -> None:
+    """They ask only the clock that nobody can set."""
+    task, cell = seen("clock"), Cell.from_json(repeated(OURS[name], 1))
+    one = while_set_back(task, cell)
+    assert one["failed"] is None, one["failed"]
+    record = record_of(task, cell)
+    assert record["status"] == "ok", record["reason"]
+    # On a busy machine its threads may begin after the 0.4 s have.
+    assert 0.1 <= record["measurements"][0]["details"]["seconds"] <= one["elapsed"]
+    assert 0.35 <= record["context"]["seconds"] <= one["elapsed"]
+
+
+def assert_no_wrong_number(task: dict[str, Any], cell: Cell) -> None:
+    """Either the same as without, within a factor, or a failed attempt: never one that is off by an
+    hour.
+    """
+    right, other = Cell.from_json(repeated(cell, 0)), Cell.from_json(repeated(cell, 1))
+    expected = [one["value"] for one in measured_or_skip(record_of(task, right))["measurements"]]
+    one = while_set_back(task, other)
+    if one["failed"] is not None:
+        assert "Traceback" not in one["failed"]
+        assert not (task["folder"] / "cells" / f"{other.id}.json").exists()
+        return
+    values = [one["value"] for one in record_of(task, other)["measurements"]]
+    assert len(values) == len(expected)
+    for value, about in zip(values, expected, strict=True):
+        assert about / 10 < value < about * 10
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(
+    seen: Seen, name: str
+) -> None:
+    assert_no_wrong_number(seen("clock"), ASKING[name][0])
+    assert_nothing_left(seen("clock"))
+
+
+@pytest.mark.trouble
+def test_the_other_tools_while_the_clock_goes_back(tmp_path: Path, kernels: None) -> None:
+    task = boot(tmp_path, {"clock": {"cells": twice(OTHERS)}}, GUEST_S)["clock"]
+    assert "error" not in task, task["error"]
+    for cell, _ in OTHERS.values():
+        assert_no_wrong_number(task, cell)
+    assert_nothing_left(task)
+
+
+# -- lines: the kernel has counted what the programs should have
 
 
 def on_the_line(
@@ -173,3 +240,102 @@ def test_the_method_finds_and_names_a_shaped_line(tmp_path: Path, kernels: None,
     assert found["possible"], found["note"]
     assert found["found"] and found["named"] and not found["alarm"], found
     assert "user-mode kernel" in found["guest"]
+
+
+# -- a user's quota that is too small
+
+
+@pytest.mark.parametrize("instrument", ["diskbench", "fio", "iozone"])
+def test_a_quota_is_named_and_nothing_is_left(seen: Seen, instrument: str) -> None:
+    task = seen("quota")
+    assert task["free"] > 32 * MIB  # it was the user's quota, not the disk
+    said = next(line for line in task["over"] if f"disk/{instrument}/" in line)
+    if " unavailable " in said:
+        pytest.skip(said)
+    assert " failed " in said and "uota exceeded" in said, said
+    assert "Traceback" not in " ".join(task["over"])
+    (attempt,) = (task["folder"] / "attempts/disk" / instrument).rglob("0.json")
+    assert "uota exceeded" in json.loads(attempt.read_text())["reason"]
+    assert not list((task["folder"] / "cells/disk" / instrument).glob("W*"))
+    assert_nothing_left(task)
+
+
+def test_what_fits_into_the_quota_is_measured_afterwards(seen: Seen) -> None:
+    assert record_of(seen("quota"), disk_cell(workload="RS"))["status"] == "ok"
+
+
+def test_a_record_without_room_in_the_quota_is_said_and_costs_no_other(seen: Seen) -> None:
+    task = seen("quota")
+    said = " ".join(task["full"])
+    assert "uota exceeded" in said and "Traceback" not in said, said
+    assert task["kept"], "finished records stay"
+    assert task["half"] == []  # no half file stays
+    assert not (task["folder"] / "cells" / f"{cpu_cell().id}.json").exists()
+
+
+# -- guests that end: at the deadline, after an error, not started at all
+
+
+HERE = Path(__file__).resolve().parent
+
+
+def processes_of(folder: Path) -> list[Path]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it may end while it is looked at
+            found += [path] if f"GUEST={folder}".encode() in path.read_bytes() else []
+    return found
+
+
+def test_a_guest_that_hangs_is_ended_and_its_errors_are_told(tmp_path: Path) -> None:
+    if reason := guest.why_not():
+        pytest.skip(reason)
+    with pytest.raises(GuestError, match=r"did not end within 4 s"):
+        guest.call(tmp_path, "time:sleep", 600, limit_s=4)
+    wait_for(lambda: not processes_of(tmp_path), "no process of the guest is left")
+    with pytest.raises(GuestError, match=r"(?s)ValueError.*'nonsense'"):
+        guest.call(tmp_path, "builtins:int", "nonsense", limit_s=LIMIT_S)
+    wait_for(lambda: not processes_of(tmp_path), "no process of the guest is left")
+
+
+def test_without_a_user_mode_kernel_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(common, "SYSTEM_PATH", "/nowhere")
+    reason = guest.why_not()
+    assert reason is not None and "user-mode-linux" in reason and "\n" not in reason
+    with pytest.raises(GuestError, match="install"):
+        guest.call(tmp_path, "time:sleep", 0, limit_s=1)
+
+
+def test_a_user_mode_kernel_that_does_not_boot_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Here, as it has too little memory for itself."""
+    if reason := guest.why_not():
+        pytest.skip(reason)
+    monkeypatch.setattr(usermode, "MEMORY_MIB", 1)
+    reason = guest.why_not()
+    assert reason is not None and "\n" not in reason
+    with pytest.raises(GuestError, match="user-mode kernel"):
+        guest.call(tmp_path, "builtins:int", "1", limit_s=LIMIT_S)
+
+
+@pytest.mark.trouble  # an emulated machine takes half a minute of a core to boot
+def test_a_machine_has_the_shape_it_was_given(tmp_path: Path) -> None:
+    machine = Machine(sockets=2, cores=2, threads=2, nodes=2)
+    if reason := guest.why_not(machine):
+        pytest.skip(reason)
+    seen = guest.call(
+        tmp_path, "guest_tasks:shape", machine=machine, limit_s=4 * LIMIT_S, path=[HERE]
+    )
+    places = [tuple(map(int, line.split(",")[:4])) for line in seen if not line.startswith("#")]
+    cpus, cores, sockets, nodes = zip(*places, strict=True)
+    assert cpus == tuple(range(machine.cpus))
+    assert cores == (0, 0, 1, 1, 2, 2, 3, 3)
+    assert sockets == nodes == (0, 0, 0, 0, 1, 1, 1, 1)
+
+
+def test_a_machine_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GuestError, match="8 CPUs and 1024 MiB are not shared evenly by 3 nodes"):
+        Machine(sockets=2, cores=4, nodes=3).argv()

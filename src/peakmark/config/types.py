@@ -1,0 +1,656 @@
+"""What users write, as types: campaign, site and layout files.
+
+The JSON schemas in ``config/schema`` are generated from them, with the texts below ``Attributes``
+as descriptions of the keys.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import asdict
+
+from peakmark.validation import UNIQUE, Keys, allowed
+
+PLAIN_NAME = "a name of letters, digits, dots, dashes and underscores"
+CampaignName = Annotated[
+    str,
+    allowed(
+        "a name of at most 64 letters, digits, dots, dashes and underscores that begins with a "
+        "letter or digit",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z",
+    ),
+]
+NodeName = Annotated[
+    str,
+    allowed(
+        "the name of a node: letters, digits, dots, dashes and underscores",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z",
+    ),
+]
+InterfaceName = Annotated[
+    str,
+    allowed(
+        "the name of a network interface, such as ib0",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,31}\Z",
+    ),
+]
+ModuleName = Annotated[
+    str,
+    allowed(
+        "the name of an environment module, such as hpl/2.3",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._/+@~=-]*\Z",
+    ),
+]
+Orcid = Annotated[
+    str,
+    allowed(
+        "an ORCID such as 0000-0002-1825-0097",
+        pattern=r"^[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]\Z",
+    ),
+]
+Text = Annotated[str, Meta(min_length=1)]
+Words = Annotated[list[str], UNIQUE]
+Positive = Annotated[float, Meta(gt=0)]
+Seconds = Annotated[float, Meta(gt=0, le=86400)]
+WarmUp = Annotated[float, Meta(ge=0, le=3600)]
+Size = Annotated[str | int, allowed("a size such as 64KiB, 1MiB or 4096")]
+Sizes = Annotated[list[Size], UNIQUE]
+Duration = Annotated[str | float, allowed("a time such as 90 s, 30 min or 2 h")]
+Concurrency = Annotated[
+    Annotated[int, Meta(ge=1, le=4096)] | Literal["numa", "socket", "cores", "cpus"],
+    allowed("a whole number from 1 to 4096, or one of the words numa, socket, cores, cpus"),
+]
+Concurrencies = Annotated[list[Concurrency], UNIQUE]
+InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
+ReferenceTool = Literal["hpl", "pmbw", "likwid-bench", "iozone", "fio", "iperf3", "qperf", "ping"]
+Subsystem = Literal["cpu", "memory", "disk", "network"]
+Metric = Literal["rate", "throughput", "latency", "iops"]
+TableName = Literal[
+    "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
+    "network_throughput", "network_latency",
+]  # fmt: skip
+Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s"]
+
+
+class Sample(Keys):
+    """Some nodes of a partition.
+
+    Attributes:
+        sample: Number of nodes, chosen by the seed.
+    """
+
+    sample: Annotated[int, Meta(ge=1, le=100000)]
+
+
+class Batch(Keys):
+    """Jobs of some cells each.
+
+    Attributes:
+        batch: Cells of a job.
+    """
+
+    batch: Annotated[int, Meta(ge=1, le=100000)]
+
+
+class AsNeeded(Keys):
+    """As many repetitions as are needed.
+
+    Attributes:
+        min: Repetitions that are always made; below 6 there is no 95 % interval.
+        max: Repetitions that are never exceeded; more than min.
+        until: Half the 95 % interval of the median as a share of the median, from which on no more
+            is needed: 2% or 0.02.
+        within: Time that all repetitions beyond min of the rows with this setting may take
+            together, on each node: 90 s, 30 min, 2 h, or a number of seconds. Without it only max
+            limits them.
+    """
+
+    min: Annotated[int, Meta(ge=6, le=999)]
+    max: Annotated[int, Meta(ge=7, le=1000)]
+    until: Annotated[str | float, allowed("a share such as 2% or 0.02")]
+    within: Duration | None = None
+
+
+class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
+    """What decides how many repetitions of a row are made.
+
+    Attributes:
+        least: repetitions that are always made
+        most: repetitions that are never exceeded
+        until: half the 95 % interval of the median as a share of the median, from which on no more
+            is needed
+        within_s: seconds that all repetitions beyond ``least`` of the rows with this criterion may
+            take together, on each node; None: no limit but ``most``
+    """
+
+    least: Annotated[int, Meta(ge=1, le=1000)]
+    most: Annotated[int, Meta(ge=1, le=1000)]
+    until: Annotated[float, Meta(gt=0, lt=1)]
+    within_s: Positive | None = None
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Repetitions that a row has after each round: 6 to 30 are (6, 9, 13, 19, 28, 30)."""
+        counts = [self.least]
+        while counts[-1] < self.most:
+            counts.append(min(self.most, counts[-1] + max(1, counts[-1] // 2)))
+        return tuple(counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+
+Repetitions = Annotated[
+    Annotated[int, Meta(ge=1, le=1000)] | AsNeeded,
+    allowed("a whole number from 1 to 1000, or {min: 6, max: 30, until: 2%}"),
+]
+
+
+class ReferenceGrid(Keys):
+    """A reference tool beside a grid, which it may narrow.
+
+    Attributes:
+        size: disk tools: size of all files together.
+        budget_s: hpl: wall time the problem size is chosen for.
+        nb: hpl: block size NB.
+        ops: iozone: report operations per second (IOPS and latency).
+        count: ping: packets.
+    """
+
+    workloads: Words | UnsetType = UNSET
+    concurrency: Concurrencies | UnsetType = UNSET
+    blocks: Sizes | UnsetType = UNSET
+    variants: Words | UnsetType = UNSET
+    repetitions: Repetitions | UnsetType = UNSET
+    seconds: Seconds | UnsetType = UNSET
+    size: Size | UnsetType = UNSET
+    budget_s: Positive | UnsetType = UNSET
+    nb: Annotated[int, Meta(ge=1, le=4096)] | UnsetType = UNSET
+    ops: bool | UnsetType = UNSET
+    count: Annotated[int, Meta(ge=1, le=1000000)] | UnsetType = UNSET
+
+
+class CampaignGrid(Keys):
+    """Workloads of a subsystem, measured at all combinations of the other keys.
+
+    Attributes:
+        workloads: Workloads, in the order of the table.
+        concurrency: Threads, processes or streams: numbers; for cpu and memory also words for
+            parts of the node that measures: numa and socket (the cores of one NUMA node, of one
+            socket), cores (all), cpus (all hardware threads).
+        blocks: Block, record or message sizes; for LAT of the memory the area that is walked, where
+            auto is at least four times a last-level cache of the node that measures.
+        variants: memory: block, pool, pool-temporal; disk: psync, io_uring-qdN; network: gso,
+            busy-poll.
+        total: Fixed work instead of a time: operations (1e12), bytes (100GiB), or round trips.
+        pool: memory: size of the pool of variant pool, all threads together; auto (default) is four
+            times the last-level caches that the threads reach, within half the memory the job may
+            have.
+        store: memory: how WS WR RWS RWR write, the references too: temporal (through the caches,
+            which first read each line), streaming (around them), libc (memcpy and memset of the C
+            library). Without it a pool's rows stream and a block's rows do not.
+        size: disk: size of all files together.
+        isa: cpu and memory: instruction set of this grid's own kernel instead of the campaign's;
+            scalar is plain arithmetic, as a compiler makes it without vectors.
+        sync: disk: when the device must have what WS and WR write, the references too: at the end,
+            by one flush inside the clock (default), or after each record, as with O_SYNC.
+        fill: disk: whether WS and WR overwrite files that are there (default) or write new ones,
+            whose blocks are allocated meanwhile. IOZone's WS is then its first phase, write instead
+            of rewrite; its WR overwrites.
+        references: Reference tools beside this grid; each may narrow it.
+    """
+
+    workloads: Words
+    concurrency: Concurrencies
+    blocks: Sizes | UnsetType = UNSET
+    variants: Words | UnsetType = UNSET
+    seconds: Seconds | UnsetType = UNSET
+    warmup: WarmUp | UnsetType = UNSET
+    repetitions: Repetitions | UnsetType = UNSET
+    total: Annotated[str | float, allowed("an amount such as 1e12 or 100GiB")] | UnsetType = UNSET
+    pool: Size | UnsetType = UNSET
+    store: Literal["temporal", "streaming", "libc"] | UnsetType = UNSET
+    size: Size | UnsetType = UNSET
+    isa: InstructionSet | UnsetType = UNSET
+    sync: Literal["end", "each"] | UnsetType = UNSET
+    fill: Literal["overwrite", "new"] | UnsetType = UNSET
+    references: dict[ReferenceTool, ReferenceGrid] | UnsetType = UNSET
+
+
+class Author(Keys):
+    """A person; ``orcid`` is the number alone."""
+
+    name: Text
+    affiliation: str | None = None
+    orcid: Orcid | None = None
+
+
+Chapter = Annotated[Text | None, allowed("the path of a Markdown (.md) or Typst (.typ) file")]
+
+
+class Chapters(Keys):
+    """Chapters of the author's."""
+
+    introduction: Chapter = None
+    design: Chapter = None
+    discussion: Chapter = None
+    improvements: Chapter = None
+    conclusion: Chapter = None
+    contributions: Chapter = None
+    acknowledgements: Chapter = None
+
+
+class Report(Keys):
+    """What the report says about itself.
+
+    Attributes:
+        title: Title on the first page.
+        author: Author on the first page.
+        authors: Authors with their affiliation, instead of author.
+        publisher: Who publishes the data of a bundle.
+        text: Chapters of the author's: Markdown (.md) or Typst (.typ) files. Introduction and
+            design stand before the results, the others behind them.
+        bibliography: What the author's chapters cite with [@key]: a BibTeX (.bib) or Hayagriva
+            (.yml) file.
+        kernels: A chapter on how each kernel measures; null: where there are chapters of the
+            author's.
+        course: Course or project on the first page.
+        logo: SVG or PNG file for the first page.
+        date_language: Language of dates; the report's sentences are English.
+        decimal_mark: Decimal mark in the report's tables.
+        tables: Layout of the tables: a name in reports/layouts, or the path of such a file. Null:
+            all columns that there are.
+        published: Published results that stand beside this machine, as a column and a mark in the
+            figures: names in reports/published, or paths of such CSV files.
+        summary: What the measured columns show of the repetitions; the efficiency is computed from
+            it.
+    """
+
+    title: str = "Performance report"
+    author: str | None = None
+    authors: Annotated[list[Author], Meta(max_length=50)] = field(default_factory=list)
+    publisher: str | None = None
+    text: Chapters = field(default_factory=Chapters)
+    bibliography: str | None = None
+    kernels: bool | None = None
+    course: str | None = None
+    logo: str | None = None
+    date_language: Literal["en", "de", "fr", "es"] = "en"
+    decimal_mark: Literal[".", ","] = "."
+    tables: Text | None = None
+    published: Annotated[
+        list[Text], Meta(max_length=4, extra_json_schema={"uniqueItems": True})
+    ] = field(default_factory=list)
+    summary: Literal["median", "mean"] = "median"
+
+
+class Campaign(Keys):
+    """What a campaign measures. Presets in config/presets replace these keys; --config on the
+    command line replaces both.
+
+    Attributes:
+        campaign: Name of the campaign: its folder below results/. Letters, digits, dot, dash and
+            underscore.
+        seed: Seed of every random choice: orders, offsets, data.
+        nodes: Nodes that are measured, each by itself: any (Slurm chooses), a name, a list of
+            names, all of the partition, or {sample: 3} of them.
+        fan_out: On a cluster: a job for every cell, one job per node that measures its cells one
+            after the other, or {batch: 20}: a job for so many.
+        peers: On a cluster of several named nodes, which other node the network of each is measured
+            to: the next one, always the first, or the next in an order by the seed.
+        give_up_after: How long a job may wait for a node that is drained or down, such as 90 s,
+            30 min or 2 h, before its cells are told as failed.
+        retries: How often a cell is submitted again by itself whose node was lost (NODE_FAIL,
+            BOOT_FAIL) or whose job was preempted.
+        interface: Interface of the nodes whose network is measured, e.g. ib0. Null: the one on the
+            route between the two nodes.
+        seconds: Measuring time of one repetition of an own kernel, in seconds, where no fixed total
+            is given.
+        warmup: Warm-up before the clock starts, in seconds.
+        scale: Factor for every total, time, file size and count: 0.01 makes a preset a hundred
+            times shorter. Blocks and the pool stay: they decide what is measured.
+        repetitions: Repetitions of each cell of an own kernel: a number, or {min: 6, max: 30,
+            until: 2%}.
+        reference_repetitions: Repetitions of each cell of a reference tool, likewise.
+        placement: One thread for each core first; compact fills a last-level cache, a NUMA node, a
+            socket before the next one, spread takes sockets, NUMA nodes and caches in turn. numa
+            and socket are always compact.
+        isa: Instruction set of the own cpu and memory kernels; auto is the best the CPU and the OS
+            allow.
+        scratch: Directory on the disk that is measured. Null: $TMPDIR of the job, else /tmp.
+        site: File with facts no tool can read (datasheet values, memory channels), e.g.
+            config/sites/example.yaml; or a list of files, of which later ones count where two say
+            different things.
+        formula_set: Set of theoretical formulas of the site file to use instead of its own choice,
+            e.g. report-1.
+        tools_on: Where the reference tools are looked for when planning: here (this machine
+            measures), or nodes (plan all, each node answers for itself).
+        tools: Path of a tool that is not on PATH, by instrument name; false or none leaves the tool
+            out.
+        modules: Environment modules that bring a tool, by instrument name, e.g. {hpl: [gcc/13,
+            hpl/2.3]}.
+        cpu: Grids of the CPU: workloads QP HP SP DP FP32 QPDOT.
+        memory: Grids of the memory: workloads RWS RWR RS WS RR WR LAT; variants block (cache), pool
+            (DRAM) and pool-temporal (DRAM with ordinary stores, beside pool with streaming ones).
+        disk: Grids of the disk: workloads WS RS WR RR; variants psync and io_uring-qdN.
+        network: Grids of the network: workloads TCP UDP LAT-TCP LAT-UDP.
+        report: What the report says about itself.
+    """
+
+    campaign: CampaignName = "node"
+    seed: Annotated[int, Meta(ge=0, le=1000000000000000)] = 1
+    nodes: Annotated[
+        NodeName | Annotated[list[NodeName], UNIQUE] | Sample,
+        allowed("any, all, the name of a node, a list of names, or {sample: 3}"),
+    ] = "any"
+    fan_out: Annotated[Literal["cell", "node"] | Batch, allowed("cell, node, or {batch: 20}")] = (
+        "cell"
+    )
+    peers: Literal["ring", "fixed", "random"] = "ring"
+    give_up_after: Duration = "1 h"
+    retries: Annotated[int, Meta(ge=0, le=100)] = 2
+    interface: InterfaceName | None = None
+    seconds: Seconds = 1.0
+    warmup: WarmUp = 0.2
+    scale: Annotated[float, Meta(gt=0, le=1000)] = 1
+    repetitions: Repetitions = 3
+    reference_repetitions: Repetitions = 1
+    placement: Literal["compact", "spread"] = "compact"
+    isa: InstructionSet = "auto"
+    scratch: Text | None = None
+    site: Annotated[
+        Text | Annotated[list[Text], UNIQUE] | None,
+        allowed("the path of a site file, or a list of such"),
+    ] = None
+    formula_set: str | None = None
+    tools_on: Literal["here", "nodes"] = "here"
+    tools: dict[
+        ReferenceTool, Annotated[str | bool, allowed("the path of a program, or false")]
+    ] = field(default_factory=dict)
+    modules: dict[ReferenceTool, Annotated[list[ModuleName], Meta(min_length=1)]] = field(
+        default_factory=dict
+    )
+    cpu: list[CampaignGrid] = field(default_factory=list)
+    memory: list[CampaignGrid] = field(default_factory=list)
+    disk: list[CampaignGrid] = field(default_factory=list)
+    network: list[CampaignGrid] = field(default_factory=list)
+    report: Report = field(default_factory=Report)
+
+
+Hertz = Annotated[
+    float,
+    allowed("a clock in Hz from 1e8 to 1e10, such as 2.45e+9 for 2.45 GHz", ge=1e8, le=1e10),
+]
+Operations = Annotated[
+    float, allowed("0.25 to 65536 operations per cycle and core", ge=0.25, le=65536)
+]
+DiskRate = Annotated[
+    float, allowed("B/s from 1e5 to 1e12, such as 3.2e+9 for 3.2 GB/s", ge=1e5, le=1e12)
+]
+Iops = Annotated[float, allowed("operations per second from 1 to 1e9", ge=1, le=1e9)]
+Latency = Annotated[
+    float, allowed("seconds from 1e-7 to 10, such as 85e-6 for 85 us", ge=1e-7, le=10)
+]
+CpuWorkload = Literal["QP", "HP", "SP", "DP", "FP32", "QPDOT"]
+DiskWorkload = Literal["RS", "WS", "RR", "WR"]
+NetworkWorkload = Literal["TCP", "UDP"]
+Workload = Literal[
+    "QP", "HP", "SP", "DP", "FP32", "QPDOT", "RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", "TCP",
+    "UDP", "LAT-TCP", "LAT-UDP",
+]  # fmt: skip
+
+
+class SiteCpu(Keys):
+    """CPU of a node.
+
+    Attributes:
+        microarchitecture: a name of data/operations.csv, where CPUID is masked
+        clock: which clock the limit uses; default observed
+        operations_per_cycle: per core, instead of the table's
+        source: where the values are from: datasheet, tender, dmidecode
+    """
+
+    microarchitecture: Text | UnsetType = UNSET
+    clock: Literal["observed", "nominal", "maximum"] | UnsetType = UNSET
+    nominal_hz: Hertz | UnsetType = UNSET
+    maximum_hz: Hertz | UnsetType = UNSET
+    cores: (
+        Annotated[int, allowed("a whole number of cores from 1 to 4096", ge=1, le=4096)] | UnsetType
+    ) = UNSET
+    operations_per_cycle: (
+        Annotated[dict[CpuWorkload, Operations], Meta(min_length=1)] | UnsetType
+    ) = UNSET
+    source: Text | UnsetType = UNSET
+
+
+class SiteMemory(Keys):
+    """Memory of a node.
+
+    Attributes:
+        channels: of the whole node
+        bandwidth: B/s of the whole node, where channels do not say it (HBM)
+        latency: s per dependent load from memory
+        source: where the values are from: datasheet, tender, dmidecode
+    """
+
+    type: Text | UnsetType = UNSET
+    channels: (
+        Annotated[
+            int, allowed("a whole number of channels of the whole node, 1 to 256", ge=1, le=256)
+        ]
+        | UnsetType
+    ) = UNSET
+    speed_mts: (
+        Annotated[
+            float,
+            allowed(
+                "transfers in MT/s from 100 to 20000, such as 3200 for DDR4-3200", ge=100, le=20000
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    bytes_per_transfer: (
+        Annotated[float, allowed("bytes from 1 to 1024; a DDR channel has 8", ge=1, le=1024)]
+        | UnsetType
+    ) = UNSET
+    bandwidth: (
+        Annotated[
+            float,
+            allowed("B/s from 1e8 to 1e14, such as 204.8e+9 for 204.8 GB/s", ge=1e8, le=1e14),
+        ]
+        | UnsetType
+    ) = UNSET
+    latency: (
+        Annotated[
+            float, allowed("seconds from 1e-9 to 1e-5, such as 90e-9 for 90 ns", ge=1e-9, le=1e-5)
+        ]
+        | UnsetType
+    ) = UNSET
+    source: Text | UnsetType = UNSET
+
+
+class SiteDisk(Keys):
+    """Disk of a node.
+
+    Attributes:
+        throughput: B/s
+        iops: 1/s at the datasheet's record size and queue depth
+        latency: s
+        source: where the values are from: datasheet, tender, dmidecode
+    """
+
+    model: Text | UnsetType = UNSET
+    throughput: Annotated[dict[DiskWorkload, DiskRate], Meta(min_length=1)] | UnsetType = UNSET
+    iops: Annotated[dict[DiskWorkload, Iops], Meta(min_length=1)] | UnsetType = UNSET
+    latency: Annotated[dict[DiskWorkload, Latency], Meta(min_length=1)] | UnsetType = UNSET
+    source: Text | UnsetType = UNSET
+
+
+class SiteNetwork(Keys):
+    """Network of a node.
+
+    Attributes:
+        latency: s, round trip
+        source: where the values are from: datasheet, tender, dmidecode
+    """
+
+    speed_bps: (
+        Annotated[
+            float,
+            allowed("bit/s from 1e6 to 1e13, such as 100e+9 for 100 Gbit/s", ge=1e6, le=1e13),
+        ]
+        | UnsetType
+    ) = UNSET
+    mtu: (
+        Annotated[int, allowed("bytes from 68 (RFC 791) to 65536", ge=68, le=65536)] | UnsetType
+    ) = UNSET
+    latency: Annotated[dict[NetworkWorkload, Latency], Meta(min_length=1)] | UnsetType = UNSET
+    source: Text | UnsetType = UNSET
+
+
+class NodeKind(Keys):
+    """Values of some nodes, over those of the site.
+
+    Attributes:
+        match: host name pattern such as compute-[0-9]*
+    """
+
+    match: Text
+    cpu: SiteCpu | UnsetType = UNSET
+    memory: SiteMemory | UnsetType = UNSET
+    disk: SiteDisk | UnsetType = UNSET
+    network: SiteNetwork | UnsetType = UNSET
+
+
+class SiteSlurm(Keys):
+    """What jobs must tell this cluster's Slurm; the command line's --default-resources does the
+    same.
+
+    Attributes:
+        constraint: as for sbatch --constraint
+        runtime_factor: time limits of jobs are multiplied by it; default 1
+        memory_factor: memory that jobs ask for is multiplied by it, up to all of a node's; default
+            1
+        extra: further options of sbatch, each one word: --reservation=acceptance --nice=100
+        exclusive: false: jobs do not ask for their nodes alone, where a site forbids it; what else
+            runs there then disturbs; default true
+        memory: how jobs ask for memory: per_node (default; all of it where they have the node
+            alone), per_cpu, or none where a site forbids both
+        max_jobs: most jobs that are handed to Slurm at a time; default 1000
+        pairs: pairs of nodes whose network may be measured at the same time as they share nothing;
+            default 1
+        scratch_shared: true: the disk that is measured belongs to several nodes, so disk cells
+            never run at once
+    """
+
+    partition: (
+        Annotated[
+            str,
+            allowed(
+                "the name of a partition, or several with commas",
+                pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,-]*\Z",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    account: (
+        Annotated[str, allowed("the name of an account", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]*\Z")]
+        | UnsetType
+    ) = UNSET
+    qos: (
+        Annotated[str, allowed("the name of a QOS", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
+        | UnsetType
+    ) = UNSET
+    constraint: (
+        Annotated[
+            str,
+            allowed(
+                "features as for sbatch --constraint, such as skylake or a&b",
+                pattern=r"^[A-Za-z0-9(\[][A-Za-z0-9_.&|*()\[\],-]*\Z",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    runtime_factor: Annotated[float, Meta(gt=0, le=1000)] | UnsetType = UNSET
+    memory_factor: Annotated[float, Meta(gt=0, le=1000)] | UnsetType = UNSET
+    extra: (
+        Annotated[
+            str,
+            allowed(
+                "options of sbatch, each one word, such as --reservation=acceptance --nice=100",
+                pattern=r"^-[A-Za-z0-9_.,:=@%+/-]+( +-[A-Za-z0-9_.,:=@%+/-]+)*\Z",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    exclusive: bool | UnsetType = UNSET
+    memory: Literal["per_node", "per_cpu", "none"] | UnsetType = UNSET
+    max_jobs: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    pairs: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    scratch_shared: bool | UnsetType = UNSET
+
+
+class Formula(Keys):
+    """A theoretical value as a published report computed it.
+
+    Attributes:
+        formula: + - * / ( ) over the names in where, numbers, and concurrency, block
+        where: names of the formula, in SI base units
+        note: what is wrong or special in this formula
+    """
+
+    subsystem: Subsystem
+    workloads: Annotated[list[Workload], Meta(min_length=1)]
+    metric: Metric
+    formula: Text
+    unit: Unit
+    where: dict[str, float] | UnsetType = UNSET
+    note: Text | UnsetType = UNSET
+
+
+class SiteValues(Keys):
+    """The values of site files, as a plan holds them."""
+
+    schema: Literal[1] | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    description: Text | UnsetType = UNSET
+    cpu: SiteCpu | UnsetType = UNSET
+    memory: SiteMemory | UnsetType = UNSET
+    disk: SiteDisk | UnsetType = UNSET
+    network: SiteNetwork | UnsetType = UNSET
+    nodes: list[NodeKind] | UnsetType = UNSET
+    slurm: SiteSlurm | UnsetType = UNSET
+    formula_set: Text | UnsetType = UNSET
+    formulas: dict[str, Annotated[list[Formula], Meta(min_length=1)]] | UnsetType = UNSET
+
+
+class Site(SiteValues, kw_only=True):
+    """What no tool can read on a node: datasheet values, memory channels, the clock a report wants.
+    SI base units.
+
+    Attributes:
+        nodes: kinds of nodes: the first entry whose pattern matches the host name lies over the
+            values above
+        slurm: what jobs must tell this cluster's Slurm; the command line's --default-resources does
+            the same
+        formula_set: set of formulas to use; without it the limits of this machine are computed
+        formulas: name -> formulas as a published report computed its theoretical values
+    """
+
+    schema: Literal[1]
+    name: Annotated[
+        str,
+        allowed(
+            "a name of letters, digits, dots, dashes and underscores",
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z",
+        ),
+    ]
+
+
+class Planned(Campaign):
+    """The configuration of a plan: with the values of its site files."""
+
+    site_facts: SiteValues | None = None

@@ -1,0 +1,287 @@
+"""Slurm's commands, each called once. Nothing here knows of campaigns."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
+from peakmark.formatting import natural
+
+LIMIT_S = 60.0
+NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
+"""Final states that say nothing of the job itself."""
+ENDED_BADLY = NODE_LOST | {
+    *("CANCELLED", "DEADLINE", "FAILED", OUT_OF_MEMORY, "REVOKED", "SPECIAL_EXIT", "TIMEOUT")
+}
+"""Final states of a job, COMPLETED apart; in all others it waits or runs."""
+WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
+UNUSABLE = re.compile(
+    "down|drain|fail|error|unknown|inval|power|maint|no_respond|future", re.IGNORECASE
+)
+"""In a state that sinfo prints: such a node is not planned with."""
+UNAVAILABLE = re.compile(
+    r"\b(DOWN|DRAIN(ED|ING)?|ERROR|FAIL(ING)?|FUTURE|INVAL|INVALID_REG|MAINT|NO_RESPOND|NOT_RESPONDING)\b"
+)
+"""In a state that scontrol prints: such a node starts no job until somebody changes that."""
+
+_NODE = re.compile(
+    r"([^|]*)\|([^|*]*)(\*?)\|(\d+)\+?\|(\d+)\+?\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)"
+)
+"""A line of sinfo, which some sites wrap, so that it prints other lines too."""
+
+
+class SlurmError(PeakmarkError):
+    """Slurm did not answer, or refused.
+
+    Attributes:
+        reason: message of the command that refused, or of the system that did not start it.
+        silent: no answer came in time.
+    """
+
+    def __init__(self, fact: str, reason: str = "", silent: bool = False) -> None:
+        super().__init__(fact)
+        self.reason, self.silent = reason, silent
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as sinfo prints it.
+
+    Attributes:
+        memory: MiB.
+        limit: minutes that its partition gives a job, None without a limit.
+        layout: sockets, cores and threads, such as ``2:32:1``.
+    """
+
+    name: str
+    partition: str
+    cpus: int
+    memory: int
+    state: str
+    limit: int | None
+    features: frozenset[str]
+    layout: str = ""
+    gres: str = ""
+
+    @property
+    def usable(self) -> bool:
+        return not UNUSABLE.search(self.state)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A line of squeue. ``reason``: why it waits."""
+
+    number: str
+    state: str
+    nodes: str
+    elapsed: str
+    comment: str
+    reason: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has not begun."""
+        return self.state in WAITING
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition as scontrol prints it: ``limit`` in minutes and ``nodes`` of a job, None without
+    a limit.
+    """
+
+    name: str
+    state: str
+    limit: int | None
+    nodes: int | None
+
+
+def ask(*argv: str, limit_s: float = LIMIT_S, text: str = "") -> str:
+    """Standard output of a Slurm command that reads ``text``.
+
+    Raises:
+        SlurmError: with the command's own message.
+    """
+    try:
+        done = subprocess.run(
+            argv,
+            env=environment(),
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",  # comments and reasons hold any bytes
+            timeout=limit_s,
+            check=False,
+            start_new_session=True,  # Ctrl-C and SIGHUP are for this process alone
+        )
+    except FileNotFoundError:
+        raise SlurmError(
+            f"{argv[0]} is not on PATH: start this on a login node of the cluster, or measure this machine with "
+            "--profile local"
+        ) from None
+    except OSError as error:  # such as an argument list longer than the kernel allows
+        refusal = f"{argv[0]} cannot be started: {error.strerror}"
+        raise SlurmError(refusal, reason=refusal) from None
+    except subprocess.TimeoutExpired:
+        silence = f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?"
+        raise SlurmError(silence, silent=True) from None
+    if done.returncode:
+        reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise SlurmError(f"{argv[0]} failed: {reason}", reason=reason)
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """The environment without the variables of a job around this process, which Slurm's commands
+    would take for options.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name == "SLURM_CONF" or not name.startswith(("SLURM_", "SBATCH_", "SRUN_"))
+    }
+
+
+def nodes(partition: str | None) -> list[Node]:
+    """The nodes of a partition, or of the default one, sorted by name.
+
+    Raises:
+        SlurmError: there is no such partition, or no default one.
+    """
+    choice = [f"--partition={partition}"] if partition else []
+    output = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f", *choice)
+    found = []
+    for match in filter(None, map(_NODE.fullmatch, output.splitlines())):
+        name, of, default, cpus, memory, state, limit, layout, gres, features = match.groups()
+        if partition or default:
+            names = frozenset(features.split(","))
+            sizes = int(cpus), int(memory)
+            found.append(Node(name, of, *sizes, state, minutes(limit), names, layout, gres))
+    if not found:
+        raise SlurmError(
+            f"Slurm has no partition {partition!r}: sinfo lists them; set slurm.partition in the site file"
+            if partition
+            else "this cluster has no default partition: set slurm.partition in the site file; sinfo lists them"
+        )
+    return sorted(found, key=lambda node: natural(node.name))
+
+
+def partitions(names: str | None) -> list[Partition]:
+    """The partitions of a list with commas, without one the default partition. Raises: SlurmError."""
+    wanted = names.split(",") if names else []
+    found = []
+    for line in ask("scontrol", "--all", "--oneliner", "show", "partition").splitlines():
+        fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+        name = fields.get("PartitionName", "")
+        if name in wanted or (not wanted and fields.get("Default") == "YES"):
+            most = fields.get("MaxNodes", "")
+            limit = minutes(fields.get("MaxTime", ""))
+            count = int(most) if most.isdecimal() else None
+            found.append(Partition(name, fields.get("State", ""), limit, count))
+    return found
+
+
+def nodes_unavailable(names: Iterable[str]) -> dict[str, str]:
+    """Of these nodes those that start no job now: node -> its state and an administrator's reason.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+    """
+    states = {}
+    for line in ask("scontrol", "--oneliner", "show", "node", hostlist(names)).splitlines():
+        node = re.match(r"NodeName=(\S+).*\bState=(\S+)", line)
+        if node and UNAVAILABLE.search(node[2]):
+            reason = re.search(r"\bReason=(.*?)(?: \[\S+@\S+\])?(?=\s+[A-Z]\w*=|\s*$)", line)
+            states[node[1]] = f"{node[2]} ({reason[1]})" if reason else node[2]
+    return states
+
+
+def address(node: str) -> str:
+    """Name or address by which Slurm reaches a node. Raises: SlurmError."""
+    found = re.search(r"NodeAddr=(\S+)", ask("scontrol", "--oneliner", "show", "node", node))
+    return found[1] if found else node
+
+
+def jobs(states: str | None = None) -> list[Job]:
+    """My jobs that have not ended; with ``states="all"`` also those that Slurm still remembers.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+    """
+    more = [f"--states={states}"] if states else []
+    lines = ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%M|%k|%r", *more).splitlines()
+    return [Job(*fields) for line in lines if len(fields := line.split("|", 5)) == 6]
+
+
+def job(number: str) -> dict[str, str]:
+    """Fields of ``scontrol show job``; none when Slurm has forgotten the job or does not answer."""
+    try:
+        text = ask("scontrol", "--oneliner", "show", "job", number)
+    except SlurmError:
+        return {}
+    # A value ends before the next name: paths may hold blanks.
+    return dict(re.findall(r"(\S+?)=(.*?)(?=\s+[A-Z][\w/:]*=|\s*$)", text))
+
+
+def job_nodes(number: str) -> list[str]:
+    """Host names of a running job's nodes, that of the batch script first. Raises: SlurmError."""
+    names = ask("squeue", "--noheader", f"--jobs={number}", "--format=%N").strip()
+    return ask("scontrol", "show", "hostnames", names).split() if names else []
+
+
+def submit(options: Iterable[str], script: str) -> str:
+    """Hand a script to sbatch, without a file or a shell that could read it; the job's number.
+
+    Raises:
+        SlurmError: with sbatch's message.
+    """
+    return ask("sbatch", "--parsable", *options, text=script).strip().partition(";")[0]
+
+
+def cancel(numbers: Sequence[str]) -> None:
+    """End jobs. Raises: SlurmError."""
+    for first in range(0, len(numbers), 500):
+        ask("scancel", *numbers[first : first + 500])
+
+
+def minutes(text: str) -> int | None:
+    """Minutes of ``1-00:00:00``, ``30:00`` or ``infinite``, rounded down; None without a limit."""
+    if not re.fullmatch(r"(\d+-)?\d+(:\d+){0,2}", text):
+        return None
+    days, _, rest = text.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if len(parts) < 3 and not days:  # minutes and seconds
+        parts.insert(0, 0)
+    hours, mins, *_ = (*parts, 0)
+    return int(days or 0) * 1440 + hours * 60 + mins
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """node1 node2 node3 login -> ``login,node[1-3]``, as Slurm writes the nodes of a large cluster."""
+    return _hostlist(tuple(names))
+
+
+@functools.lru_cache(maxsize=64)  # ten thousand jobs leave out the same few lists of nodes
+def _hostlist(names: tuple[str, ...]) -> str:
+    ranges: dict[tuple[str, bool], list[list[str]]] = {}
+    for name in sorted(set(names), key=lambda name: (len(name), name)):
+        stem = name.rstrip("0123456789")
+        number = name[len(stem) :]
+        known = ranges.setdefault((stem, number != ""), [])
+        last = known[-1][1] if known else ""
+        if last and len(last) == len(number) and int(number) == int(last) + 1:
+            known[-1][1] = number
+        else:
+            known.append([number, number])
+    texts = []
+    for (stem, _), known in sorted(ranges.items()):
+        parts = [first if first == last else f"{first}-{last}" for first, last in known]
+        is_one_name = len(known) == 1 and known[0][0] == known[0][1]
+        texts.append(stem + parts[0] if is_one_name else f"{stem}[{','.join(parts)}]")
+    return ",".join(texts)

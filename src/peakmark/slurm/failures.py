@@ -1,0 +1,146 @@
+"""Attempts of jobs that Slurm ended or refused: such a job cannot write them itself."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from peakmark import __version__, files, output
+from peakmark.cell import Cell
+from peakmark.errors import OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
+from peakmark.messages import Message, catalogue, message
+from peakmark.storage import records
+
+LOG_BYTES = 1 << 20
+_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
+"""What slurmstepd writes into the log of a job: with memory limited by control groups, and by
+OverMemoryKill.
+"""
+
+
+def keep(
+    campaign: Path, cell: Cell | None, number: str, state: str, details: Mapping[str, str]
+) -> bool:
+    """Write the attempt of the cell that a job was measuring, unless the job did so itself.
+
+    A disk that takes nothing is named once and raises nothing: the campaign goes on.
+
+    Args:
+        campaign: the folder.
+        cell: None where nobody knows which one it was.
+        number: of the job.
+        state: the job's, as Slurm calls it.
+        details: fields of ``scontrol show job``.
+
+    Returns:
+        Whether the attempt is written.
+    """
+    if cell is None or has_attempt(campaign, [cell], number):
+        return False
+    code, log = details.get("ExitCode", ""), details.get("StdOut", "")
+    case = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(log) else state
+    values = {"job": f"job {number}"}
+    if case == OUT_OF_MEMORY:
+        case, values["granted"] = _granted(details)
+    elif f"job-ended {case}" not in catalogue():
+        values |= {"state": case, "exit_code": code.partition(":")[0] or "unknown"}
+        case = "exit-code"
+    # Its script ran on the first node that is known.
+    names = (details.get("BatchHost"), details.get("NodeList"))
+    host = next((name for name in names if name and name != "(null)"), "unknown")
+    end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
+    reason = message("job-ended", case=case, **values)
+    return _store(campaign, cell, reason, host.partition(".")[0], job_id=number, slurm=end)
+
+
+def refuse(campaign: Path, cells: Iterable[Cell], reason: Message) -> None:
+    """Write an attempt of each cell whose job never ran."""
+    for cell in cells:
+        _store(campaign, cell, reason, cell.node)
+
+
+def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
+    """Whether the job has left an attempt of one of its cells."""
+    for path in (path for cell in cells for path in records.attempts(campaign, cell)):
+        with suppress(OSError, RecordError):
+            if str(records.read(path)["context"].get("job_id")) == number:
+                return True
+    return False
+
+
+def read_reason(record: Mapping[str, Any]) -> Message | None:
+    """The reason of an attempt that was written here, whichever job it was; None of any other."""
+    why = record["context"].get("why") or {}
+    if "case" not in why or f"{why['code']} {why['case']}".rstrip() not in catalogue():
+        return None
+    values = {**why["values"], "job": "job"} if "job" in why["values"] else why["values"]
+    return message(why["code"], case=why["case"], **values)
+
+
+def _granted(details: Mapping[str, str]) -> tuple[str, str]:
+    """Case of the message, and the memory that a job was granted. ``--mem=0``, which an exclusive
+    job asks for, is all of its node.
+    """
+    wanted = details.get("MinMemoryNode", "0")
+    if wanted != "0":
+        return OUT_OF_MEMORY, wanted
+    has = re.search(r"\bmem=(\w+)", details.get("TRES", ""))
+    return "whole-node", f" ({has[1]})" if has else ""
+
+
+def _memory_ran_out(log: str) -> bool:
+    """Whether a job step was ended for its memory. Slurm calls a job FAILED whose script did not
+    itself run out of it, and which of its steps did so only sacct could tell, where there is a
+    slurmdbd.
+    """
+    try:
+        with Path(log).open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, 2) - LOG_BYTES))
+            return bool(_MEMORY.search(stream.read().decode(errors="replace")))
+    except OSError:
+        return False
+
+
+def _store(campaign: Path, cell: Cell, reason: Message, host: str, **context: Any) -> bool:
+    """Write an attempt; its reason is there as a sentence and as what ``read_reason`` reads."""
+    why = {"code": reason.code, "case": reason.case, "values": dict(reason.values)}
+    record = {
+        "schema": records.SCHEMA_VERSION,
+        "cell": cell.to_json(),
+        "status": "failed",
+        "reason": reason.text,
+        "measurements": [],
+        "context": {
+            "host": host,
+            "started": datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
+            "seconds": 0.0,
+            "load_before": None,
+            "load_after": None,
+            "job_id": None,
+            "tool": None,
+            "cpus": [],
+            "commands": [],
+            "peakmark": __version__,
+            "why": why,
+            **context,
+        },
+        "warnings": [],
+        "raw": {},
+    }
+    try:
+        records.write(records.new_attempt(campaign, cell), record)
+    except (OSError, PeakmarkError) as error:
+        why_not = sentence(error) if isinstance(error, OSError) else str(error)
+        _tell_once(files.full(campaign) or f"how jobs ended cannot be kept: {why_not}")
+        return False
+    return True
+
+
+@functools.cache
+def _tell_once(text: str) -> None:
+    output.tell(text)

@@ -1,0 +1,211 @@
+"""Values checked against types, and one sentence for what does not fit: where, what, what is
+allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+import reprlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from peakmark.errors import ConfigError, RecordError
+
+T = TypeVar("T")
+
+
+class Keys(msgspec.Struct, forbid_unknown_fields=True):
+    """A mapping of known keys; ``Attributes`` in the docstring of a subclass describes them."""
+
+
+def allowed(words: str, **rules: Any) -> msgspec.Meta:
+    """The rules of a value, and what they allow in words for people."""
+    return msgspec.Meta(extra={"allowed": words}, **rules)
+
+
+UNIQUE = msgspec.Meta(min_length=1, extra_json_schema={"uniqueItems": True})
+"""Rules of a list of at least one value, each once."""
+
+
+def read(value: Any, kind: type[T], what: str = "") -> T:
+    """What a person wrote, as ``kind``.
+
+    Args:
+        value: of YAML or JSON.
+        kind: a type that msgspec knows.
+        what: begins the sentence, such as ``site file PATH: ``; empty for the configuration.
+
+    Raises:
+        ConfigError: names the key, its value and what is allowed.
+    """
+    # msgspec names neither the value nor what is allowed, and knows no unique values.
+    sentence = _problem(value, kind)
+    if sentence:
+        raise ConfigError(f"{what}{sentence}")
+    return msgspec.convert(value, kind)
+
+
+def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
+    """What a program wrote, as ``kind``: some microseconds for a record.
+
+    Raises:
+        RecordError: begins with ``what``.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{what}: {_problem(value, kind) or error}", remedy) from error
+
+
+def _problem(value: Any, kind: Any) -> str:
+    return next(_problems(value, _described(kind), ""), "")
+
+
+@cache
+def _described(kind: Any) -> Any:
+    from msgspec.inspect import type_info  # late: what fits needs no description
+
+    return type_info(kind)
+
+
+_KINDS: dict[str, tuple[set[type], str]] = {
+    "IntType": ({int}, "a whole number"),
+    "FloatType": ({int, float}, "a number"),
+    "StrType": ({str}, "a text"),
+    "BoolType": ({bool}, "true or false"),
+    "NoneType": ({type(None)}, "null"),
+    "ListType": ({list}, "a list"),
+    "VarTupleType": ({list}, "a list"),
+    "DictType": ({dict}, "a mapping of keys to values"),
+    "StructType": ({dict}, "a mapping of keys to values"),
+    "TypedDictType": ({dict}, "a mapping of keys to values"),
+}
+"""Type of msgspec -> the values of YAML and JSON that it takes, and what people call them."""
+_RULES = (
+    ("gt", operator.gt, "more than {:g}"),
+    ("ge", operator.ge, "at least {:.16g}"),
+    ("lt", operator.lt, "less than {:g}"),
+    ("le", operator.le, "at most {:.16g}"),
+    ("min_length", operator.ge, "at least {}"),
+    ("max_length", operator.le, "at most {}"),
+)
+
+
+def _problems(value: Any, node: Any, place: str, words: str = "") -> Iterator[str]:
+    """What is wrong with a value, one sentence each, the outermost first."""
+    found = f"{place or 'the top level'} is {_short(value)}: allowed is"
+    words = (getattr(node, "extra", None) or {}).get("allowed", words)
+    unique = getattr(node, "extra_json_schema", None)
+    node = getattr(node, "type", node)
+    members = getattr(node, "types", (node,))
+    member = next((part for part in members if _is_of(value, part)), None)
+    if member is None:
+        kinds = " or ".join(dict.fromkeys(map(_name, members)))
+        literals = [one for part in members for one in getattr(part, "values", ())]
+        hint = did_you_mean(value, literals) + (_number_hint(value) if "number" in kinds else "")
+        yield f"{found} {words or kinds}{hint}"
+    elif member is not node:
+        yield from _problems(value, member, place, words)
+    elif broken := _broken_rule(value, node):
+        yield f"{found} {words or broken}"
+    elif isinstance(value, dict):
+        yield from _problems_of_keys(value, node, place)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _problems(part, node.item_type, f"{place}[{index}]")
+        if unique and len(set(map(_short, value))) < len(value):
+            yield f"{found} each value once"
+
+
+def _problems_of_keys(value: dict[Any, Any], node: Any, place: str) -> Iterator[str]:
+    where = place or "the top level"
+    if hasattr(node, "fields"):
+        kinds = {field.encode_name: field.type for field in node.fields}
+        missing = [
+            field.encode_name
+            for field in node.fields
+            if field.required and field.encode_name not in value
+        ]
+    else:
+        known = getattr(node.key_type, "values", [key for key in value if isinstance(key, str)])
+        kinds, missing = dict.fromkeys(known, node.value_type), []
+    unknown = [key for key in value if key not in kinds]
+    if unknown and type(node).__name__ != "TypedDictType":  # which may hold more
+        names = ", ".join(map(_shown, unknown))
+        near = did_you_mean(unknown[0], kinds)
+        yield f"{where} has the unknown key {names}: allowed are {', '.join(sorted(kinds))}{near}"
+    if missing:
+        yield f"{where} lacks {', '.join(missing)}"
+    for key, kind in kinds.items():
+        if key in value:
+            yield from _problems(value[key], kind, f"{place}.{_shown(key)}".lstrip("."))
+
+
+def _broken_rule(value: Any, node: Any) -> str:
+    """What a rule allows that a value of the right kind breaks; empty where it keeps all."""
+    from peakmark.formatting import plural
+
+    if isinstance(value, float) and not math.isfinite(value):
+        return "a finite number"
+    if isinstance(value, str) and not value.isascii() and re.search("[\ud800-\udfff]", value):
+        return "text in UTF-8, without half characters"
+    size = len(value) if isinstance(value, str | list | dict) else value
+    units = ("letter", "letters") if isinstance(value, str) else ("entry", "entries")
+    for name, holds, sentence in _RULES:
+        rule = getattr(node, name, None)
+        if rule is not None and not holds(size, rule):
+            return sentence.format(plural(rule, *units) if "length" in name else rule)
+    pattern = getattr(node, "pattern", None)
+    return pattern if pattern and not re.search(pattern, value) else ""
+
+
+def _is_of(value: Any, node: Any) -> bool:
+    """Whether a value is of the kind of a type; its rules may still be broken."""
+    node = getattr(node, "type", node)
+    if hasattr(node, "values"):  # a literal
+        return any(value == one and type(value) is type(one) for one in node.values)
+    kind = _KINDS.get(type(node).__name__)
+    return kind is None or type(value) in kind[0]
+
+
+def _name(node: Any) -> str:
+    """What people call a type."""
+    node = getattr(node, "type", node)
+    if hasattr(node, "values"):
+        return ", ".join(map(_short, node.values))
+    return _KINDS[type(node).__name__][1]
+
+
+def _number_hint(value: Any) -> str:
+    """``2.3e9`` is a text in YAML."""
+    exponent = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
+    return " (YAML takes 2.3e9 for text: write 2.3e+9)" if exponent else ""
+
+
+def did_you_mean(word: Any, known: Iterable[Any]) -> str:
+    """The known name that a wrong one comes near to, as a question; else empty."""
+    import difflib
+
+    near = difflib.get_close_matches(str(word), [str(name) for name in known], 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _shown(key: object) -> str:
+    """A key as it stands in a sentence: what would break the line is escaped."""
+    text = str(key)
+    return text if text.isprintable() else json.dumps(text)[1:-1]
+
+
+def _short(value: Any) -> str:
+    try:
+        text = json.dumps(value, default=str, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):  # YAML can hold a date as a key, or itself
+        text = reprlib.repr(value)
+    text = text if text.isprintable() else json.dumps(text)[1:-1]
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,101 @@
+"""Fixtures that the tests of this folder share: a Slurm that answers what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.plan.planned import CPU, made
+
+from peakmark import slurm
+from peakmark.plan import jobs, plan
+from peakmark.slurm import queue as queues
+from peakmark.slurm.queue import Ended, Queue, Task
+
+
+def refusal(words: str) -> slurm.SlurmError:
+    """What ``slurm.submit`` raises where sbatch prints these words."""
+    return slurm.SlurmError(f"sbatch failed: {words}", reason=words)
+
+
+NO_ANSWER = slurm.SlurmError(
+    "sbatch got no answer from Slurm within 60 s: is slurmctld up?", silent=True
+)
+
+
+class Site:
+    """What Slurm answers: state and reason of each job, the nodes that take none, and whether
+    sbatch takes another; with a queue of the plan's jobs.
+    """
+
+    def __init__(self, planned: plan.Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.plan, self.now, self.silent, self.starts = planned, 0.0, False, 0
+        self.submitted: list[tuple[str, ...]] = []
+        self.cancelled: list[str] = []
+        self.messages: list[str] = []
+        self.states: dict[str, tuple[str, str]] = {}
+        self.comments: dict[str, str] = {}
+        self.nodes: dict[str, str] = {}
+        self.refuses: Callable[[int], str | None] = lambda _: None
+        for name in ("submit", "jobs"):
+            monkeypatch.setattr(slurm, name, getattr(self, name))
+        monkeypatch.setattr(slurm, "cancel", self.cancelled.extend)
+        monkeypatch.setattr(slurm, "nodes_unavailable", lambda _names: self.nodes)
+        monkeypatch.setattr(slurm, "job", lambda _: {"BatchHost": "n1", "ExitCode": "1:0"})
+        monkeypatch.setattr(queues, "AT_ONCE", 1)  # numbers in the order of the cells
+
+    def submit(self, options: Any, _script: str) -> str:
+        if words := self.refuses(len(self.submitted)):
+            raise refusal(words)
+        self.submitted.append(tuple(options))
+        number = str(len(self.submitted))
+        self.states[number] = ("PENDING", "Priority")
+        self.comments[number] = options[-1].removeprefix("--comment=")
+        return number
+
+    def jobs(self, _states: str = "") -> list[slurm.Job]:
+        if self.silent:
+            raise slurm.SlurmError("squeue failed: Unable to contact slurm controller")
+        return [
+            slurm.Job(number, state, "" if state == "PENDING" else "n1", "0:01",
+                      self.comments.get(number, ""), reason)
+            for number, (state, reason) in self.states.items()
+        ]  # fmt: skip
+
+    def all_are(self, state: str, reason: str = "None") -> None:
+        self.states = dict.fromkeys(self.states, (state, reason))
+
+    def started(self) -> None:
+        self.starts += 1
+
+    def task(self, place: int, **changes: Any) -> Task:
+        cell = self.plan.cells[place]
+        comment, output = jobs.comment(self.plan, [cell]), Path(self.plan.record_name(cell))
+        task = Task(place, (cell,), output, comment, ("--nodes=1",), "#!/bin/sh\n", ("n1",))
+        for name, value in changes.items():
+            setattr(task, name, value)
+        return task
+
+    def queue(self, *tasks: Task, **options: Any) -> Queue:
+        """A queue of these tasks, without any of one for each cell."""
+        how = {"say": self.messages.append, "clock": lambda: self.now, "on_start": self.started}
+        self.made = Queue(self.plan.directory, **{**how, **options})
+        for task in tasks or map(self.task, range(len(self.plan.cells))):
+            self.made.add(task)
+        return self.made
+
+    def steps(self, seconds: int) -> list[Ended]:
+        ended = []
+        for _ in range(seconds):
+            ended += self.made.step()
+            self.now += 1.0
+        return ended
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Slurm with a plan of four cells."""
+    planned = made(tmp_path, monkeypatch, cpu=[{**CPU, "workloads": ["DP", "SP"]}])
+    return Site(planned, monkeypatch)

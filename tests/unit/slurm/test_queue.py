@@ -1,0 +1,295 @@
+"""Jobs in Slurm: submitted, waited for, given up; with the messages of real Slurms, and no Slurm."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.plan.planned import CPU, made, where
+from tests.unit.slurm.conftest import NO_ANSWER, Site, refusal
+
+from peakmark import slurm
+from peakmark.plan import jobs
+from peakmark.run import job
+from peakmark.slurm import queue as queues
+from peakmark.slurm.queue import Task
+from peakmark.storage import records
+
+LIMIT = (
+    "sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: "
+    "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+)
+
+
+def reasons(site: Site, place: int) -> list[str]:
+    """Of the attempts of a cell."""
+    paths = records.attempts(site.plan.directory, site.plan.cells[place])
+    return [records.read(path)["reason"] for path in paths]
+
+
+def measured(site: Site, place: int) -> None:
+    path = Path(site.plan.record_name(site.plan.cells[place]))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}")
+
+
+def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(site: Site) -> None:
+    queue = site.queue(max_jobs=3)
+    assert queue.may_submit
+    site.steps(1)
+    assert queue.waiting and not queue.may_submit, "three are there"
+    comments = [jobs.comment(site.plan, [cell]) for cell in site.plan.cells]
+    assert list(site.comments.values()) == comments[:3]
+    site.states["1"] = ("COMPLETED", "None")
+    (ended,) = site.steps(3)
+    assert ended.task.cells == site.plan.cells[:1] and ended.why is None
+    assert list(site.comments.values()) == comments  # one has ended, so there is room for the last
+
+
+def test_jobs_of_two_nodes_follow_those_of_one_in_whichever_order_they_come(site: Site) -> None:
+    two = {"nodes": ("n1", "n2"), "node_count": 2}
+    queue = site.queue(site.task(0), site.task(2, **two), site.task(3, **two))
+    site.steps(1)
+    assert not queue.may_submit
+    queue.add(site.task(1))
+    site.steps(5)
+    comments = [jobs.comment(site.plan, [cell]) for cell in site.plan.cells]
+    assert list(site.comments.values()) == comments
+
+
+def test_jobs_of_several_cells_name_the_present_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = where(nodes=("n1", "n2"))
+    planned = made(tmp_path, monkeypatch, nodes, cpu=[CPU], repetitions=3, fan_out="node")
+    site, reached = Site(planned, monkeypatch), []
+    tasks = []
+    for place, (name, cells) in enumerate(planned.jobs.items()):
+        output = job.output_path(planned.directory, name)
+        present = job.present_path(planned.directory, name)
+        comment = jobs.comment(planned, cells)
+        tasks.append(Task(place, tuple(cells), output, comment, (), "", present=present))
+        present.parent.mkdir(parents=True, exist_ok=True)
+        present.write_text(f"{cells[2].id}\n")
+    queue = site.queue(*tasks, retries=0, on_cell=lambda _, cell: reached.append(cell))
+    site.steps(3)
+    assert not reached  # what earlier jobs have left there is not heeded
+    site.all_are("RUNNING")
+    site.steps(2)
+    assert reached[:2] == [task.cells[2].id for task in tasks]
+    site.states["1"] = ("NODE_FAIL", "None")
+    (ended,) = site.steps(2)
+    (path,) = records.attempts(planned.directory, ended.task.cells[2])
+    assert "NODE_FAIL" in records.read(path)["reason"]
+    assert [task.present.exists() for task in tasks if task.present] == [False, True]
+    queue.cancel()
+    assert not any(task.present.exists() for task in tasks if task.present)
+
+
+def test_the_end_is_no_error_while_slurm_does_not_answer(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while sbatch waits for the controller, and more submissions wait for sbatch."""
+    monkeypatch.setattr(queues, "CANCEL_S", 0.01)
+    begun, answers = threading.Event(), threading.Event()
+
+    def hangs(options: Any, script: str) -> str:
+        begun.set()
+        answers.wait(60)
+        return site.submit(options, script)
+
+    monkeypatch.setattr(slurm, "submit", hangs)
+    queue = site.queue()
+    with ThreadPoolExecutor(1) as thread:
+        step = thread.submit(queue.step)
+        assert begun.wait(60)
+        queue.cancel()
+        answers.set()
+        assert step.result(60) == []
+    # What was not handed over yet is not.
+    assert len(site.submitted) == 1 and len(queue.waiting) == 3
+
+
+def test_one_late_answer_does_not_hide_the_end_of_a_job_for_an_hour(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty times as long as the answer took would be hours where the machine had stood still for
+    some minutes.
+    """
+    site.queue()
+    site.steps(2)
+
+    def late(_states: str = "") -> list[slurm.Job]:
+        site.now += 300.0
+        monkeypatch.setattr(slurm, "jobs", site.jobs)
+        return site.jobs()
+
+    monkeypatch.setattr(slurm, "jobs", late)
+    assert site.steps(2) == []
+    site.all_are("FAILED", "NonZeroExitCode")
+    assert len(site.steps(70)) == 4
+
+
+def test_a_limit_of_submissions_is_waited_for_and_said_once(site: Site) -> None:
+    pending = ("PENDING", "Priority")
+    site.refuses = lambda _: LIMIT if list(site.states.values()).count(pending) >= 2 else None
+    queue = site.queue()
+    assert site.steps(10) == []
+    assert (len(site.submitted), len(site.messages)) == (2, 1)
+    # Nobody asks again and again meanwhile, beside what is measured.
+    assert queue.waiting and not queue.may_submit
+    site.all_are("COMPLETED")
+    assert len(site.steps(10)) == 2 and len(site.submitted) == 4
+    assert not reasons(site, 3)  # that is no failure
+
+
+def test_a_submission_that_was_not_answered_is_not_repeated(site: Site) -> None:
+    """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""
+    late = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+
+    def answers_late(options: Any, script: str) -> str:
+        number = site.submit(options, script)
+        if number == "2":
+            site.silent = True
+            raise refusal(late)
+        return number
+
+    slurm.submit = answers_late  # put back by the fixture's monkeypatch
+    queue = site.queue()
+    site.steps(10)
+    assert len(queue.active) == 3 and len(site.submitted) == 4  # whether it is there is not known
+    site.silent = False
+    site.steps(10)
+    assert sorted(queue.active) == ["1", "2", "3", "4"] and len(site.submitted) == 4
+
+
+def test_jobs_of_lost_submissions_are_ended_too(site: Site) -> None:
+    def never_answers(options: Any, script: str) -> str:
+        site.submit(options, script)
+        raise NO_ANSWER
+
+    slurm.submit = never_answers
+    queue = site.queue()
+    queue.step()
+    assert not queue.active
+    queue.cancel()
+    assert sorted(site.cancelled) == ["1", "2", "3", "4"]
+    assert queue.step() == [] and len(site.submitted) == 4  # nothing is submitted afterwards
+
+
+def test_a_refusal_is_an_attempt_like_any_failure(site: Site) -> None:
+    site.refuses = lambda _: "sbatch: error: Batch job submission failed: Invalid account"
+    queue = site.queue()
+    assert len(site.steps(2)) == 4 and not queue.waiting and not queue.active
+    for place in range(4):
+        (reason,) = reasons(site, place)
+        assert "Invalid account" in reason and "slurm.account" in reason and "sbatch" not in reason
+
+
+def test_a_controller_that_does_not_answer_ends_no_job(site: Site) -> None:
+    queue = site.queue()
+    site.steps(2)
+    site.silent = True
+    assert site.steps(60) == [] and len(queue.active) == 4
+    assert len(site.messages) == 1
+    site.silent = False
+    site.all_are("COMPLETED")
+    assert len(site.steps(30)) == 4
+
+
+def test_a_forgotten_job_is_known_by_what_it_made(site: Site) -> None:
+    queue = site.queue()
+    site.steps(2)
+    measured(site, 0)
+    site.states = {"4": ("RUNNING", "None")}
+    ended = {end.task.cells[0]: end.why for end in site.steps(4)}
+    assert ended[site.plan.cells[0]] is None
+    assert "forgotten job 2" in ended[site.plan.cells[1]].text
+    assert set(queue.active) == {"4"}
+
+
+@pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))
+def test_every_bad_end_is_an_attempt_unless_the_record_is_there(site: Site, state: str) -> None:
+    site.queue(retries=0)
+    site.steps(1)
+    site.states["1"] = site.states["2"] = (state, "None")
+    measured(site, 1)
+    failed, whole = site.steps(2)
+    assert state in failed.why.text and len(reasons(site, 0)) == 1
+    assert whole.why is None and not reasons(site, 1)
+
+
+def test_a_running_job_that_has_made_its_record_is_not_asked_for(site: Site) -> None:
+    queue = site.queue()
+    site.steps(2)
+    assert not site.starts
+    site.states["2"] = ("RUNNING", "None")
+    site.steps(2)
+    assert site.starts
+    site.silent = True
+    measured(site, 1)
+    (ended,) = site.steps(1)
+    assert ended.why is None and ended.task.cells == site.plan.cells[1:2]
+    assert set(queue.active) == {"1", "3", "4"}
+
+
+@pytest.mark.parametrize(
+    "reason", ["Priority", "ReqNodeNotAvail, UnavailableNodes:n1", "JobHeldAdmin"]
+)
+def test_a_job_is_given_up_when_its_node_stays_down_and_never_for_slurms_reason(
+    site: Site, reason: str
+) -> None:
+    queue = site.queue(give_up_s=30.0)
+    site.steps(2)
+    site.all_are("PENDING", reason)
+    assert site.steps(100) == [] and not site.messages  # its node is up
+    site.nodes = {"n1": "DOWN (bad disk)"}
+    assert site.steps(20) == []
+    (message,) = site.messages
+    assert "4 jobs" in message and "bad disk" in message
+    site.nodes = {}
+    assert site.steps(20) == []
+    site.nodes = {"n1": "DOWN (bad disk)"}
+    assert site.steps(20) == []  # the time counts anew
+    assert len(site.steps(30)) == 4
+    assert sorted(site.cancelled) == ["1", "2", "3", "4"] and not queue.active
+    assert all("bad disk" in reason for reason in reasons(site, 1))
+
+
+def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(site: Site) -> None:
+    three = ("n1", "n2", "n3")
+    pair = site.task(0, nodes=three, node_count=2)
+    site.queue(pair, *(site.task(place, nodes=three) for place in (1, 2, 3)), give_up_s=30.0)
+    site.nodes = {"n1": "DOWN", "n2": "DRAIN"}
+    (ended,) = site.steps(60)
+    assert ended.task is pair and len(site.messages) == 1
+
+
+def test_who_waits_for_long_hears_what_slurm_says(site: Site) -> None:
+    site.queue()
+    site.steps(2)
+    site.all_are("PENDING", "JobHeldAdmin")
+    assert site.steps(700) == [] and len(site.messages) == 1
+    assert "JobHeldAdmin" in site.messages[0] and not site.cancelled
+
+
+@pytest.mark.parametrize("state", sorted(slurm.NODE_LOST))
+def test_a_job_whose_node_was_lost_is_submitted_again(site: Site, state: str) -> None:
+    site.queue(retries=2)
+    site.steps(1)
+    for number in ("1", "5", "6"):
+        site.states[number] = (state, "None")
+        ended = site.steps(2)
+    assert len(ended) == 1 and state in ended[0].why.text
+    assert (len(site.submitted), len(site.messages)) == (6, 2)
+    assert len(reasons(site, 0)) == 3  # each is on record
+
+
+def test_the_jobs_of_an_earlier_run_are_taken_over(site: Site) -> None:
+    site.states = {"77": ("RUNNING", "None")}
+    queue = site.queue(adopted={jobs.comment(site.plan, site.plan.cells[:1]): "77"})
+    site.steps(2)
+    assert len(site.submitted) == 3 and "77" in queue.active

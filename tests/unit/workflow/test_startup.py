@@ -1,0 +1,187 @@
+"""What a run does before its first cell."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from snakemake.scheduling.job_scheduler import JobRateLimiter
+from snakemake.settings.types import MaxJobsPerTimespan
+from tests.unit import campaign_data as make
+from tests.unit.plan.planned import CPU, DISK, NETWORK, made, where
+from tests.unit.slurm.conftest import refusal
+
+from peakmark import slurm
+from peakmark.errors import PeakmarkError
+from peakmark.plan import jobs, plan
+from peakmark.plan.cluster import Cluster
+from peakmark.storage import integrity, records
+from peakmark.workflow import startup
+
+
+def three(*nodes: str) -> Cluster:
+    return where(nodes=nodes, kinds=[{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "held", "refused"),
+    [
+        (("any",), ["n1"], None),
+        (("any",), ["n1", "n2"], "n[1-2]"),  # a network cell takes two, and one is left
+        (("n2", "n3"), ["n1"], None),
+        (("n1", "n2"), ["n1"], "n1"),
+        (("n1", "n2", "n3"), ["x7"], None),  # of another partition
+    ],
+)
+def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    nodes: tuple[str, ...],
+    held: list[str],
+    refused: str | None,
+) -> None:
+    monkeypatch.setattr(slurm, "job_nodes", lambda number: held if number == "7" else [])
+    one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
+    startup.check_allocation_overlap(one)  # no job
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    if refused is None:
+        startup.check_allocation_overlap(one)
+    else:
+        with pytest.raises(PeakmarkError, match="inside job 7, which holds") as raised:
+            startup.check_allocation_overlap(one)
+        assert str(raised.value).count(refused) == 2
+    # Cells that share their nodes may share them with the campaign.
+    (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {exclusive: false}}")
+    shared = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], site="site.yaml")
+    startup.check_allocation_overlap(shared)
+
+
+HANG_UP = """
+import os, signal, sys
+from pathlib import Path
+from peakmark.workflow import startup
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
+startup.ignore_sighup(Path(sys.argv[1]))
+os.kill(os.getpid(), signal.SIGHUP)
+print("goes on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("place", ["logs/hangup.log", "a file/hangup.log"])
+def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(
+    tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "a file").touch()  # as on a full disk, no folder can be made there
+    log = tmp_path / place
+    argv = [sys.executable, "-c", HANG_UP, log]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0 and not done.stdout, done.stderr
+    assert log.exists() == ("a file" not in place)
+    if log.exists():
+        first, last = log.read_text().splitlines()
+        assert "terminal" in first and last == "goes on"
+
+
+def test_slurm_checks_one_job_of_each_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve cells on three nodes, of which those of one node and those of two ask for something
+    else.
+    """
+    grids = {"cpu": [CPU], "disk": [DISK], "network": [NETWORK]}
+    one = made(tmp_path, monkeypatch, three("n1", "n2", "n3"), **grids, repetitions=1)
+    assert len(one.cells) == 12
+    calls: list[tuple[str, ...]] = []
+    monkeypatch.setattr(slurm, "ask", lambda *argv, **_: calls.append(argv) or "")
+    startup.check_jobs(one, {}, lambda _: False)
+    single, pair = (argv for argv in calls if argv[0] == "sbatch")
+    assert {"--test-only", "--nodes=1"} <= {*single} and {"--test-only", "--nodes=2"} <= {*pair}
+    longest = max(jobs.minutes([cell], one) for cell in one.cells if cell.subsystem != "network")
+    assert f"--time={longest}" in single
+    calls.clear()
+    startup.check_jobs(one, {}, lambda cell: cell.subsystem != "network")
+    assert [argv[0] for argv in calls].count("sbatch") == 1  # what is measured asks for nothing
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "sbatch: error: Batch job submission failed: Invalid account or partition",
+            r"Slurm takes no such job: .*Invalid account.*slurm.account in the site file",
+        ),
+        ("allocation failure: Required node not available (down, drained or reserved)", None),
+    ],
+)
+def test_jobs_that_slurm_would_never_take_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, sentence: str | None
+) -> None:
+    one = made(tmp_path, monkeypatch, three("n1", "n2"), cpu=[CPU])
+
+    def refuse(*_: str, **__: object) -> str:
+        raise refusal(words)
+
+    monkeypatch.setattr(slurm, "ask", refuse)
+    if sentence is None:  # a node that is mended one day
+        startup.check_jobs(one, {}, lambda _: False)
+        return
+    with pytest.raises(slurm.SlurmError, match=sentence):
+        startup.check_jobs(one, {}, lambda _: False)
+
+
+@pytest.mark.parametrize(("limit", "warned"), [(1, True), (600, False)])
+def test_a_job_that_its_partition_ends_too_soon_is_named_before_the_first_one(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    limit: int,
+    warned: bool,
+) -> None:
+    cpu = [{**CPU, "seconds": 100.0}]
+    one = made(tmp_path, monkeypatch, where(limit=limit), cpu=cpu)
+    monkeypatch.setattr(slurm, "ask", lambda *_, **__: "")
+    startup.check_jobs(one, {}, lambda _: False)
+    assert ("MaxTime" in capsys.readouterr().err) == warned
+
+
+@pytest.mark.parametrize(("repetitions", "sentence"), [(2, "1 cell is"), (3, "2 cells are")])
+def test_records_with_other_options_are_set_aside(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    repetitions: int,
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    grid = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}], "campaign": "c"}
+    now, before = (
+        plan.make({**grid, "repetitions": repetitions, "seconds": seconds}) for seconds in (2, 1)
+    )
+    for cell, other in zip(now.cells, before.cells, strict=True):
+        stored = cell if cell.repetition == 0 else other
+        record = make.record(stored, [make.measurement(stored, "rate", 4e10)])
+        records.write(now.directory / "cells" / f"{stored.id}.json", record | {"raw": {}})
+    found = startup.survey(now.results)
+    assert [found[cell.id].state for cell in now.cells].count(integrity.OTHER) == repetitions - 1
+    startup.set_aside(now, found)
+    printed = capsys.readouterr().err
+    assert sentence in printed and "1 finished cell" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "stays"),
+    [
+        ([], False),
+        (["--profile", "slurm", "--jobs", "5"], False),
+        (["--max-jobs-per-timespan", "50/1m"], True),
+        (["--max-jobs-per-timespan=50/1m"], True),
+        (["--max-jobs-per-second", "50"], True),
+    ],
+)
+def test_only_a_limit_of_jobs_a_second_that_is_asked_for_stays(
+    words: list[str], stays: bool
+) -> None:
+    scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(MaxJobsPerTimespan(50, "1m")))
+    startup.disable_rate_limit(scheduler, words)
+    assert (scheduler.job_rate_limiter is not None) == stays
