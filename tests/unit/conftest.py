@@ -127,12 +127,10 @@ def peakmark(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Said]
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The facts of this machine, which take a moment to collect."""
-    folder = tmp_path_factory.mktemp("facts") / "machine"
-    machine.cached(folder)
-    return folder
+    """The facts of this machine, which take a moment to collect; tests must not change them."""
+    return made_once(tmp_path_factory, "facts/machine", machine.cached)
 
 
 @pytest.fixture(scope="module")
