@@ -57,6 +57,8 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
         "artifact": appendix.artifact(results),
         "provenance": appendix.provenance(results),
     }
+    if mark == ".":
+        return data
     return data | {key: mapped(data[key], partial(decimal_mark, mark=mark)) for key in NUMBERS}
 
 

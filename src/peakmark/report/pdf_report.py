@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from peakmark import documents, output
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
-from peakmark.formatting import listed, mapped
+from peakmark.formatting import listed
 from peakmark.report import chapters, stored
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -96,7 +96,7 @@ def _typeset(
     for name in ("DejaVuSans", "DejaVuSansMono"):
         characters.update(FT2Font(str(shipped / f"{name}.ttf")).get_charmap())
     text = json.dumps(data, ensure_ascii=False)
-    shown = json.dumps(printable(data, characters), ensure_ascii=False)
+    shown = "".join(it if ord(it) in characters else "\ufffd" for it in text)
     if text != shown:
         try:
             return _compile(folder, text, when, included, system_fonts=True)
@@ -138,11 +138,3 @@ def _compile(
     if not isinstance(compiled, bytes):
         raise PeakmarkError("Typst returned no PDF")
     return compiled
-
-
-def printable(value: Any, known: Container[int]) -> Any:
-    """A JSON value whose texts hold only ``known`` characters; others become U+FFFD."""
-    return mapped(
-        value,
-        lambda text: "".join(it if ord(it) in known or it == "\n" else "\ufffd" for it in text),
-    )

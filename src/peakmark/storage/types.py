@@ -309,7 +309,7 @@ class ClockSources(TypedDict, total=False):
     observed: OptionalText
 
 
-class Cache(TypedDict):
+class CacheFacts(TypedDict):
     """A cache of a processor.
 
     Attributes:
@@ -365,7 +365,7 @@ class CpuFacts(TypedDict, total=False):
     clock_source: ClockSources
     isa: list[str]
     isa_best: Literal["scalar", "sse2", "avx2", "avx512", "neon"]
-    caches: list[Cache]
+    caches: list[CacheFacts]
     numa_nodes: Several
     virtualised: OptionalText
     governor: OptionalText

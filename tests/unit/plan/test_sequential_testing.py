@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import campaign_data as data
+import msgspec
 import numpy as np
 import pytest
 
@@ -288,7 +289,7 @@ def test_a_row_that_did_not_become_certain_has_a_warning(
     values = {"DP": (WILD * 3)[:14], "SP": CALM}
     for number in range(sequential_testing.rounds(MADE.criteria)):
         decided = decide(number, decided, **values)
-    decided[CALM_ROW] = replace(decided[CALM_ROW], decision=ended)
+    decided[CALM_ROW] = msgspec.structs.replace(decided[CALM_ROW], decision=ended)
     table = analysis.build_rows(Results.read(campaign(tmp_path, decided, **values)))["cpu"]
     found = {
         row.key.workload: [note for note in row.warnings if note.code == "shortfall"]
