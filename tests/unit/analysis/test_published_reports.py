@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.tables.test_presets import planned
+from tests.unit.presets import planned
 
 from peakmark.cell import Cell
 from peakmark.config import published
