@@ -99,6 +99,7 @@ def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
         ({"cpu": []}, ["measures nothing"]),
         ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
         ({"nodes": {"sample": 0}}, ["at least 1"]),
+        (of("cpu", workloads=["DP", "DP"]), ["cpu[0].workloads", "each value once"]),
         (of("cpu", workloads=[]), ["cpu[0].workloads", "at least 1 entry"]),
     ],
 )  # fmt: skip
