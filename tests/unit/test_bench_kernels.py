@@ -64,22 +64,19 @@ def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none(
     assert compare([Pair(None, 3.0)]) is None
 
 
-@pytest.mark.parametrize(
-    ("target", "found", "word"),
-    [
-        (Target(low=1.0), comparison(1.2, 1.1, 1.3), "met"),
-        (Target(low=1.0), comparison(1.2, 0.9, 1.3), "met?"),
-        (Target(low=1.0), comparison(1.0, 1.0, 1.0), "met"),
-        (Target(low=1.0), comparison(0.99999, 0.9, 0.99999), "missed"),
-        (Target(low=1.0), comparison(0.99999, 0.9, 1.1), "missed?"),
-        (Target(low=1.0, strict=True), comparison(1.0, 0.9, 1.1), "missed?"),
-        (Target(0.98, 1.02), comparison(1.0, 0.5, 1.02), "met?"),
-        (Target(0.98, 1.02), comparison(1.1, 1.05, 1.2), "missed"),
-        (Target(0.98, 1.02), comparison(1.1, 0.9, 1.2), "missed?"),
-        (Target(high=1.0), comparison(0.8, 0.7, 0.9), "met"),
-        (Target(low=1.0), None, "no pair"),
-    ],
-)
+@pytest.mark.parametrize(("target", "found", "word"), [
+    (Target(low=1.0), comparison(1.2, 1.1, 1.3), "met"),
+    (Target(low=1.0), comparison(1.2, 0.9, 1.3), "met?"),
+    (Target(low=1.0), comparison(1.0, 1.0, 1.0), "met"),
+    (Target(low=1.0), comparison(0.99999, 0.9, 0.99999), "missed"),
+    (Target(low=1.0), comparison(0.99999, 0.9, 1.1), "missed?"),
+    (Target(low=1.0, strict=True), comparison(1.0, 0.9, 1.1), "missed?"),
+    (Target(0.98, 1.02), comparison(1.0, 0.5, 1.02), "met?"),
+    (Target(0.98, 1.02), comparison(1.1, 1.05, 1.2), "missed"),
+    (Target(0.98, 1.02), comparison(1.1, 0.9, 1.2), "missed?"),
+    (Target(high=1.0), comparison(0.8, 0.7, 0.9), "met"),
+    (Target(low=1.0), None, "no pair"),
+])  # fmt: skip
 def test_verdicts(target: Target, found: Comparison | None, word: str) -> None:
     assert judge(target, found) == word
 

@@ -195,23 +195,20 @@ def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) 
     assert is_same(made)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json in .*SHA256SUMS"),
-        (lambda f: {k: v for k, v in f.items() if k != "report.pdf"}, r"report\.pdf is missing"),
-        (lambda f: f | {"cells/more.json": b"{}"}, r"cells/more\.json in .* stands in no line"),
-        (lambda f: {k: v for k, v in f.items() if k != "SHA256SUMS"}, "SHA256SUMS cannot be read"),
-        (lambda f: f | {"SHA256SUMS": b"\xff\xfe"}, "SHA256SUMS cannot be read"),
-        (lambda f: f | {"SHA256SUMS": b"abc  plan.json\n"}, "line 1 of SHA256SUMS"),
-        (lambda f: f | {"SHA256SUMS": b"0" * 64 + b"  ../../etc/passwd\n"}, "line 1 of SHA256SUMS"),
-        (lambda f: f | {"../evil": b"x"}, r"leads out of it, '\.\./evil'"),
-        (lambda f: f | {"/evil": b"x"}, "leads out of it, '/evil'"),
-        (lambda f: f | {"a\\..\\evil": b"x"}, "leads out of it"),
-        (lambda f: f | {"plan.json/x": b"x"}, "twice"),
-        (lambda _: {"readme.txt": b"a holiday"}, "SHA256SUMS cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json in .*SHA256SUMS"),
+    (lambda f: {k: v for k, v in f.items() if k != "report.pdf"}, r"report\.pdf is missing"),
+    (lambda f: f | {"cells/more.json": b"{}"}, r"cells/more\.json in .* stands in no line"),
+    (lambda f: {k: v for k, v in f.items() if k != "SHA256SUMS"}, "SHA256SUMS cannot be read"),
+    (lambda f: f | {"SHA256SUMS": b"\xff\xfe"}, "SHA256SUMS cannot be read"),
+    (lambda f: f | {"SHA256SUMS": b"abc  plan.json\n"}, "line 1 of SHA256SUMS"),
+    (lambda f: f | {"SHA256SUMS": b"0" * 64 + b"  ../../etc/passwd\n"}, "line 1 of SHA256SUMS"),
+    (lambda f: f | {"../evil": b"x"}, r"leads out of it, '\.\./evil'"),
+    (lambda f: f | {"/evil": b"x"}, "leads out of it, '/evil'"),
+    (lambda f: f | {"a\\..\\evil": b"x"}, "leads out of it"),
+    (lambda f: f | {"plan.json/x": b"x"}, "twice"),
+    (lambda _: {"readme.txt": b"a holiday"}, "SHA256SUMS cannot be read"),
+])  # fmt: skip
 def test_a_changed_or_hostile_bundle_is_one_sentence(
     packed: Path,
     tmp_path: Path,

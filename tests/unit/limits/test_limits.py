@@ -78,19 +78,16 @@ def test_efficiency_is_one_at_the_limit() -> None:
     assert limits.efficiency(4e-9, time) == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (588.8e9, "op/s", "588.8 GigaOPS"),
-        (1.543e12, "op/s", "1543 GigaOPS"),
-        (51.2e9, "B/s", "51.2 GB/s"),
-        (941e6, "bit/s", "941 Mb/s"),
-        (14.06e-9, "s", "14.06 ns"),
-        (5782.4991, "1/s", "5782 IOPS"),
-        (123456.0, "1/s", "123456 IOPS"),
-        (0.0, "B/s", "0 B/s"),
-    ],
-)
+@pytest.mark.parametrize(("value", "unit", "text"), [
+    (588.8e9, "op/s", "588.8 GigaOPS"),
+    (1.543e12, "op/s", "1543 GigaOPS"),
+    (51.2e9, "B/s", "51.2 GB/s"),
+    (941e6, "bit/s", "941 Mb/s"),
+    (14.06e-9, "s", "14.06 ns"),
+    (5782.4991, "1/s", "5782 IOPS"),
+    (123456.0, "1/s", "123456 IOPS"),
+    (0.0, "B/s", "0 B/s"),
+])  # fmt: skip
 def test_quantities_in_words(value: float, unit: str, text: str) -> None:
     assert quantity(value, unit) == text
 
@@ -98,10 +95,9 @@ def test_quantities_in_words(value: float, unit: str, text: str) -> None:
 # -- cpu
 
 
-@pytest.mark.parametrize(
-    ("workload", "per_cycle"),
-    [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QPDOT", 64)],
-)
+@pytest.mark.parametrize(("workload", "per_cycle"), [
+    ("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QPDOT", 64),
+])  # fmt: skip
 def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: int) -> None:
     limit = cpu(workload, 2, VM, clock_hz=3.2e9)
     assert limit.value == pytest.approx(2 * 3.2e9 * per_cycle)
@@ -116,16 +112,13 @@ def test_threads_beyond_the_cores_do_not_raise_the_limit() -> None:
     assert many.remarks == (message("limit-of-cores", threads=4, cores=2),)
 
 
-@pytest.mark.parametrize(
-    ("limits_", "virtual", "placed", "cores", "source"),
-    [
-        (1, None, None, 1, "physical cores the job"),
-        (1, None, {**ONE, "cores": 2}, 2, "placed on"),  # the first job's are not the row's
-        (2, "kvm", None, 2, "virtual machine"),
-        (2, "kvm", {**ONE, "cores": 2}, 2, "virtual machine"),
-        (2, "kvm", ONE, 1, "virtual machine"),
-    ],
-)
+@pytest.mark.parametrize(("limits_", "virtual", "placed", "cores", "source"), [
+    (1, None, None, 1, "physical cores the job"),
+    (1, None, {**ONE, "cores": 2}, 2, "placed on"),  # the first job's are not the row's
+    (2, "kvm", None, 2, "virtual machine"),
+    (2, "kvm", {**ONE, "cores": 2}, 2, "virtual machine"),
+    (2, "kvm", ONE, 1, "virtual machine"),
+])  # fmt: skip
 def test_the_cores_of_a_row(
     limits_: int, virtual: str | None, placed: dict[str, Any] | None, cores: int, source: str
 ) -> None:
@@ -139,21 +132,14 @@ THREE = {"nominal": 2.4e9, "maximum": 3.6e9, "observed": 3.1e9}
 NOMINAL = {"cpu": {"clock": "nominal", "nominal_hz": 2e9}}
 
 
-@pytest.mark.parametrize(
-    ("read", "more", "words"),
-    [
-        (THREE, {}, "3.1 GHz (observed clock)"),
-        (THREE, {"clock_hz": 3e9}, "3 GHz (observed clock)"),
-        (THREE, {"clock_hz": 3e9, "clock_loaded": True}, "3 GHz (clock observed under the work)"),
-        (
-            THREE,
-            {"clock_hz": 3e9, "site": {"cpu": {"clock": "nominal"}}},
-            "2.4 GHz (nominal clock)",
-        ),
-        (THREE, {"clock_hz": 3e9, "clock_loaded": True, "site": NOMINAL}, "2 GHz (nominal clock)"),
-        ({**THREE, "observed": None}, {}, "2.4 GHz (nominal clock)"),
-    ],
-)
+@pytest.mark.parametrize(("read", "more", "words"), [
+    (THREE, {}, "3.1 GHz (observed clock)"),
+    (THREE, {"clock_hz": 3e9}, "3 GHz (observed clock)"),
+    (THREE, {"clock_hz": 3e9, "clock_loaded": True}, "3 GHz (clock observed under the work)"),
+    (THREE, {"clock_hz": 3e9, "site": {"cpu": {"clock": "nominal"}}}, "2.4 GHz (nominal clock)"),
+    (THREE, {"clock_hz": 3e9, "clock_loaded": True, "site": NOMINAL}, "2 GHz (nominal clock)"),
+    ({**THREE, "observed": None}, {}, "2.4 GHz (nominal clock)"),
+])  # fmt: skip
 def test_the_clock_of_a_limit(read: dict[str, Any], more: dict[str, Any], words: str) -> None:
     facts = machine(cpu={"clock_hz": read})
     limit = cpu("DP", 1, facts, **more)
@@ -181,16 +167,13 @@ WIDE = {"isa_best": "avx512", "isa": ["sse2", "avx2", "fma", "avx512f", "avx512_
 MASKED = {"isa_best": "avx2", "isa": ["sse2", "avx2", "fma"]}
 
 
-@pytest.mark.parametrize(
-    ("isa", "workload", "value"),
-    [
-        (WIDE, "DP", 32e9),
-        (WIDE, "QPDOT", 256e9),
-        (MASKED, "DP", 16e9),
-        (MASKED, "QPDOT", 64e9),
-        ({"isa_best": "sse2", "isa": ["sse2"]}, "DP", None),
-    ],
-)
+@pytest.mark.parametrize(("isa", "workload", "value"), [
+    (WIDE, "DP", 32e9),
+    (WIDE, "QPDOT", 256e9),
+    (MASKED, "DP", 16e9),
+    (MASKED, "QPDOT", 64e9),
+    ({"isa_best": "sse2", "isa": ["sse2"]}, "DP", None),
+])  # fmt: skip
 def test_the_instruction_set_decides_not_the_design_alone(
     isa: dict[str, Any], workload: str, value: float | None
 ) -> None:
@@ -228,15 +211,12 @@ def test_single_precision_is_twice_double_everywhere() -> None:
 # -- memory
 
 
-@pytest.mark.parametrize(
-    ("facts", "site", "value", "kind"),
-    [
-        (machine(**CHANNELS), {}, 204.8e9, "read"),
-        (machine(**CHANNELS), {"memory": {"channels": 4}}, 102.4e9, "site"),
-        (machine(**CHANNELS), {"memory": {"bandwidth": 1e11}}, 1e11, "site"),
-        (machine(cpu=MILAN), {}, 2 * 204.8e9, "datasheet"),
-    ],
-)
+@pytest.mark.parametrize(("facts", "site", "value", "kind"), [
+    (machine(**CHANNELS), {}, 204.8e9, "read"),
+    (machine(**CHANNELS), {"memory": {"channels": 4}}, 102.4e9, "site"),
+    (machine(**CHANNELS), {"memory": {"bandwidth": 1e11}}, 1e11, "site"),
+    (machine(cpu=MILAN), {}, 2 * 204.8e9, "datasheet"),
+])  # fmt: skip
 def test_memory_channels_read_stated_or_tabled(
     facts: dict[str, Any], site: dict[str, Any], value: float, kind: str
 ) -> None:
@@ -254,21 +234,18 @@ def test_unknown_memory_says_why_and_a_stated_one_where_it_is_from() -> None:
     assert dram(VM, site=site).source == "site file x (label)"
 
 
-@pytest.mark.parametrize(
-    ("workload", "block", "per_cycle", "level"),
-    [
-        ("RS", 1 << 10, 64, "L1"),
-        ("WS", 1 << 10, 32, "L1"),
-        ("RWS", 1 << 10, 64, "L1"),
-        ("RWR", 12 << 10, 64, "L1"),
-        # Source, target and the odd lines between them: 2112 B more than a first level of 32 KiB.
-        ("RWR", 16 << 10, 64, "L2"),
-        ("RS", 256 << 10, 32 * 256 / (256 - 32), "L2"),
-        ("RWS", 128 << 10, 32 * 256 / (256 - 32), "L2"),
-        # All that L1 cannot keep passes between L2 and L1, wherever it comes from.
-        ("RS", 8 << 20, 32 * 8192 / (8192 - 32), "L3"),
-    ],
-)
+@pytest.mark.parametrize(("workload", "block", "per_cycle", "level"), [
+    ("RS", 1 << 10, 64, "L1"),
+    ("WS", 1 << 10, 32, "L1"),
+    ("RWS", 1 << 10, 64, "L1"),
+    ("RWR", 12 << 10, 64, "L1"),
+    # Source, target and the odd lines between them: 2112 B more than a first level of 32 KiB.
+    ("RWR", 16 << 10, 64, "L2"),
+    ("RS", 256 << 10, 32 * 256 / (256 - 32), "L2"),
+    ("RWS", 128 << 10, 32 * 256 / (256 - 32), "L2"),
+    # All that L1 cannot keep passes between L2 and L1, wherever it comes from.
+    ("RS", 8 << 20, 32 * 8192 / (8192 - 32), "L3"),
+])  # fmt: skip
 def test_a_block_that_is_used_again_meets_its_cache(
     workload: str, block: int, per_cycle: float, level: str
 ) -> None:
@@ -298,19 +275,16 @@ def test_a_last_level_cache_without_threads_holds_nothing() -> None:
         assert ("fits L3" in limit.formula) == fits
 
 
-@pytest.mark.parametrize(
-    ("name", "channels"),
-    [
-        ("AMD EPYC 7251 8-Core Processor", 8),
-        ("AMD EPYC 9755 128-Core Processor", 12),
-        ("Intel(R) Xeon(R) 6710E", 8),
-        ("Intel(R) Xeon(R) 6746E", 8),
-        ("Intel(R) Xeon(R) 6716P-B", None),
-        ("AMD EPYC 9V64H 88-Core Processor", None),
-        ("AMD EPYC 4564P 16-Core Processor", None),
-        ("Intel(R) Xeon(R) CPU Max 9480", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "channels"), [
+    ("AMD EPYC 7251 8-Core Processor", 8),
+    ("AMD EPYC 9755 128-Core Processor", 12),
+    ("Intel(R) Xeon(R) 6710E", 8),
+    ("Intel(R) Xeon(R) 6746E", 8),
+    ("Intel(R) Xeon(R) 6716P-B", None),
+    ("AMD EPYC 9V64H 88-Core Processor", None),
+    ("AMD EPYC 4564P 16-Core Processor", None),
+    ("Intel(R) Xeon(R) CPU Max 9480", None),
+])  # fmt: skip
 def test_a_cpu_whose_memory_speed_no_source_states_has_no_limit_and_says_how_to_give_it_one(
     name: str, channels: int | None
 ) -> None:
@@ -421,19 +395,16 @@ def test_disk_by_datasheet_else_by_interface_else_unknown() -> None:
 WIRE = {"speed_bps": 10e9, "mtu": 1500}
 
 
-@pytest.mark.parametrize(
-    ("workload", "size", "mtu", "share"),
-    [
-        ("TCP", 1024, 1500, 1448 / 1538),
-        ("TCP", 32768, 1500, 1448 / 1538),
-        ("TCP", 1024, 9000, 8948 / 9038),
-        ("UDP", 1, 1500, 1 / 84),
-        ("UDP", 1024, 1500, 1024 / 1090),
-        ("UDP", 1472, 1500, 1472 / 1538),
-        # 22 fragments of 1480 B and one of the rest, each with its own headers.
-        ("UDP", 32768, 1500, 32768 / (32768 + 8 + 23 * (20 + 38))),
-    ],
-)
+@pytest.mark.parametrize(("workload", "size", "mtu", "share"), [
+    ("TCP", 1024, 1500, 1448 / 1538),
+    ("TCP", 32768, 1500, 1448 / 1538),
+    ("TCP", 1024, 9000, 8948 / 9038),
+    ("UDP", 1, 1500, 1 / 84),
+    ("UDP", 1024, 1500, 1024 / 1090),
+    ("UDP", 1472, 1500, 1472 / 1538),
+    # 22 fragments of 1480 B and one of the rest, each with its own headers.
+    ("UDP", 32768, 1500, 32768 / (32768 + 8 + 23 * (20 + 38))),
+])  # fmt: skip
 def test_network_less_protocol_overhead(workload: str, size: int, mtu: int, share: float) -> None:
     limit = network(workload, size, machine(network={**WIRE, "mtu": mtu}))
     assert limit.value == pytest.approx(10e9 * share)

@@ -61,34 +61,31 @@ def test_arm_is_identified_by_implementer_and_part(tmp_path: Path) -> None:
     assert facts["isa_best"] == "neon" and "dotprod" in facts["isa"]
 
 
-@pytest.mark.parametrize(
-    ("vendor", "family", "model", "stepping", "name", "expected"),
-    [
-        ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", "Haswell"),
-        ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "Broadwell"),
-        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", "Skylake-SP"),
-        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Silver 4114 CPU", "Skylake-SP (1 FMA)"),
-        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", "Skylake-SP"),
-        ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz", "Cascade Lake"),
-        ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 5218 CPU", "Cascade Lake (1 FMA)"),
-        ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Ice Lake-SP"),
-        ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Platinum 8480+", "Sapphire Rapids"),
-        ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "Emerald Rapids"),
-        ("GenuineIntel", 6, 173, 1, "Intel(R) Xeon(R) 6980P", "Granite Rapids"),
-        ("GenuineIntel", 6, 175, 3, "Intel(R) Xeon(R) 6780E", "Sierra Forest"),
-        ("AuthenticAMD", 23, 1, 2, "AMD EPYC 7601 32-Core Processor", "Zen"),
-        ("AuthenticAMD", 23, 49, 0, "AMD EPYC 7742 64-Core Processor", "Zen 2"),
-        ("AuthenticAMD", 25, 1, 1, "AMD EPYC 7763 64-Core Processor", "Zen 3"),
-        ("AuthenticAMD", 25, 17, 1, "AMD EPYC 9654 96-Core Processor", "Zen 4"),
-        ("AuthenticAMD", 26, 2, 1, "AMD EPYC", "Zen 5"),
-        ("AuthenticAMD", 16, 10, 0, "AMD Phenom(tm) II X6 1100T Processor", "K10"),
-        ("ARM", 0x41, 0xD0C, None, "Neoverse-N1", "Neoverse N1"),
-        ("ARM", 0x46, 0x001, None, "A64FX", "A64FX"),
-        ("GenuineIntel", 6, 255, 0, "Intel(R) Xeon(R) 9999", None),
-        ("AuthenticAMD", 25, None, None, None, None),
-        (None, None, None, None, None, None),
-    ],
-)
+@pytest.mark.parametrize(("vendor", "family", "model", "stepping", "name", "expected"), [
+    ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", "Haswell"),
+    ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "Broadwell"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", "Skylake-SP"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Silver 4114 CPU", "Skylake-SP (1 FMA)"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", "Skylake-SP"),
+    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz", "Cascade Lake"),
+    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 5218 CPU", "Cascade Lake (1 FMA)"),
+    ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Ice Lake-SP"),
+    ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Platinum 8480+", "Sapphire Rapids"),
+    ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "Emerald Rapids"),
+    ("GenuineIntel", 6, 173, 1, "Intel(R) Xeon(R) 6980P", "Granite Rapids"),
+    ("GenuineIntel", 6, 175, 3, "Intel(R) Xeon(R) 6780E", "Sierra Forest"),
+    ("AuthenticAMD", 23, 1, 2, "AMD EPYC 7601 32-Core Processor", "Zen"),
+    ("AuthenticAMD", 23, 49, 0, "AMD EPYC 7742 64-Core Processor", "Zen 2"),
+    ("AuthenticAMD", 25, 1, 1, "AMD EPYC 7763 64-Core Processor", "Zen 3"),
+    ("AuthenticAMD", 25, 17, 1, "AMD EPYC 9654 96-Core Processor", "Zen 4"),
+    ("AuthenticAMD", 26, 2, 1, "AMD EPYC", "Zen 5"),
+    ("AuthenticAMD", 16, 10, 0, "AMD Phenom(tm) II X6 1100T Processor", "K10"),
+    ("ARM", 0x41, 0xD0C, None, "Neoverse-N1", "Neoverse N1"),
+    ("ARM", 0x46, 0x001, None, "A64FX", "A64FX"),
+    ("GenuineIntel", 6, 255, 0, "Intel(R) Xeon(R) 9999", None),
+    ("AuthenticAMD", 25, None, None, None, None),
+    (None, None, None, None, None, None),
+])  # fmt: skip
 def test_microarchitecture(  # type: ignore[no-untyped-def]
     vendor, family, model, stepping, name, expected
 ) -> None:

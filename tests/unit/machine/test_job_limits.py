@@ -48,13 +48,10 @@ def test_limits_of_cgroup_1_and_its_number_for_no_limit(
     assert facts["cpu_quota"] == 1.5
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("memory/job_7/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
-        ("unified/job_7/memory.events", "low 0\nmax 91\noom 3\noom_kill 3\noom_group_kill 0\n"),
-    ],
-)
+@pytest.mark.parametrize(("file", "text"), [
+    ("memory/job_7/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
+    ("unified/job_7/memory.events", "low 0\nmax 91\noom 3\noom_kill 3\noom_group_kill 0\n"),
+])  # fmt: skip
 def test_processes_that_the_kernel_ended_for_memory_are_counted(
     tmp_path: Path, file: str, text: str
 ) -> None:

@@ -84,10 +84,9 @@ def test_only_the_first_cell_on_a_node_starts_programs(
     assert (facts["slurm"]["version"], facts["slurm"]["job_id"]) == ("22.05.8", "8")
 
 
-@pytest.mark.parametrize(
-    ("argv", "printed"),
-    [(["echo", "x"], "x\n"), (["false"], None), (["no-such-tool"], None), (["env"], "LC_ALL=C")],
-)
+@pytest.mark.parametrize(("argv", "printed"), [
+    (["echo", "x"], "x\n"), (["false"], None), (["no-such-tool"], None), (["env"], "LC_ALL=C"),
+])  # fmt: skip
 def test_a_tool_that_fails_or_is_missing_prints_nothing(
     argv: list[str], printed: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,9 +96,8 @@ def test_a_tool_that_fails_or_is_missing_prints_nothing(
     assert Host(run=lambda _: "{").run_json(argv) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1])],
-)
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1]),
+])  # fmt: skip
 def test_cpu_lists(text: str | None, numbers: list[int]) -> None:
     assert parse_cpu_list(text) == numbers

@@ -46,17 +46,14 @@ def test_virtio_network_tells_no_speed(tmp_path: Path) -> None:
     assert "network.speed_bps" in this.unknown
 
 
-@pytest.mark.parametrize(
-    ("interface", "speed", "note"),
-    [
-        ("veth0", None, "virtual"),
-        ("br0", 25e9, "eno1"),
-        ("ib0", pytest.approx(54.545e9, rel=1e-4), "FDR"),
-        ("ib1", 40e9, "FDR10"),  # what it carries
-        ("bond0", 50e9, "single stream"),
-        ("lo", None, "loopback"),
-    ],
-)
+@pytest.mark.parametrize(("interface", "speed", "note"), [
+    ("veth0", None, "virtual"),
+    ("br0", 25e9, "eno1"),
+    ("ib0", pytest.approx(54.545e9, rel=1e-4), "FDR"),
+    ("ib1", 40e9, "FDR10"),  # what it carries
+    ("bond0", 50e9, "single stream"),
+    ("lo", None, "loopback"),
+])  # fmt: skip
 def test_speed_is_that_of_a_wire(
     tmp_path: Path, interface: str, speed: float | None, note: str
 ) -> None:
@@ -72,18 +69,11 @@ def test_an_interface_that_does_not_exist_is_named(tmp_path: Path) -> None:
     assert "nic9" in this.unknown["network.interface"]
 
 
-@pytest.mark.parametrize(
-    ("mode", "speed", "stream"),
-    [
-        ("balance-rr 0", 35e9, None),
-        ("active-backup 1", 10e9, 25e9),
-        ("balance-xor 2", 35e9, 25e9),
-        ("broadcast 3", 10e9, 25e9),
-        ("802.3ad 4", 35e9, 25e9),
-        ("balance-tlb 5", 10e9, 25e9),
-        ("balance-alb 6", 35e9, 25e9),
-    ],
-)
+@pytest.mark.parametrize(("mode", "speed", "stream"), [
+    ("balance-rr 0", 35e9, None), ("active-backup 1", 10e9, 25e9), ("balance-xor 2", 35e9, 25e9),
+    ("broadcast 3", 10e9, 25e9), ("802.3ad 4", 35e9, 25e9), ("balance-tlb 5", 10e9, 25e9),
+    ("balance-alb 6", 35e9, 25e9),
+])  # fmt: skip
 def test_the_rate_of_a_bond_is_that_of_its_mode(
     mode: str, speed: float, stream: float | None, tmp_path: Path
 ) -> None:
@@ -103,14 +93,11 @@ def test_the_rate_of_a_bond_is_that_of_its_mode(
     assert mode.split()[0] in facts["speed_note"]
 
 
-@pytest.mark.parametrize(
-    ("printed", "shaping"),
-    [
-        ("qdisc tbf 1: root refcnt 2 rate 100Mbit burst 32Kb lat 50ms", "tbf rate 100Mbit"),
-        ("qdisc netem 8001: root limit 1000 delay 10ms  2ms loss 1%", "netem delay 10ms loss 1%"),
-        ("qdisc fq_codel 0: root refcnt 2 limit 10240p rate 1", None),
-        ("", None),
-    ],
-)
+@pytest.mark.parametrize(("printed", "shaping"), [
+    ("qdisc tbf 1: root refcnt 2 rate 100Mbit burst 32Kb lat 50ms", "tbf rate 100Mbit"),
+    ("qdisc netem 8001: root limit 1000 delay 10ms  2ms loss 1%", "netem delay 10ms loss 1%"),
+    ("qdisc fq_codel 0: root refcnt 2 limit 10240p rate 1", None),
+    ("", None),
+])  # fmt: skip
 def test_what_tc_slows_down_is_told(tmp_path: Path, printed: str, shaping: str | None) -> None:
     assert network.shaping(host(tmp_path, "", {"tc qdisc": printed}), "eth0") == shaping

@@ -60,14 +60,11 @@ def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -
     assert "datasheet" in this.unknown["storage.interface_limit"]
 
 
-@pytest.mark.parametrize(
-    ("printed", "filesystem", "interface"),
-    [
-        ((DATA / "findmnt/tmpfs.json").read_text(), "tmpfs", "ram"),
-        (mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre"), "lustre", "network"),
-        (mounted("/", "overlay", "overlay"), "overlay", None),
-    ],
-)
+@pytest.mark.parametrize(("printed", "filesystem", "interface"), [
+    ((DATA / "findmnt/tmpfs.json").read_text(), "tmpfs", "ram"),
+    (mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre"), "lustre", "network"),
+    (mounted("/", "overlay", "overlay"), "overlay", None),
+])  # fmt: skip
 def test_a_filesystem_without_a_disk(
     tmp_path: Path, printed: str, filesystem: str, interface: str | None
 ) -> None:

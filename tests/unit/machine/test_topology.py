@@ -64,15 +64,12 @@ def arm(root: Path) -> Topology:
     return read(root, 8, lambda c: c, lambda _: -1, lambda c: c // 4, lambda c: c // 4, "32M")
 
 
-@pytest.mark.parametrize(
-    ("machine", "cpus", "counts"),
-    [
-        (xeon, range(16), (4, 4, 8, 16)),
-        (epyc, range(32), (4, 8, 16, 32)),
-        (arm, range(8), (4, 8, 8, 8)),
-        (xeon, [1, 9, 3, 11, 0], (2, 2, 3, 5)),  # two cores of socket 1, one CPU of socket 0
-    ],
-)
+@pytest.mark.parametrize(("machine", "cpus", "counts"), [
+    (xeon, range(16), (4, 4, 8, 16)),
+    (epyc, range(32), (4, 8, 16, 32)),
+    (arm, range(8), (4, 8, 8, 8)),
+    (xeon, [1, 9, 3, 11, 0], (2, 2, 3, 5)),  # two cores of socket 1, one CPU of socket 0
+])  # fmt: skip
 def test_words_are_numbers_of_what_the_job_may_use(
     machine: Callable[[Path], Topology],
     cpus: Iterable[int],
@@ -83,17 +80,14 @@ def test_words_are_numbers_of_what_the_job_may_use(
     assert tuple(topology.resolve(locations, cpus, word) for word in topology.WORDS) == counts
 
 
-@pytest.mark.parametrize(
-    ("machine", "placement", "cpus", "first"),
-    [
-        (xeon, "compact", range(16), [0, 2, 4, 6, 1, 3, 5, 7, 8]),
-        (xeon, "compact", [1, 9, 3, 11, 0], [1, 3, 0, 9, 11]),
-        (xeon, "compact", [8, 0], [0, 8]),
-        (xeon, "spread", range(16), [0, 1, 2, 3]),
-        (epyc, "compact", range(32), list(range(16))),
-        (epyc, "spread", range(32), [0, 8, 4, 12, 1, 9]),
-    ],
-)
+@pytest.mark.parametrize(("machine", "placement", "cpus", "first"), [
+    (xeon, "compact", range(16), [0, 2, 4, 6, 1, 3, 5, 7, 8]),
+    (xeon, "compact", [1, 9, 3, 11, 0], [1, 3, 0, 9, 11]),
+    (xeon, "compact", [8, 0], [0, 8]),
+    (xeon, "spread", range(16), [0, 1, 2, 3]),
+    (epyc, "compact", range(32), list(range(16))),
+    (epyc, "spread", range(32), [0, 8, 4, 12, 1, 9]),
+])  # fmt: skip
 def test_one_cpu_of_each_core_comes_first(
     machine: Callable[[Path], Topology],
     placement: str,

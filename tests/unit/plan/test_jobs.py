@@ -37,19 +37,16 @@ NAMES = {"": [], "n[4-5]": ["n4", "n5"], "n[1-3]": ["n1", "n2", "n3"]}
 NAMES["n[1-5]"] = [*NAMES["n[1-3]"], *NAMES["n[4-5]"]]
 
 
-@pytest.mark.parametrize(
-    ("kinds", "concurrency", "excluded", "pair_excluded"),
-    [
-        ([SMALL, LARGE], 2, "n[4-5]", "n[4-5]"),  # both hold all rows: the larger class
-        ([SMALL, LARGE], 64, "n[1-3]", "n[1-3]"),
-        # None has so many: the nearest; two nodes of any class.
-        ([SMALL, LARGE, SINGLE], 512, "n[1-5]", ""),
-        ([SMALL], 512, "", ""),
-        ([{**SMALL, "usable": 0}, LARGE], 2, "n[1-3]", "n[1-3]"),
-        ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
-        ([SMALL, {**LARGE, "memory": 100}], 64, "n[1-3]", "n[1-3]"),  # CPUs before memory
-    ],
-)
+@pytest.mark.parametrize(("kinds", "concurrency", "excluded", "pair_excluded"), [
+    ([SMALL, LARGE], 2, "n[4-5]", "n[4-5]"),  # both hold all rows: the larger class
+    ([SMALL, LARGE], 64, "n[1-3]", "n[1-3]"),
+    # None has so many: the nearest; two nodes of any class.
+    ([SMALL, LARGE, SINGLE], 512, "n[1-5]", ""),
+    ([SMALL], 512, "", ""),
+    ([{**SMALL, "usable": 0}, LARGE], 2, "n[1-3]", "n[1-3]"),
+    ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
+    ([SMALL, {**LARGE, "memory": 100}], 64, "n[1-3]", "n[1-3]"),  # CPUs before memory
+])  # fmt: skip
 def test_any_node_is_one_of_the_class_that_holds_all_rows(
     kinds: Any, concurrency: int, excluded: str, pair_excluded: str, planned: Planned
 ) -> None:
@@ -78,17 +75,14 @@ def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(planned: Planned) -> N
     assert jobs.threads(one.cells, one) == 128
 
 
-@pytest.mark.parametrize(
-    ("names", "text"),
-    [
-        ("n1", "n1"),
-        ("n1 n2 n3 n5", "n[1-3,5]"),
-        ("n8 n9 n10 n11", "n[8-9,10-11]"),
-        ("n008 n009 n010 n1", "n[1,008-010]"),
-        ("gpu r1c1 r1c2 r2c1 login", "gpu,login,r1c[1-2],r2c1"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("names", "text"), [
+    ("n1", "n1"),
+    ("n1 n2 n3 n5", "n[1-3,5]"),
+    ("n8 n9 n10 n11", "n[8-9,10-11]"),
+    ("n008 n009 n010 n1", "n[1,008-010]"),
+    ("gpu r1c1 r1c2 r2c1 login", "gpu,login,r1c[1-2],r2c1"),
+    ("", ""),
+])  # fmt: skip
 def test_many_nodes_are_written_as_slurm_writes_them(names: str, text: str) -> None:
     assert slurm.hostlist(names.split()) == text
 

@@ -89,14 +89,11 @@ def test_ping_is_measured_once(every_tool: Path) -> None:
     assert points(made, "qperf") == ["ALL_1B_x1"]
 
 
-@pytest.mark.parametrize(
-    ("key", "changed"),
-    [
-        ("seed", {"netbench"}),
-        ("warmup", {"netbench"}),
-        ("seconds", {"netbench", "qperf"}),
-    ],
-)
+@pytest.mark.parametrize(("key", "changed"), [
+    ("seed", {"netbench"}),
+    ("warmup", {"netbench"}),
+    ("seconds", {"netbench", "qperf"}),
+])  # fmt: skip
 def test_a_setting_that_a_program_does_not_heed_changes_no_cell_of_it(
     key: str, changed: set[str], every_tool: Path
 ) -> None:

@@ -83,22 +83,19 @@ def test_shares_and_times_have_several_spellings(until: Any, within: Any) -> Non
     assert configuration.criterion("repetitions", wish) == Criterion(6, 30, 0.02, 90.0)
 
 
-@pytest.mark.parametrize(
-    ("wish", "words"),
-    [
-        ({"min": 5, "max": 30, "until": "2%"}, ["repetitions.min", "5", "at least 6"]),
-        ({"min": 6, "max": 2000, "until": "2%"}, ["repetitions.max", "2000", "at most 1000"]),
-        ({"min": 8, "max": 8, "until": "2%"}, ["repetitions.max", "8", "allowed is more than"]),
-        ({"min": 6, "max": 30}, ["repetitions lacks until"]),
-        ({"min": 6, "max": 30, "until": "2%", "often": 1}, ["often", "max, min, until, within"]),
-        ({"min": 6, "max": 30, "until": "two"}, ["repetitions.until", '"two"', "2% or 0.02"]),
-        ({"min": 6, "max": 30, "until": 2}, ["repetitions.until", "2", "between 0 and 1"]),
-        ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
-        ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ['"3 days"', "30 min"]),
-        ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
-        ([3], ["repetitions", "[3]", "whole number"]),
-    ],
-)
+@pytest.mark.parametrize(("wish", "words"), [
+    ({"min": 5, "max": 30, "until": "2%"}, ["repetitions.min", "5", "at least 6"]),
+    ({"min": 6, "max": 2000, "until": "2%"}, ["repetitions.max", "2000", "at most 1000"]),
+    ({"min": 8, "max": 8, "until": "2%"}, ["repetitions.max", "8", "allowed is more than"]),
+    ({"min": 6, "max": 30}, ["repetitions lacks until"]),
+    ({"min": 6, "max": 30, "until": "2%", "often": 1}, ["often", "max, min, until, within"]),
+    ({"min": 6, "max": 30, "until": "two"}, ["repetitions.until", '"two"', "2% or 0.02"]),
+    ({"min": 6, "max": 30, "until": 2}, ["repetitions.until", "2", "between 0 and 1"]),
+    ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
+    ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ['"3 days"', "30 min"]),
+    ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
+    ([3], ["repetitions", "[3]", "whole number"]),
+])  # fmt: skip
 def test_a_wrong_criterion_is_one_sentence_with_key_value_and_what_is_allowed(
     wish: Any, words: list[str]
 ) -> None:

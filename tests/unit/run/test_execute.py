@@ -42,13 +42,10 @@ def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     assert not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (("taskset", "-c", "CPU", "/bin/sleep", "60"), r"^sleep did not end within"),
-        (("/nonexistent/tool",), "cannot start /nonexistent/tool: No such file"),
-    ],
-)
+@pytest.mark.parametrize(("argv", "message"), [
+    (("taskset", "-c", "CPU", "/bin/sleep", "60"), r"^sleep did not end within"),
+    (("/nonexistent/tool",), "cannot start /nonexistent/tool: No such file"),
+])  # fmt: skip
 def test_the_program_that_failed_is_named(
     tmp_path: Path, argv: tuple[str, ...], message: str
 ) -> None:

@@ -108,10 +108,9 @@ def test_an_automatic_pool_lies_beyond_the_caches() -> None:
         assert pinning.pool(planned, GIB, 2 * GIB) == GIB  # no more than half of the job's memory
 
 
-@pytest.mark.parametrize(
-    ("cached", "memory", "size"),
-    [(300 * MIB, 64 * GIB, 2 * GIB), (8 * MIB, 64 * GIB, 256 * MIB), (GIB, 3 * GIB, GIB)],
-)
+@pytest.mark.parametrize(("cached", "memory", "size"), [
+    (300 * MIB, 64 * GIB, 2 * GIB), (8 * MIB, 64 * GIB, 256 * MIB), (GIB, 3 * GIB, GIB),
+])  # fmt: skip
 def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures(
     cached: int, memory: int, size: int
 ) -> None:
