@@ -5,7 +5,7 @@ further files. And cells, tools and workspaces for them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,6 @@ def parse(case: str, text: str | None = None, **changes: Any) -> Parsed:
 def values(parsed: Parsed) -> dict[tuple[str, str], float]:
     """(workload, metric) -> value."""
     return {(row.workload, row.metric): row.value for row in parsed.measurements}
-
-
-def details(case: str, metric: str = "") -> Mapping[str, Any]:
-    """The details of a case's first row of a metric."""
-    return next(row.details for row in parse(case).measurements if row.metric.startswith(metric))
 
 
 def text_of(case: str) -> str:
@@ -86,13 +81,11 @@ def cell(name: str, workload: str, variant: str, block: int | None, n: int, **op
 
 
 def workspace(
-    directory: Path = Path("/tmp"),
-    cpus: tuple[int, ...] = (0, 1),
-    memory: int = 8 << 30,
-    facts: Mapping[str, Any] | None = None,
-    **cpu: object,
+    directory: Path = Path("/tmp"), cpus: tuple[int, ...] = (0, 1), **more: Any
 ) -> Workspace:
-    return Workspace(directory, cpus, memory, {"cpu": cpu, **(facts or {})})
+    """A workspace; ``more``: memory in bytes, other facts, and facts of the CPU."""
+    memory, facts = more.pop("memory", 8 << 30), more.pop("facts", None) or {}
+    return Workspace(directory, cpus, memory, {"cpu": more, **facts})
 
 
 def tool(name: str, path: str | None = None, version: str = "1") -> Tool:

@@ -54,12 +54,9 @@ def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_wrong_cells_get_one_sentence(name: str) -> None:
     good, _ = samples.load(FIRST[name])
-    n, workload = good.concurrency, good.workload
-    wrong = [samples.cell(name, "NOSUCH", good.variant, good.block, n)]
-    wrong += [samples.cell(name, workload, "no-variant", good.block, n)]
-    for cell in wrong:
+    for workload, variant in (("NOSUCH", good.variant), (good.workload, "no-variant")):
         with pytest.raises(Unavailable) as caught:
-            samples.command(cell)
+            samples.command(samples.cell(name, workload, variant, good.block, good.concurrency))
         assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
 
 
@@ -74,20 +71,14 @@ def test_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
         assert path in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("echo 'while loading shared libraries: libx.so.1: cannot open' >&2; exit 127", "libx"),
-        ("kill -SEGV $$", "SIGSEGV"),
-        ("exec sleep 60", "did not answer"),
-    ],
-)
-def test_a_program_that_gives_no_answer(
-    script: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_gives_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "_VERSION_TIMEOUT_S", 0.2)
-    with pytest.raises(Unavailable, match=words):
-        base.ask(samples.script(tmp_path / "a", script), "-v")
+    lost = "echo 'while loading shared libraries: libx.so.1: cannot open' >&2; exit 127"
+    for text, words in (
+        (lost, "libx"), ("kill -SEGV $$", "SIGSEGV"), ("exec sleep 60", "did not answer"),
+    ):  # fmt: skip
+        with pytest.raises(Unavailable, match=words):
+            base.ask(samples.script(tmp_path / "a", text), "-v")
 
 
 def test_the_tool_is_asked_in_the_c_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
