@@ -1,7 +1,5 @@
 """The benchmark of the kernels: ratios, verdicts, tables, choice of rows; one real turn."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -181,9 +179,7 @@ def test_clock_and_peak_are_those_under_the_work() -> None:
 
 
 @pytest.mark.parametrize(("one", "calm", "turns"), [(PEAK, 1, 5), (PEAK, 2, 10), (PEAK, 9, 15), (CLOCK, 9, 5)])  # fmt: skip
-def test_a_spoiled_peak_gets_up_to_three_times_as_many_turns(
-    one: Row, calm: int, turns: int
-) -> None:
+def test_a_spoiled_peak_gets_three_times_as_many_turns(one: Row, calm: int, turns: int) -> None:
     @dataclass
     class Crowded(Runner):
         turns: int = 0

@@ -2,8 +2,6 @@
 out again.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

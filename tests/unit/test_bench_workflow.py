@@ -1,7 +1,5 @@
 """What ``make bench-workflow`` reads of Slurm's log, and its verdicts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.workflow import cluster, lines

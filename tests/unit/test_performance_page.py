@@ -1,7 +1,5 @@
 """docs/performance.md: a short table for each CPU, with the numbers of the long ones beside it."""
 
-from __future__ import annotations
-
 import csv
 import re
 

@@ -1,7 +1,5 @@
 """Whatever is registered has all of its places: what CONTRIBUTING says of an addition is held here."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """No name of a host or user is left, every number is, and one name is the same everywhere."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

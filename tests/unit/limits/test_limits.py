@@ -111,9 +111,7 @@ def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: in
     (2, "kvm", {**ONE, "cores": 2}, 2, "virtual machine"),
     (2, "kvm", ONE, 1, "virtual machine"),
 ])  # fmt: skip
-def test_the_cores_of_a_row(
-    allowed: int, virtual: Any, placed: Any, cores: int, source: str
-) -> None:
+def test_cores_of_a_row(allowed: int, virtual: Any, placed: Any, cores: int, source: str) -> None:
     facts = machine(limits={"physical_cores_allowed": allowed}, cpu={"virtualised": virtual})
     limit = cpu("DP", 2, facts, clock_hz=3e9, placed=placed)
     assert limit.value == pytest.approx(cores * 3e9 * 16)
@@ -162,9 +160,7 @@ WIDE = ["sse2", "avx2", "fma", "avx512f", "avx512_vnni"]
     ("avx512", WIDE, "DP", 32e9), ("avx512", WIDE, "QPDOT", 256e9), ("avx2", WIDE[:3], "DP", 16e9),
     ("avx2", WIDE[:3], "QPDOT", 64e9), ("sse2", WIDE[:1], "DP", None),
 ])  # fmt: skip
-def test_instruction_sets_decide(
-    best: str, isa: list[str], workload: str, value: float | None
-) -> None:
+def test_instruction_sets(best: str, isa: list[str], workload: str, value: float | None) -> None:
     facts = machine(cpu={"microarchitecture": "Ice Lake-SP", "isa_best": best, "isa": isa})
     assert cpu(workload, 1, facts, clock_hz=1e9).value == value
 
@@ -202,9 +198,7 @@ def test_single_precision_is_twice_double_everywhere() -> None:
     (machine(**CHANNELS), {"bandwidth": 1e11}, 1e11, "site"),
     (machine(cpu=MILAN), {}, 2 * 204.8e9, "datasheet"),
 ])  # fmt: skip
-def test_memory_channels_read_stated_or_tabled(
-    facts: Any, site: Any, value: float, kind: str
-) -> None:
+def test_channels_read_stated_or_tabled(facts: Any, site: Any, value: float, kind: str) -> None:
     limit = dram(facts, site={"memory": site})
     assert (limit.value, limit.kind) == (pytest.approx(value), kind)
     assert ("max for the CPU" in limit.formula) == (kind == "datasheet")

@@ -2,10 +2,9 @@
 printed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.unit import campaign_data
 
@@ -20,9 +19,7 @@ def listed(text: str) -> dict[str, str]:
     return {path: content for path, _, content in lines}
 
 
-def host(
-    root: Path, files: Mapping[str, str] | str = "", tools: Mapping[str, str] | None = None
-) -> Host:
+def host(root: Path, files: Mapping[str, str] | str = "", tools: Any = None) -> Host:
     """A machine made of files below ``root`` and of what its tools print, by a start of their
     command line.
 

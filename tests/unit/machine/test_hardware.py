@@ -1,7 +1,5 @@
 """Facts of processor and memory: identity, clocks, caches, channels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -39,19 +37,18 @@ def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_cache_stands_once(tmp_path: Path) -> None:
-    files = {}
+    lines = []
     for cpu in (0, 1):
-        kinds = ("1", "Data", "48K", f"{cpu}"), ("1", "Instruction", "32K", f"{cpu}")
-        for index, values in enumerate((*kinds, ("3", "Unified", "32M", "0-1"))):
+        kinds = (f"1 Data 48K {cpu}", f"1 Instruction 32K {cpu}", "3 Unified 32M 0-1")
+        for index, values in enumerate(kinds):
             place = f"/sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
             names = ("level", "type", "size", "shared_cpu_list")
-            files |= {f"{place}/{name}": text for name, text in zip(names, values, strict=True)}
-    caches = hardware.collect_cpu(host(tmp_path, files))["caches"]
+            pairs = zip(names, values.split(), strict=True)
+            lines += [f"{place}/{name} {text}" for name, text in pairs]
+    caches = hardware.collect_cpu(host(tmp_path, "\n".join(lines)))["caches"]
     assert [tuple(cache.values()) for cache in caches] == [
-        (1, "data", 48 << 10, 1, 2),
-        (1, "instruction", 32 << 10, 1, 2),
-        (3, "unified", 32 << 20, 2, 1),
-    ]
+        (1, "data", 48 << 10, 1, 2), (1, "instruction", 32 << 10, 1, 2), (3, "unified", 32 << 20, 2, 1),
+    ]  # fmt: skip
 
 
 def test_arm_is_identified_by_implementer_and_part(tmp_path: Path) -> None:
@@ -86,26 +83,22 @@ def test_arm_is_identified_by_implementer_and_part(tmp_path: Path) -> None:
     ("AuthenticAMD", 25, None, None, None, None),
     (None, None, None, None, None, None),
 ])  # fmt: skip
-def test_microarchitecture(  # type: ignore[no-untyped-def]
-    vendor, family, model, stepping, name, expected
-) -> None:
+def test_microarchitecture(vendor, family, model, stepping, name, expected):  # type: ignore[no-untyped-def]
     assert data.microarchitecture(vendor, family, model, stepping, name) == expected
 
 
-@pytest.mark.parametrize("name", ["microarchitecture", "operations", "caches", "memory"])
-def test_every_line_of_data_has_a_source(name: str) -> None:
-    lines = data.table(name)
-    assert lines
-    for line in lines:
-        assert None not in line, f"too many fields: {line}"
-        assert line["source"] and "not looked up" not in line["source"], line
-
-
-def test_designs_in_the_tables_are_ones_that_can_be_found() -> None:
-    known = {line["microarchitecture"] for line in data.table("microarchitecture")}
-    for table in ("operations", "caches"):
-        for line in data.table(table):
-            assert set(line["microarchitecture"].split("|")) <= known
+def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found() -> None:
+    tables = {
+        name: data.table(name) for name in ("microarchitecture", "operations", "caches", "memory")
+    }
+    for lines in tables.values():
+        assert lines
+        for line in lines:
+            assert None not in line, f"too many fields: {line}"
+            assert line["source"] and "not looked up" not in line["source"], line
+    known = {line["microarchitecture"] for line in tables["microarchitecture"]}
+    for line in (*tables["operations"], *tables["caches"]):
+        assert set(line["microarchitecture"].split("|")) <= known
 
 
 def test_what_the_kernel_sets_on_the_processor(tmp_path: Path) -> None:
@@ -133,34 +126,26 @@ def test_what_the_kernel_sets_on_the_processor(tmp_path: Path) -> None:
 
 def test_memory_from_udev(tmp_path: Path) -> None:
     # Written down in the form that udev 252 prints; four channels, two of their eight slots empty.
-    slots = [
-        f"MEMORY_DEVICE_{number}_{key}={value}"
-        for number, channel in enumerate("AABBCCDD")
-        for key, value in (
-            ("BANK_LOCATOR", f"P0 CHANNEL {channel}"),
-            ("LOCATOR", f"DIMM {number % 2}"),
-            ("TYPE", "DDR4"),
-            ("CONFIGURED_SPEED_MTS", "2933"),
-            ("PRESENT", "0") if number in (1, 3) else ("SIZE", "17179869184"),
-        )
-    ]
-    facts = hardware.collect_memory(host(tmp_path, "", {"udevadm": "\n".join(slots)}))
+    lines = []
+    for number, channel in enumerate("AABBCCDD"):
+        size = "PRESENT=0" if number in (1, 3) else "SIZE=17179869184"
+        place = (f"BANK_LOCATOR=P0 CHANNEL {channel}", f"LOCATOR=DIMM {number % 2}")
+        slot = (*place, "TYPE=DDR4", "CONFIGURED_SPEED_MTS=2933", size)
+        lines += [f"MEMORY_DEVICE_{number}_{word}" for word in slot]
+    facts = hardware.collect_memory(host(tmp_path, "", {"udevadm": "\n".join(lines)}))
     assert (facts["channels"], facts["speed_mts"]) == (4, 2933)
     assert (facts["type"], facts["modules"]) == ("DDR4", 6)
-
-
-def test_memory_locators_without_a_channel_stay_unknown(tmp_path: Path) -> None:
-    slot = "MEMORY_DEVICE_0_{}\n".format
-    text = slot("LOCATOR=DIMM 0") + slot("SIZE=1024") + slot("CONFIGURED_SPEED_MTS=3200")
-    this = host(tmp_path, "", {"udevadm": text})
-    facts = hardware.collect_memory(this)
+    words = ("LOCATOR=DIMM 0", "SIZE=1024", "CONFIGURED_SPEED_MTS=3200")
+    text = "".join(f"MEMORY_DEVICE_0_{word}\n" for word in words)
+    without_channel = host(tmp_path, "", {"udevadm": text})
+    facts = hardware.collect_memory(without_channel)
     assert (facts["channels"], facts["speed_mts"]) == (None, 3200)
-    assert "dmidecode" in this.unknown["memory.channels"]
-    assert "memory.speed_mts" not in this.unknown
+    assert "dmidecode" in without_channel.unknown["memory.channels"]
+    assert "memory.speed_mts" not in without_channel.unknown
 
 
-def test_memory_channels_from_edac(tmp_path: Path) -> None:
-    files = {}
+def test_memory_channels_from_edac_and_meminfo_in_bytes(tmp_path: Path) -> None:
+    files = {"/proc/meminfo": (DATA / "proc/meminfo.txt").read_text()}
     for controller in (0, 1):
         for dimm, (channel, size) in enumerate(((0, 16384), (0, 0), (1, 16384), (2, 0))):
             place = f"/sys/devices/system/edac/mc/mc{controller}/dimm{dimm}"
@@ -169,10 +154,4 @@ def test_memory_channels_from_edac(tmp_path: Path) -> None:
     facts = hardware.collect_memory(host(tmp_path, files))
     assert (facts["channels"], facts["channels_source"]) == (4, "EDAC")
     assert facts["type"] == "Registered-DDR4"
-
-
-def test_real_meminfo_in_bytes(tmp_path: Path) -> None:
-    files = {"/proc/meminfo": (DATA / "proc/meminfo.txt").read_text()}
-    facts = hardware.collect_memory(host(tmp_path, files))
-    assert facts["total"] == 24684096 * 1024
-    assert facts["huge_pages"]["size"] == 2 << 20
+    assert (facts["total"], facts["huge_pages"]["size"]) == (24684096 * 1024, 2 << 20)

@@ -1,15 +1,15 @@
 """This machine for real, and machines of which nothing or only stored facts are known."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
+from tests.unit.tools.samples import script
 
 from peakmark import machine
 from peakmark.errors import RecordError
@@ -67,14 +67,9 @@ def test_a_stored_collection_of_a_real_vm_is_valid() -> None:
     convert(facts, Facts, "facts")
 
 
-def test_only_the_first_cell_on_a_node_starts_programs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sinfo = tmp_path / "bin" / "sinfo"
-    sinfo.parent.mkdir()
-    sinfo.write_text("#!/bin/sh\necho slurm 22.05.8\n")
-    sinfo.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{sinfo.parent}:{os.environ['PATH']}")
+def test_only_the_first_cell_on_a_node_starts_programs(tmp_path: Path, monkeypatch: Any) -> None:
+    script(tmp_path / "sinfo", "echo slurm 22.05.8")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert machine.cached(tmp_path / "machine", tmp_path)["slurm"]["version"] == "22.05.8"
     monkeypatch.setenv("SLURM_JOB_ID", "8")
@@ -85,15 +80,14 @@ def test_only_the_first_cell_on_a_node_starts_programs(
 
 
 @pytest.mark.parametrize(("argv", "printed"), [
-    (["echo", "x"], "x\n"), (["false"], None), (["no-such-tool"], None), (["env"], "LC_ALL=C"),
+    ("echo x", "x\n"), ("false", None), ("no-such-tool", None), ("env", "LC_ALL=C"),
 ])  # fmt: skip
-def test_a_tool_that_fails_or_is_missing_prints_nothing(
-    argv: list[str], printed: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_tool_prints(argv: str, printed: str | None, monkeypatch: Any) -> None:
+    """Nothing where it fails or is missing."""
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    text = run_tool(argv)
+    text = run_tool(argv.split())
     assert text is None if printed is None else printed in str(text)
-    assert Host(run=lambda _: "{").run_json(argv) is None
+    assert Host(run=lambda _: "{").run_json(argv.split()) is None
 
 
 @pytest.mark.parametrize(("text", "numbers"), [

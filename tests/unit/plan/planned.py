@@ -1,7 +1,5 @@
 """Plans on a cluster that nobody has, for tests of jobs and of what becomes of them."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which nodes of a cluster are chosen, and who talks to whom."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Times of a plan: by records of the same row or kind, by the network's speed, or estimated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What jobs ask for, and which cells they hold."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +55,7 @@ NAMES = {"": [], "n[4-5]": LAST, "n[1-3]": FIRST, "n[1-5]": [*FIRST, *LAST]}
     ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
     ([SMALL, {**LARGE, "memory": 100}], 64, "n[1-3]", "n[1-3]"),  # CPUs before memory
 ])  # fmt: skip
-def test_class_of_any(
+def test_any_node(
     kinds: Any, concurrency: int, excluded: str, of_pair: str, planned: Planned
 ) -> None:
     cpu = {"workloads": ["DP"], "concurrency": [1, concurrency]}

@@ -1,7 +1,5 @@
 """What the process of a cell does beside measuring, in a real process that measures a real cell."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

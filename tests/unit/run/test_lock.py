@@ -1,16 +1,16 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from socket import gethostname
+from typing import Any
 
 import pytest
 
 from peakmark.errors import PeakmarkError
 from peakmark.run import lock, measure
 
+Holder = subprocess.Popen[str]
 HOLD = """
 import sys
 from pathlib import Path
@@ -37,9 +37,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def test_a_second_process_is_refused_with_the_holders_number(
-    holder: subprocess.Popen[str],
-) -> None:
+def test_a_second_process_is_refused_with_the_holders_number(holder: Holder) -> None:
     with pytest.raises(PeakmarkError, match=f"process {holder.pid} of .*wait"), lock.held("cell"):
         pass
     with lock.held("campaign"), lock.held("node-node1"), lock.held("node-node2"):
@@ -49,9 +47,7 @@ def test_a_second_process_is_refused_with_the_holders_number(
         pass
 
 
-def test_a_cell_waits_for_the_cell_of_another(
-    holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_waits_for_the_cell_of_another(holder: Holder, monkeypatch: Any) -> None:
     monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
     waits = []
 

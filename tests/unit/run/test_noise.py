@@ -19,10 +19,6 @@ from peakmark.storage import records
 from peakmark.storage.types import Record
 from peakmark.validation import convert
 
-STAT = (
-    "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"
-    "cpu1 500 50 200 4500 25 15 10 50 0 0\nintr 5\n"
-)
 NODE = """
     /proc/loadavg 1.25 0.80 0.40 2/200 4711
     /proc/self/mountinfo 31 24 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
@@ -46,6 +42,10 @@ NODE = """
     /proc/9/stat 9 (kworker/0:1) R 2 0 0 0 -1 0 0 0 0 0 9 9 0 0 20 0 1 0 1 0 0
     /proc/88/stat 88 (ended
 """
+STAT = (
+    "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"
+    "cpu1 500 50 200 4500 25 15 10 50 0 0\nintr 5\n"
+)
 
 
 def test_a_node_is_read_as_any_user_can(tmp_path: Path) -> None:
@@ -118,9 +118,8 @@ def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none() -> None:
         before = noise.read([0])
         wait_until_used(number, 0.3)
         after = noise.read([0])
-        assert number in after.others
         during = noise.between(before, after)
-        assert during is not None
+        assert number in after.others and during is not None
         assert during["others"] * during["seconds"] > 0.15
     with competitor(detached=False) as number:
         wait_until_used(number, 0.05)

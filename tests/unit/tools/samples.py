@@ -2,8 +2,6 @@
 further files. And cells, tools and workspaces for them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -80,9 +78,7 @@ def cell(name: str, workload: str, variant: str, block: int | None, n: int, **op
     return Cell(subsystem, name, workload, variant, block, n, "any", 0, options)
 
 
-def workspace(
-    directory: Path = Path("/tmp"), cpus: tuple[int, ...] = (0, 1), **more: Any
-) -> Workspace:
+def workspace(directory: Path = Path("/tmp"), cpus: Any = (0, 1), **more: Any) -> Workspace:
     """A workspace; ``more``: memory in bytes, other facts, and facts of the CPU."""
     memory, facts = more.pop("memory", 8 << 30), more.pop("facts", None) or {}
     return Workspace(directory, cpus, memory, {"cpu": more, **facts})

@@ -1,7 +1,5 @@
 """What each program is started with, and which cells it cannot measure."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os
@@ -351,9 +349,7 @@ LIKWID = frozenset(
     ("RWS", "block", "streaming", AVX2, "copy_mem_avx"),
     ("RWS", "block", None, {"sse2"}, "copy_sse"),
 ])  # fmt: skip
-def test_likwid_stores_as_the_row(
-    workload: str, variant: str, store: Any, flags: Any, test: str
-) -> None:
+def test_kernel_of_likwid(workload: str, variant: str, store: Any, flags: Any, test: str) -> None:
     options = {"store": store} if store else {}
     of = cell("likwid-bench", workload, variant, MIB if variant else None, 2, **options)
     run = likwid_bench.plan(of, LIKWID, frozenset(flags))
@@ -409,9 +405,7 @@ def n_of(name: str, memory: int = 8 << 30, **options: Any) -> int:
     budget=st.floats(2, 3600), rate=st.floats(1e9, 1e13), memory=st.integers(1 << 28, 1 << 42),
     nb=st.sampled_from([64, 192, 256, 384]), hpcc=st.booleans(),
 )  # fmt: skip
-def test_n_is_the_largest_that_fits(
-    budget: float, rate: float, memory: int, nb: int, hpcc: bool
-) -> None:
+def test_n_is_the_largest(budget: float, rate: float, memory: int, nb: int, hpcc: bool) -> None:
     n = hpl.choose_n(budget, rate, memory, nb, hpcc)
     if n is None:
         assert hpl.wall_seconds(2 * nb, rate, hpcc) > budget
@@ -466,9 +460,7 @@ def test_hpcc_s_other_tests_and_little_memory_make_the_matrix_smaller() -> None:
     ("ARM", 65, 3404, frozenset({"neon"}), None),
     (None, None, None, AVX512, None),
 ])  # fmt: skip
-def test_core_type_of_openblas(
-    vendor: Any, family: Any, model: Any, flags: Any, expected: Any
-) -> None:
+def test_core_type(vendor: Any, family: Any, model: Any, flags: Any, expected: Any) -> None:
     of, done = samples.load("hpl/xhpl-x2")
     cpu = {"vendor": vendor, "family": family, "model": model, "isa": sorted(flags)}
     argv = command(of, samples.workspace(**cpu), "xhpl").argv

@@ -2,8 +2,6 @@
 outputs by hand. Whatever is done to an output gives these numbers or a ParseError.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """The real programs, where they are installed: found, run for a moment as prepared, and read."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The registry, what holds for every instrument, and how programs are found and asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
