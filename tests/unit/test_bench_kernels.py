@@ -198,16 +198,14 @@ def test_a_spoiled_peak_gets_three_times_as_many_turns(one: Row, calm: int, turn
 def test_one_real_turn(tmp_path: Path) -> None:
     if not (KERNELS / "rambench").exists():
         pytest.skip("the kernels are not built")
-    options = {"seconds": 0.02, "warmup": 0, "pool": MIB}
-    point = ("RWR", "pool", KIB, 1)
-    ours = pairs._cell("memory", "rambench", point, **options)
-    libc = pairs._cell("memory", "rambench", point, **options, store="libc")
-    cpu = pairs._cell("cpu", "cpubench", ("DP", "", None, 1), seconds=0.02, warmup=0)
-    rows = [
-        Row(ours, libc, "throughput", Target(low=1.0)),
-        Row(ours, pairs._cell("memory", "pmbw", point), "throughput", Target(low=1.0)),
-        Row(cpu, None, "rate", Target(low=0.97)),
-    ]
+    short, pool = {"seconds": 0.02, "warmup": 0}, ("RWR", "pool", KIB, 1)
+    ours, libc, theirs = (
+        pairs._cell("memory", name, pool, **short, pool=MIB, **store)
+        for name, store in (("rambench", {}), ("rambench", {"store": "libc"}), ("pmbw", {}))
+    )
+    cpu = pairs._cell("cpu", "cpubench", ("DP", "", None, 1), **short)
+    rows = [Row(ours, other, "throughput", Target(low=1.0)) for other in (libc, theirs)]
+    rows.append(Row(cpu, None, "rate", Target(low=0.97)))
     absent = {"pmbw": str(tmp_path / "absent")}
     here = Runner(KERNELS, tmp_path, machine.collect(tmp_path), absent)
     (first, _), (second, why), (third, unknown) = here.turn(rows)

@@ -1,6 +1,4 @@
-"""The test of the method: what is counted as a false difference, and real faults, put in and taken
-out again.
-"""
+"""The test of the method: false differences, and real faults, put in and taken out again."""
 
 import csv
 import io

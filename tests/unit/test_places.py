@@ -14,19 +14,7 @@ from tests.unit.tools.test_outputs import GOOD
 from peakmark import data
 from peakmark.analysis.checks import CHECKS
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.types import (
-    AsNeeded,
-    Author,
-    Batch,
-    Campaign,
-    CampaignGrid,
-    Chapters,
-    ReferenceGrid,
-    ReferenceTool,
-    Report,
-    Sample,
-    SiteSlurm,
-)  # fmt: skip
+from peakmark.config import types
 from peakmark.report import method_text
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
@@ -80,7 +68,8 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     word = {"LAT-TCP": "latency", "LAT-UDP": "latency"}.get(workload, workload)
     for text in (sources, read(f"tests/kernels/runs/{one.kernel}.sh")):
         assert re.search(rf"\b{word}\b", text), (folder, "tests/kernels/runs/")
-    grids = re.search(rf"^ +{subsystem}: Grids .*", inspect.getdoc(Campaign) or "", re.MULTILINE)
+    told = inspect.getdoc(types.Campaign) or ""
+    grids = re.search(rf"^ +{subsystem}: Grids .*", told, re.MULTILINE)
     assert grids and workload in re.findall(r"[\w-]+", grids[0]), "config/types.py"
     shipped = read("config/config.yaml")
     assert re.search(rf"workloads: \[.*\b{workload}\b.*\]", shipped), "config/config.yaml"
@@ -105,8 +94,8 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert name in {series.instrument for table in TABLES for series in table.references}
     line = f"{instrument.package} {instrument.component or 'optional'} {instrument.heading} columns"
     assert line in packages() or name in WITHOUT_PACKAGE, "envs/debian.bash"
-    assert sorted(get_args(ReferenceTool)) == sorted(references()), "config/types.py"
-    assert set(references()[name].options) <= set(ReferenceGrid.__struct_fields__)
+    assert sorted(get_args(types.ReferenceTool)) == sorted(references()), "config/types.py"
+    assert set(references()[name].options) <= set(types.ReferenceGrid.__struct_fields__)
     page = read("docs/campaigns.md")
     assert references()[name].heading in page, "docs/campaigns.md"
     spack = page.partition("`spack install ")[2].partition("`")[0].split()
@@ -158,9 +147,13 @@ def test_a_fact_of_a_node_has_its_places() -> None:
     } <= PARTS_WITHOUT_TEXT
 
 
+KINDS = ("Campaign", "Report", "Chapters", "Author", "AsNeeded", "Sample", "Batch", "CampaignGrid")
+
+
 def test_a_key_of_a_configuration_has_its_places() -> None:
-    kinds = (Campaign, Report, Chapters, Author, AsNeeded, Sample, Batch, CampaignGrid)
-    keys = [(f"{kind.__name__}.{key}", key) for kind in kinds for key in kind.__struct_fields__]
+    keys = [
+        (f"{kind}.{key}", key) for kind in KINDS for key in getattr(types, kind).__struct_fields__
+    ]
     told = read("docs/campaigns.md", "docs/cluster.md", "docs/report.md")
     assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], "docs"
     text = modules("**/*.py")
@@ -169,7 +162,7 @@ def test_a_key_of_a_configuration_has_its_places() -> None:
 
 
 def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
-    keys = SiteSlurm.__struct_fields__
+    keys = types.SiteSlurm.__struct_fields__
     page, text = read("docs/cluster.md"), modules("plan/*.py", "workflow/*.py")
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
     assert [key for key in keys if f'"{key}"' not in text] == [], "plan/jobs.py"

@@ -1,6 +1,4 @@
-"""A host that is a folder: files as the kernel shows them, and tools that print what real ones
-printed.
-"""
+"""A host that is a folder: files as the kernel shows them, and tools that print real outputs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,12 +18,7 @@ def listed(text: str) -> dict[str, str]:
 
 
 def host(root: Path, files: Mapping[str, str] | str = "", tools: Any = None) -> Host:
-    """A machine made of files below ``root`` and of what its tools print, by a start of their
-    command line.
-
-    Args:
-        files: path -> text, or lines as ``listed`` reads them; ``->target`` makes a link.
-    """
+    """A machine of files below ``root`` (``->target`` makes a link) and of what its tools print."""
     for name, text in (listed(files) if isinstance(files, str) else files).items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,23 +1,26 @@
 """Facts of processor and memory: identity, clocks, caches, channels."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
+from tests.unit.tools.samples import script
 
 from peakmark import data, machine
 from peakmark.machine import hardware
 
 
 def test_observed_clock_comes_from_the_kernel(tmp_path: Path) -> None:
-    program = tmp_path / "cpubench"
-    program.write_text('#!/bin/sh\ntest "$2" = SP && echo \'{"clock_hz_before": 3.2e9}\'\n')
-    program.chmod(0o755)
-    assert machine.collect(tmp_path, cpubench=program)["cpu"]["clock_hz"]["observed"] == 3.2e9
-    program.write_text("#!/bin/sh\necho nothing\n")
-    facts = machine.collect(tmp_path, cpubench=program)
-    assert facts["cpu"]["clock_hz"]["observed"] is None
-    assert str(program) in facts["unknown"]["cpu.clock_hz.observed"]
+    def observed(text: str) -> tuple[Any, str]:
+        program = Path(script(tmp_path / "cpubench", text))
+        facts = machine.collect(tmp_path, cpubench=program)
+        return facts["cpu"]["clock_hz"]["observed"], str(facts["unknown"])
+
+    clock, _ = observed('test "$2" = SP && echo \'{"clock_hz_before": 3.2e9}\'')
+    nothing, unknown = observed("echo nothing")
+    assert (clock, nothing) == (3.2e9, None)
+    assert "cpu.clock_hz.observed" in unknown and str(tmp_path / "cpubench") in unknown
 
 
 def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ Machine = Callable[[Path], Topology]
 def read(
     root: Path, cpus: int, core: Place, socket: Place, node: Place, cache: Place, size: str
 ) -> Topology:
-    """The topology of a /sys of ``cpus`` CPUs; ``core`` gives the first CPU of a CPU's core,
-    ``cache`` a number for its last-level cache.
-    """
+    """The topology of a /sys of ``cpus`` CPUs; ``core``: the first CPU of a CPU's core."""
 
     def like(place: Place, cpu: int) -> str:
         return ",".join(str(other) for other in range(cpus) if place(other) == place(cpu))
@@ -44,17 +42,13 @@ def read(
 
 
 def xeon(root: Path) -> Topology:
-    """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, odd on socket 1, as many
-    vendors' firmware counts.
-    """
+    """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, as many vendors count."""
     side: Place = lambda cpu: cpu % 2  # noqa: E731
     return read(root, 16, lambda cpu: cpu % 8, side, side, side, "24M")
 
 
 def epyc(root: Path) -> Topology:
-    """Two sockets of 8 cores in two last-level caches each, two NUMA nodes a socket (NPS2), 2
-    threads a core.
-    """
+    """Two sockets of 8 cores, each of two NUMA nodes with a last-level cache; 2 threads a core."""
     quarter: Place = lambda cpu: cpu % 16 // 4  # noqa: E731
     return read(root, 32, lambda c: c % 16, lambda c: c % 16 // 8, quarter, quarter, "32768K")
 

@@ -46,13 +46,10 @@ def lines(one: plan.Plan, start: str) -> list[str]:
     return [line for line in plan_text.describe(one).splitlines() if line.startswith(start)]
 
 
-def test_the_plan_names_nodes_that_are_too_small(planned: Planned) -> None:
+def test_the_plan_names_the_chosen_class_and_nodes_that_are_too_small(planned: Planned) -> None:
     there = where(nodes=("n1", "n3"), kinds=[SMALL, LARGE])
     (line,) = lines(planned(there, cpu=[CPU], memory=[POOL]), "too small")
     assert "n1, n2: 2 CPUs and 0.5 GB, rows need up to 128 CPUs and 1.7 GB" in line
-
-
-def test_the_plan_names_the_chosen_class_and_what_that_lacks(planned: Planned) -> None:
     one = planned(where(kinds=[SMALL, LARGE]), cpu=[CPU], memory=[POOL])
     (line,) = lines(one, "nodes ")
     assert "any of n3" in line and "256 CPUs" in line and "not used: n1, n2" in line

@@ -41,9 +41,7 @@ def one_of_each(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def a_machine(cell: Cell) -> float:
-    """Seconds on a machine that is like none of the estimates: a slow disk, fast cores, a network
-    of 3 Gb/s.
-    """
+    """Seconds on a machine with a slow disk, fast cores and a network of 3 Gb/s."""
     threads, total = min(cell.concurrency, 8), float(cell.options.get("total") or 0)
     size = float(cell.options.get("size") or 0)
     if cell.instrument == "cpubench":
@@ -117,9 +115,7 @@ def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
 
 @pytest.mark.parametrize("slower", [0.25, 4.0])
 def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
-    """A cell of some milliseconds once made its kind take days, as what it was late counted as the
-    machine's.
-    """
+    """A cell of some milliseconds once made its kind take days."""
     made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]), None)
     before, kinds = made.durations, one_of_each(made.cells)
     for cell in kinds:

@@ -1,6 +1,4 @@
-"""What is possible nowhere is refused when it is planned; what a reference cannot do is said in the
-plan.
-"""
+"""What is possible nowhere is refused when it is planned; limits of references are named."""
 
 from typing import Any
 

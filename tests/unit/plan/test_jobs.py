@@ -115,9 +115,7 @@ def test_the_time_limit_lies_between_two_minutes_and_the_partitions(planned: Pla
 
     assert (minutes(0.1), minutes(3600)) == (2, 60)
     assert minutes(3600, limit=None) > 180
-
-
-def test_the_time_limit_has_room_for_the_jobs_that_share_the_node(planned: Planned) -> None:
+    # It has room for the jobs that share the node.
     shared = {**site(exclusive="false"), "cpu": [{**CPU, "concurrency": [1, 16]}], "seconds": 60}
     one = planned(where(cpus=16, limit=None), **shared)
     few, many = sorted(one.cells, key=lambda cell: cell.concurrency)[:: len(one.cells) - 1]

@@ -52,9 +52,17 @@ def instruments(made: plan.Plan) -> set[str]:
     return {cell.instrument for cell in made.cells}
 
 
-def test_own_cells_are_the_whole_grid() -> None:
-    made = make(3, cpu=[{"workloads": ["DP", "SP"], "concurrency": [1, 2]}])
-    assert len(made.cells) == 2 * 2 * 3 and instruments(made) == {"cpubench"}
+def test_own_cells_are_the_whole_grid_in_a_seeded_order() -> None:
+    grid = [{"workloads": ["DP", "SP", "HP", "QP"], "concurrency": [1, 2]}]
+    plans = [make(3, cpu=grid, seed=seed) for seed in (1, 1, 2)]
+    assert instruments(plans[0]) == {"cpubench"}
+    first, again, other = ([cell.id for cell in one.cells] for one in plans)
+    assert len(first) == 4 * 2 * 3 and first == again != other
+    # Repetitions are interleaved, each in an order of its own.
+    repetitions = [cell.repetition for cell in plans[0].cells]
+    assert repetitions == sorted(repetitions)
+    ordered = [cell.point for cell in plans[0].cells]
+    assert len({tuple(ordered[start : start + 8]) for start in (0, 8, 16)}) == 3
 
 
 def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) -> None:
@@ -116,16 +124,6 @@ def test_a_tool_can_be_left_out_and_the_description_says_so(every_tool: Path) ->
     assert all(cell.id in listed for cell in made.cells)
 
 
-def test_repetitions_are_interleaved_in_a_seeded_order() -> None:
-    grid = [{"workloads": ["DP", "SP", "HP", "QP"], "concurrency": [1, 2]}]
-    first, again, other = (make(3, cpu=grid, seed=seed).cells for seed in (1, 1, 2))
-    assert [cell.id for cell in first] == [cell.id for cell in again]
-    assert [cell.id for cell in first] != [cell.id for cell in other]
-    assert [cell.repetition for cell in first] == sorted(cell.repetition for cell in first)
-    orders = {tuple(cell.point for cell in first[start : start + 8]) for start in (0, 8, 16)}
-    assert len(orders) == 3
-
-
 def test_latency_of_memory_has_no_working_set_and_may_leave_the_area_to_the_node() -> None:
     assert points(make(memory=[{**LATENCY, "variants": ["pool"]}]), "rambench") == ["LAT_16KiB_x1"]
     grid = {**LATENCY, "blocks": ["16KiB", "auto"], "concurrency": [1, 2]}
@@ -152,17 +150,6 @@ def test_words_stand_only_where_they_mean_something(grids_of: Any, message: str)
         plan.make(grids_of)
 
 
-def test_a_total_is_named_after_what_is_counted() -> None:
-    memory = {**LATENCY, "workloads": ["RWS", "LAT"], "total": "100GiB"}
-    network = {**CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"], "total": 1000000}
-    made = make(cpu=[{**CPU, "total": 1e12}], memory=[memory], network=[network])
-    options = {cell.workload: cell.options for cell in made.cells}
-    assert options["DP"]["operations"] == 10**12
-    assert options["RWS"]["total"] == 100 << 30
-    assert "accesses" in options["LAT"]
-    assert options["LAT-TCP"]["round_trips"] == 10**6
-
-
 def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> None:
     made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]))
     cores = grids.concurrency_aliases([1, "cores"], on_this_machine=True)["cores"]
@@ -174,8 +161,17 @@ def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> No
     assert instruments(made) == set(KERNELS.values()) | set(references())
 
 
-def test_the_site_is_read_when_planning_and_kept_in_the_plan() -> None:
-    made = make(cpu=[CPU], site=str(ROOT / "config/sites/hyperion.yaml"))
+def test_a_total_is_named_after_what_is_counted() -> None:
+    memory = {**LATENCY, "workloads": ["RWS", "LAT"], "total": "100GiB"}
+    network = {**CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"], "total": 1000000}
+    site = str(ROOT / "config/sites/hyperion.yaml")
+    made = make(cpu=[{**CPU, "total": 1e12}], memory=[memory], network=[network], site=site)
+    options = {cell.workload: cell.options for cell in made.cells}
+    assert options["DP"]["operations"] == 10**12
+    assert options["RWS"]["total"] == 100 << 30
+    assert "accesses" in options["LAT"]
+    assert options["LAT-TCP"]["round_trips"] == 10**6
+    # The site is read when planning and kept in the plan.
     assert made.to_json()["config"]["site_facts"]["name"]
 
 

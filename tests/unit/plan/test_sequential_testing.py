@@ -121,6 +121,8 @@ def test_fixed_rows_belong_to_the_first_round_and_are_never_decided() -> None:
     assert {row.split("/")[2] for row in made.criteria} == {"SP_none_x1"}
     assert len(made.required_cells()) == 3 + 6
     assert make(repetitions=3).criteria == {}
+    with pytest.raises(ConfigError, match="different repetitions"):
+        make(3, cpu=[GRID[0], {**GRID[0], "repetitions": WISH}])
 
 
 def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
@@ -135,10 +137,7 @@ def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
     assert {cell.id for cell in second} == {cell.id for cell in of_row("SP")[6:9]} and third == []
     # An open row has nothing spared yet.
     assert decisions.spared(MADE.cells, decided) == {cell.id for cell in of_row("DP")[6:]}
-
-
-def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
-    decided: dict[str, decisions.Decision] = {}
+    # A closed row stays closed, and the cap closes the rest.
     for number, count in enumerate(MADE.criteria[WILD_ROW].counts):
         decided = decide(number, decided, DP=CALM, SP=(WILD * 3)[:count])
         assert (decided[CALM_ROW].decision, decided[CALM_ROW].asked) == ("narrow", 6)
@@ -146,11 +145,8 @@ def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
     assert (wild.decision, wild.asked, wild.n) == ("cap", 14, 14)
 
 
-def test_rows_with_failed_cells_wait() -> None:
+def test_failed_cells_are_awaited_and_impossible_ones_tried_no_more() -> None:
     assert decide(DP=CALM[:5]) == {}
-
-
-def test_what_cannot_be_measured_is_not_tried_thirty_times() -> None:
     cells = of_row("DP")[:6]
     refused = [data.record(cell, status="unavailable", reason="no AVX-512") for cell in cells]
     decided = sequential_testing.decide(MADE.cells, MADE.criteria, {}, 0, {CALM_ROW: refused})
@@ -226,11 +222,6 @@ def test_the_plan_announces_the_least_and_the_most() -> None:
     assert "at least" not in plan_text.describe(make(3))
 
 
-def test_two_grids_must_have_the_same_criterion_for_one_row() -> None:
-    with pytest.raises(ConfigError, match="different repetitions"):
-        make(3, cpu=[GRID[0], {**GRID[0], "repetitions": WISH}])
-
-
 def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node() -> None:
     other = make({**WISH, "until": "1%"})
     assert [cell.spec() for cell in MADE.cells] == [cell.spec() for cell in other.cells]
@@ -254,11 +245,9 @@ def test_an_open_row_still_misses_its_cells(tmp_path: Path) -> None:
     results = Results.read(campaign(tmp_path, decide(**values), **values))
     text = describe(results).text
     assert "12 of 20" in text and "8 spared" in text and len(results.missing) == 8
-
-
-def test_decisions_by_another_criterion_count_for_nothing(tmp_path: Path) -> None:
-    values = {"DP": CALM, "SP": CALM}
-    folder = campaign(tmp_path, decide(**values), make({**WISH, "until": "1%"}), **values)
+    # Decisions by another criterion count for nothing.
+    other = make({**WISH, "until": "1%"})
+    folder = campaign(tmp_path / "other", decide(**values), other, **values)
     assert not Results.read(folder).spared
 
 

@@ -1,6 +1,4 @@
-"""Kernels that are cut off, of another machine, or say nothing: a failure, and measured when they
-are mended.
-"""
+"""Kernels that are cut off or say nothing: a failure, and measured when they are mended."""
 
 import json
 import shutil

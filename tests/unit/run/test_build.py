@@ -14,9 +14,7 @@ from peakmark.run import build
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A copy of the kernels' sources beside what make has made of them, so that little is left to
-    compile.
-    """
+    """A copy of the kernels' sources beside what make has made of them."""
     for name in ("src/kernels", "build/kernels"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
     (tmp_path / "src/peakmark").mkdir()
@@ -32,9 +30,7 @@ def _make(sources: Path) -> None:
 
 @pytest.mark.parametrize("name", ["net/plan.c", "net/plan.h", "cppcheck.cfg", "netbench"])
 def test_what_make_calls_up_to_date_is(sources: Path, name: str) -> None:
-    """Also where a newer source, as after git pull, belongs to one program or to none, or where a
-    program is missing.
-    """
+    """Also where a newer source belongs to one program or to none, or a program is missing."""
     built = sources.parents[1] / "build/kernels"
     assert build.up_to_date(sources, built)
     newest = max(path.stat().st_mtime_ns for path in built.iterdir())

@@ -26,16 +26,16 @@ def test_both_streams_the_code_and_the_files_come_back(tmp_path: Path) -> None:
     done = execute.run(python(code, files={"in": "i"}, outputs=("out", "absent")), tmp_path)
     assert (done.returncode, done.stdout, done.stderr, done.files) == (3, "i\n", "e", {"out": "f"})
     assert done.elapsed_s > 0
+    cpu = max(os.sched_getaffinity(0))  # the only one that a command names
+    code = "import os; print(os.sched_getaffinity(0))"
+    assert execute.run(python(code, cpus=(cpu,)), tmp_path).stdout.strip() == f"{{{cpu}}}"
 
 
-def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
+def test_placeholders_are_filled_and_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     code = "import sys, os; print(sys.argv[1:], os.environ['KEY'])"
     command = python(code, "{port}", "{other}", '{"a": 1}', env={"KEY": "{key}"})
     done = execute.run(command, tmp_path, {"port": "77", "key": "s"})
     assert done.stdout == "['77', '{other}', '{\"a\": 1}'] s\n"
-
-
-def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     word = "$(touch pwned); `id` 'x' \"y\" \n é -"
     done = execute.run(python("import sys; sys.stdout.write(sys.argv[1])", word), tmp_path)
     assert done.stdout == word
@@ -92,12 +92,6 @@ def test_a_tool_sees_neither_the_users_locale_nor_the_job(tmp_path: Path, monkey
     words = done.stdout.split()
     assert job.isdisjoint(words) and "SLURMISH" in words and words[-1] == "C"
     assert os.environ["SLURM_JOB_ID"] == "1"
-
-
-def test_a_command_that_names_cpus_runs_on_these_alone(tmp_path: Path) -> None:
-    cpu = max(os.sched_getaffinity(0))
-    code = "import os; print(os.sched_getaffinity(0))"
-    assert execute.run(python(code, cpus=(cpu,)), tmp_path).stdout.strip() == f"{{{cpu}}}"
 
 
 def test_a_kernel_without_process_descriptors_will_do(tmp_path: Path, monkeypatch: Any) -> None:

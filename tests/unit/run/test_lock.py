@@ -64,13 +64,11 @@ def test_a_cell_waits_for_the_cell_of_another(holder: Holder, monkeypatch: Any) 
     assert waits
 
 
-def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     kind, _, node = measure._lock_name().partition("-")
     assert lock.WAIT_S[kind] > 3600 and node == gethostname()
-
-
-def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    # A link in the place of the lock is not followed.
     lock.path_of("cell").symlink_to(tmp_path / "target")
     with pytest.raises(PeakmarkError, match="open the lock"), lock.held("cell"):
         pass

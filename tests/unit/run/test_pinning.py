@@ -20,9 +20,7 @@ CELL = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0)
 
 
 def sockets(cache: int = 0) -> Topology:
-    """Two sockets of four cores, each with one cache of so many bytes; the operating system counts
-    one after the other.
-    """
+    """Two sockets of four cores, each with one cache of so many bytes, counted one by one."""
     caches = ((0, 1, 2, 3), (4, 5, 6, 7))
     return {
         cpu: CpuLocation(cpu, cpu, cpu // 4, cpu // 4, caches[cpu // 4], cache) for cpu in range(8)
@@ -55,12 +53,6 @@ def test_order_of_the_placement(options: Any, cpus: Any, tmp_path: Path, monkeyp
         assert space.cpus == cpus
 
 
-def test_a_record_tells_the_cores_of_the_job_and_those_of_the_node() -> None:
-    granted = {**limits(), "cpus_allowed": [5], "physical_cores_allowed": 1}
-    allowed = pinning.allowed(Host(), granted, sockets())
-    assert (allowed["cpus"], allowed["cores"], allowed["node_cores"]) == ([5], 1, 8)
-
-
 def test_a_cell_is_resolved_on_the_node_and_keeps_its_name() -> None:
     planned = cell("socket")
     assert planned.id == "memory/rambench/RWS-pool_1MiB_xsocket/any/0"
@@ -74,6 +66,10 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name() -> None:
     assert (placed["word"], placed["threads"], placed["sockets"]) == ("socket", 4, 1)
     assert placed["cpus"] == [0, 1, 2, 3]
     assert Cell.from_json(planned.to_json()) == planned
+    # A record tells the cores of the job and those of the node.
+    granted = {**limits(), "cpus_allowed": [5], "physical_cores_allowed": 1}
+    allowed = pinning.allowed(Host(), granted, sockets())
+    assert (allowed["cpus"], allowed["cores"], allowed["node_cores"]) == ([5], 1, 8)
 
 
 @pytest.mark.parametrize(("threads", "caches", "placement"), [

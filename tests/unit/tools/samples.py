@@ -1,6 +1,4 @@
-"""Outputs that the real tools printed, in tests/unit/data/<tool>/<case>/: run.json, stdout, stderr,
-further files. And cells, tools and workspaces for them.
-"""
+"""Outputs of real tools in tests/unit/data/<tool>/<case>/; cells and workspaces for them."""
 
 import json
 from collections.abc import Iterator
@@ -29,9 +27,7 @@ def load(case: str) -> tuple[Cell, Completed]:
 
 
 def parse(case: str, text: str | None = None, **changes: Any) -> Parsed:
-    """What is read of a case: with another ``text`` where the numbers stand, or with ``changes`` of
-    its cell.
-    """
+    """What is read of a case: with another ``text``, or with ``changes`` of its cell."""
     cell, done = load(case)
     done = done if text is None else with_text(done, text)
     return REGISTRY[cell.instrument].parse(replace(cell, **changes), done)
@@ -61,9 +57,7 @@ def with_json(case: str, **changes: Any) -> str:
 
 
 def cuts(text: str) -> Iterator[str]:
-    """``text`` cut after each line, in the middle of each line, and one character before each
-    line's end.
-    """
+    """``text`` cut after, in the middle of, and one character before the end of each line."""
     start = 0
     for line in text.splitlines(keepends=True):
         for length in {len(line) // 2, max(len(line) - 2, 0), len(line) - 1, len(line)}:

@@ -356,23 +356,20 @@ def test_kernel_of_likwid(workload: str, variant: str, store: Any, flags: Any, t
     assert run.test == test and run.iterations >= 10
 
 
-@pytest.mark.parametrize(("workload", "variant", "size"), [
-    ("RS", "block", 3 << 20), ("WS", "block", 3 << 20), ("RWS", "block", 6 << 20), ("RS", "pool", 1 << 28), ("RWS", "pool", 1 << 28),
-])  # fmt: skip
-def test_likwid_works_on_the_bytes_of_rambench(workload: str, variant: str, size: int) -> None:
+def test_likwid_works_on_the_bytes_of_rambench_as_often_as_it_takes() -> None:
     """A block is one buffer of each thread; a pool holds all buffers of all threads."""
-    of = cell("likwid-bench", workload, variant, MIB, 3, pool="256MiB")
-    assert likwid_bench.plan(of, LIKWID, AVX2).size == size
 
+    def plan(workload: str, variant: str, threads: int = 1, **options: Any) -> Any:
+        of = cell("likwid-bench", workload, variant, MIB, threads, **options)
+        return likwid_bench.plan(of, LIKWID, AVX2)
 
-def test_likwid_walks_as_often_as_it_takes_to_time_it() -> None:
-    def iterations(variant: str, **options: Any) -> int:
-        of = cell("likwid-bench", "RS", variant, MIB, 1, **options)
-        return likwid_bench.plan(of, LIKWID, AVX2).iterations
-
-    pools = ("1MiB", "1GiB", "2GiB", "16GiB")
-    assert [iterations("pool", pool=pool, seconds=1e-6) for pool in pools] == [10, 10, 2, 2]
-    short, long = (iterations("block", seconds=seconds) for seconds in (1, 4))
+    sizes = {"RS-block": 3 << 20, "WS-block": 3 << 20, "RWS-block": 6 << 20}
+    for row, size in (sizes | {"RS-pool": 1 << 28, "RWS-pool": 1 << 28}).items():
+        assert plan(*row.split("-"), 3, pool="256MiB").size == size
+    pools = {"1MiB": 10, "1GiB": 10, "2GiB": 2, "16GiB": 2}
+    for pool, iterations in pools.items():
+        assert plan("RS", "pool", pool=pool, seconds=1e-6).iterations == iterations
+    short, long = (plan("RS", "block", seconds=seconds).iterations for seconds in (1, 4))
     assert long == pytest.approx(4 * short, rel=0.01)
 
 
@@ -418,15 +415,6 @@ def test_n_is_the_largest(budget: float, rate: float, memory: int, nb: int, hpcc
     assert 8 * larger * larger > 0.8 * memory or hpl.wall_seconds(larger, rate, hpcc) > budget
 
 
-def test_the_rate_is_guessed_from_the_facts() -> None:
-    slow = hpl.guess_rate({"clock_hz": {"nominal": 2e9, "maximum": 4e9}}, AVX2, 2)
-    assert slow == pytest.approx(2 * 2e9 * 16 * 0.65)
-    assert hpl.guess_rate({"clock_hz": {"nominal": 2e9}}, AVX512, 2) > slow
-    fast = hpl.guess_rate({"clock_hz": {"nominal": None, "maximum": 4e9}}, AVX2, 1)
-    assert fast == pytest.approx(slow)
-    assert hpl.guess_rate({}, frozenset(), 1) > 0
-
-
 @pytest.mark.parametrize(("name", "file"), [("xhpl", "HPL.dat"), ("hpcc", "hpccinf.txt")])
 def test_input_file_and_environment_of_hpl(name: str, file: str, tmp_path: Path) -> None:
     of = cell("hpl", "DP", "", None, 2, budget_s=10, nb=128)
@@ -444,10 +432,17 @@ def test_input_file_and_environment_of_hpl(name: str, file: str, tmp_path: Path)
     assert run.env["TMPDIR"] == str(tmp_path)  # what Open MPI leaves goes with the cell
 
 
-def test_hpcc_s_other_tests_and_little_memory_make_the_matrix_smaller() -> None:
+def test_hpcc_and_little_memory_make_the_matrix_smaller() -> None:
     assert n_of("hpcc") < n_of("xhpl")
     little = n_of("xhpl", memory=64 << 20, budget_s=3600, nb=64)
     assert little == int(math.sqrt(0.8 * (64 << 20) / 8)) // 64 * 64
+    # The rate is guessed from the facts.
+    slow = hpl.guess_rate({"clock_hz": {"nominal": 2e9, "maximum": 4e9}}, AVX2, 2)
+    assert slow == pytest.approx(2 * 2e9 * 16 * 0.65)
+    assert hpl.guess_rate({"clock_hz": {"nominal": 2e9}}, AVX512, 2) > slow
+    fast = hpl.guess_rate({"clock_hz": {"nominal": None, "maximum": 4e9}}, AVX2, 1)
+    assert fast == pytest.approx(slow)
+    assert hpl.guess_rate({}, frozenset(), 1) > 0
 
 
 @pytest.mark.parametrize(("vendor", "family", "model", "flags", "expected"), [

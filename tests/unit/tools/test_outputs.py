@@ -1,6 +1,4 @@
-"""Numbers, units and warnings in outputs of the real tools: the expected values were read off the
-outputs by hand. Whatever is done to an output gives these numbers or a ParseError.
-"""
+"""Values in outputs of the real tools, read off by hand: a damaged output gives no others."""
 
 import dataclasses
 import json
@@ -152,9 +150,7 @@ def attempt(case: str, text: str) -> Parsed | None:
 
 
 def damaged(text: str) -> list[str]:
-    """Cut outputs, outputs without one of their lines, and outputs of another locale: with a decimal
-    comma, and with digits that float() would take.
-    """
+    """Outputs that are cut, lack a line, or have a decimal comma or digits of another script."""
     lines = text.splitlines(keepends=True)
     without = ["".join(lines[:gone] + lines[gone + 1 :]) for gone in range(len(lines))]
     digits = {ord("0") + digit: 0x0660 + digit for digit in range(10)}
@@ -183,9 +179,7 @@ def test_something_else_is_refused(case: str) -> None:
 @settings(max_examples=200)
 @given(case=st.sampled_from(sorted(GOOD)), seed=st.integers(0, 2**32 - 1))
 def test_damaged_bytes_raise_nothing_else(case: str, seed: int) -> None:
-    """A few characters changed: a number may then be another one, but parse ends with values or a
-    ParseError.
-    """
+    """A few characters changed: parse ends with values, perhaps others, or a ParseError."""
     chance = random.Random(seed)  # noqa: S311
     letters = list(samples.text_of(case))
     for _ in range(chance.randint(1, 8)):
@@ -291,10 +285,14 @@ def test_details(case: str, metric: str, expected: dict[str, Any]) -> None:
         assert found.get(key) == (pytest.approx(value) if type(value) is float else value), key
 
 
-def test_hpl_names_the_blas() -> None:
+def test_hpl_names_the_blas_and_hpcc_without_its_file_the_reason() -> None:
     assert samples.parse("hpl/xhpl-x2").version == "2.3"
     plain = samples.parse("hpl/hpcc-reference-blas")
     assert plain.library["blas"] == "reference BLAS or unknown"
+    cell, completed = samples.load("hpl/hpcc-x2")
+    lost = dataclasses.replace(completed, files={}, stderr="hpcc: cannot write here\n")
+    with pytest.raises(ParseError, match="cannot write here"):
+        REGISTRY["hpl"].parse(cell, lost)
 
 
 @pytest.mark.parametrize(("case", "changes", "words"), [
@@ -336,10 +334,8 @@ def test_percentiles_of_fio_are_of_submission_and_completion_where_it_gives_them
 
 def test_new_files_of_iozone_are_its_first_phase() -> None:
     cell, _ = samples.load("iozone/t2-1m")
-    old, new = (
-        {row.workload: row for row in samples.parse("iozone/t2-1m", options={**cell.options, "fill": fill}).measurements}
-        for fill in ("overwrite", "new")
-    )  # fmt: skip
+    phases = (samples.parse("iozone/t2-1m", options={**cell.options, "fill": fill}) for fill in ("overwrite", "new"))  # fmt: skip
+    old, new = ({row.workload: row for row in parsed.measurements} for parsed in phases)
     assert (old["WS"].details["phase"], new["WS"].details["phase"]) == ("rewrite", "write")
     assert new["WS"].value == old["WS"].details["write"]
     assert old["WS"].value == new["WS"].details["rewrite"]
@@ -349,9 +345,7 @@ def test_new_files_of_iozone_are_its_first_phase() -> None:
 
 
 def test_qperf_whose_ends_measured_different_times() -> None:
-    """Seen on a busy machine: the clocks of both ends count hundredths of a second; latency and
-    rate differ by what they ran longer or shorter.
-    """
+    """Seen on a busy machine: the clocks of both ends count hundredths of a second."""
     text = samples.text_of("qperf/all")
     fields = {"latency": 1553846, "msg_rate": 637, "loc_real_time": 1010000000}
     for name, value in fields.items():
@@ -367,9 +361,7 @@ def test_qperf_whose_ends_measured_different_times() -> None:
 
 
 def test_iperf3_before_it_told_the_receivers_rate() -> None:
-    """Old versions have no sum_received for UDP: the rate sent less what was lost, marked as an
-    estimate.
-    """
+    """Old versions have no sum_received for UDP: the rate sent less what was lost."""
     document = json.loads(samples.text_of("iperf3/udp-x1"))
     del document["end"]["sum_received"]
     row = samples.only(samples.parse("iperf3/udp-x1", json.dumps(document)))
@@ -379,10 +371,3 @@ def test_iperf3_before_it_told_the_receivers_rate() -> None:
     assert row.details["estimate"] is True
     # The sample has both: they agree about as well as loss and rate do.
     assert row.value == pytest.approx(samples.only(samples.parse("iperf3/udp-x1")).value, rel=0.02)
-
-
-def test_hpcc_without_its_file() -> None:
-    cell, completed = samples.load("hpl/hpcc-x2")
-    lost = dataclasses.replace(completed, files={}, stderr="hpcc: cannot write here\n")
-    with pytest.raises(ParseError, match="cannot write here"):
-        REGISTRY["hpl"].parse(cell, lost)

@@ -28,9 +28,7 @@ def test_names_and_what_they_measure() -> None:
 
 @pytest.mark.parametrize("case", GOOD)
 def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
-    """What holds for every command: the C locale, generous limits, placeholders only where a peer
-    fills them.
-    """
+    """The C locale, generous limits, placeholders only where a peer fills them."""
     cell, _ = samples.load(case)
     instrument = REGISTRY[cell.instrument]
     cost = instrument.estimate(cell)
@@ -50,23 +48,19 @@ def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_wrong_cells_get_one_sentence(name: str) -> None:
+def test_wrong_cells_and_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
     good, _ = samples.load(FIRST[name])
     for workload, variant in (("NOSUCH", good.variant), (good.workload, "no-variant")):
         with pytest.raises(Unavailable) as caught:
             samples.command(samples.cell(name, workload, variant, good.block, good.concurrency))
         assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
-
-
-@pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
     silent = samples.script(tmp_path / "silent", "exit 0")
     (tmp_path / "plain").write_text("not a program")
     paths = [str(tmp_path / "plain"), str(tmp_path / "missing")]
     for path in (*paths, *([silent] if name != "hpl" else [])):
-        with pytest.raises(Unavailable if REGISTRY[name].reference else MeasurementError) as caught:
+        with pytest.raises(Unavailable if REGISTRY[name].reference else MeasurementError) as failed:
             REGISTRY[name].find(path)
-        assert path in str(caught.value)
+        assert path in str(failed.value)
 
 
 def test_a_program_that_gives_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
