@@ -38,16 +38,19 @@ def test_the_server_listens_in_the_block_and_is_gone_after_it(tmp_path: Path) ->
         socket.create_connection(where, timeout=5)
 
 
-def test_a_server_that_dies_is_reported_and_a_port_in_use_tried_elsewhere(tmp_path: Path) -> None:
+def test_a_server_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:
     dying = server("raise SystemExit('no such interface')")
     words = r"did not start to listen.*no such interface"
     with pytest.raises(MeasurementError, match=words), pair.serving(dying, tmp_path):
         pass
-    (tmp_path / "untried").touch()
-    used = "import os, sys\nif os.path.exists('untried'):\n    os.remove('untried')\n"
-    code = f"{used}    sys.exit('bind: Address already in use')\n{SERVER}"
+
+
+def test_a_port_in_use_is_tried_again_elsewhere(tmp_path: Path) -> None:
+    first = "import os, sys\nif not os.path.exists('tried'):\n    open('tried', 'w').close()\n"
+    code = f"{first}    sys.exit('bind: Address already in use')\n{SERVER}"
     with pair.serving(server(code), tmp_path) as peer:
         assert int(peer.values["port"]) > 0
+    assert list(tmp_path.rglob("tried"))
 
 
 IN_A_NETWORK_OF_ITS_OWN = """
