@@ -78,8 +78,8 @@ def test_the_time_of_others_is_the_rest() -> None:
         60: Process(1, 0, False, 0.1, 9),  # another process under the number
         9: Process(2, 0, False, 0.5, 1),  # a kernel thread
     }
-    before = moment(0.0, processes=processes)
-    after = moment(2.0, used=4.0, ours=2.0, stolen=0.4, processes=later, hot=3)
+    before = moment(0.0, stolen=1.0, processes=processes)
+    after = moment(2.0, used=4.0, ours=2.0, stolen=1.4, processes=later, hot=3)
     expected = {"seconds": 2.0, "steal": 0.1, "others": 0.75, "busy": 1, "users": 1}
     assert noise.between(before, after) == {**expected, "throttled_s": None, "hot": None}
     assert noise.between(before, moment(0.05)) is None
