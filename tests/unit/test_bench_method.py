@@ -1,8 +1,4 @@
-"""The test of the method: what is counted as a false difference, and real faults, put in and taken
-out again.
-"""
-
-from __future__ import annotations
+"""The test of the method: false differences, and real faults, put in and taken out again."""
 
 import csv
 import io
@@ -13,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.guest import common
@@ -38,13 +35,10 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(KERNELS, tmp_path, machine.collect(tmp_path))
 
 
-def test_few_comparisons_leave_a_share_unsure() -> None:
-    assert Count(0, 0).share != Count(0, 0).share
+def test_samples_of_one_row_are_alike() -> None:
+    assert Count(0, 0).share != Count(0, 0).share  # NaN
     assert Count(0, 10).interval == pytest.approx((0.0, 0.2775), abs=1e-3)
     assert Count(5, 100).interval == pytest.approx((0.0215, 0.1118), abs=1e-3)
-
-
-def test_samples_of_one_row_are_alike() -> None:
     calm = {ROW: [100 + 0.1 * ((7 * number) % 11) for number in range(40)]}
     found = same.resampled(calm, 6, 200)
     assert found.judged == 200 and found.share <= 0.08
@@ -72,9 +66,7 @@ def left_over() -> list[str]:
     return [*(str(path) for path in groups if path.exists()), *names]
 
 
-@pytest.mark.parametrize(
-    "name", ["disk: page cache", "disk: limited by a control group", "link: 100 Mbit/s"]
-)
+@pytest.mark.parametrize("name", ["disk: page cache", "disk: limited by a control group", "link: 100 Mbit/s"])  # fmt: skip
 def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not here")
@@ -101,25 +93,21 @@ def test_a_competitor_ends_with_its_block(bench: Bench) -> None:
 
 def test_what_the_method_missed_is_listed() -> None:
     good = Outcome("CPU", "row", 2.0, 1.0, 0.5, "worse", found=True, named=True, note="words")
-    unnamed = replace(good, named=False)
-    unseen = replace(good, found=False)
     impossible = Outcome("link", note="needs root", possible=False)
     counts = {"real": Count(1, 100), f"real, {table.APART}": Count(50, 100)}
     assert table.missed(counts, [good, impossible]) == []
-    wrong = table.missed({"real": Count(12, 100)}, [unnamed, unseen])
+    bad = [replace(good, named=False), replace(good, found=False)]
+    wrong = table.missed({"real": Count(12, 100)}, bad)
     assert [one.partition(":")[0] for one in wrong] == ["CPU", "CPU", "real"]
     assert "needs root" in table.faults([good, impossible])
     text = table.to_csv({"real": Count(1, 100)}, [good], {"host": "vm"})
-    lines = list(csv.DictReader(io.StringIO(text)))
-    assert [(line["kind"], line["name"], line["host"]) for line in lines] == [
-        ("same", "real", "vm"),
-        ("fault", "CPU", "vm"),
+    lines = [
+        (line["kind"], line["name"], line["host"]) for line in csv.DictReader(io.StringIO(text))
     ]
+    assert lines == [("same", "real", "vm"), ("fault", "CPU", "vm")]
 
 
-def test_a_fault_that_no_kernel_here_can_have_gives_the_reason(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_that_no_kernel_can_have_gives_the_reason(bench: Bench, monkeypatch: Any) -> None:
     """The pair in a real guest: tests/faults/test_guest.py."""
 
     @contextmanager

@@ -1,7 +1,5 @@
 """Whatever is registered has all of its places: what CONTRIBUTING says of an addition is held here."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
@@ -16,19 +14,7 @@ from tests.unit.tools.test_outputs import GOOD
 from peakmark import data
 from peakmark.analysis.checks import CHECKS
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.types import (
-    AsNeeded,
-    Author,
-    Batch,
-    Campaign,
-    CampaignGrid,
-    Chapters,
-    ReferenceGrid,
-    ReferenceTool,
-    Report,
-    Sample,
-    SiteSlurm,
-)  # fmt: skip
+from peakmark.config import types
 from peakmark.report import method_text
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
@@ -37,11 +23,22 @@ from peakmark.tools import REGISTRY, references
 from peakmark.tools.tables import TABLES
 
 PACKAGE = ROOT / "src" / "peakmark"
+
+
+def read(*names: str) -> str:
+    """The text of files, by their paths in the checkout."""
+    return "".join((ROOT / name).read_text() for name in names)
+
+
+def modules(*patterns: str) -> str:
+    """The text of modules, by patterns of their paths in the package."""
+    return "".join(path.read_text() for pattern in patterns for path in PACKAGE.glob(pattern))
+
+
 UNIT = ROOT / "tests" / "unit"
 WITHOUT_PACKAGE = {"pmbw": "no distribution carries it"}
 SPACK = {"likwid-bench": "likwid", "ping": "", "pmbw": ""}
 """What Spack calls a tool; empty for one that it does not carry."""
-PLANNING = ("jobs", "plan", "cluster", "durations")
 PARTS_WITHOUT_TEXT = {"schema", "unknown"}
 """What the facts hold that is no fact of a node."""
 ONLY_IN_THE_FILE = {
@@ -58,32 +55,35 @@ WORKLOADS = [(one.name, workload) for one in SUBSYSTEMS.values() for workload in
 def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
     one = SUBSYSTEMS[subsystem]
     assert any(workload in row.workloads for row in REGISTRY[one.kernel].rows)
-    named = [names.split() for title, names, _ in method_text.COUNTED if title == one.title]
-    # Reports/method.yaml: counted.
-    assert any(name in (workload, workload.partition("-")[0]) for names in named for name in names)
+    named = {
+        name
+        for title, names, _ in method_text.COUNTED
+        if title == one.title
+        for name in names.split()
+    }
+    assert named & {workload, workload.partition("-")[0]}, "reports/method.yaml: counted"
     assert any(table.subsystem == subsystem and table.takes(workload, 1 << 20) for table in TABLES)
     folder = ROOT / "src" / "kernels" / {"network": "net"}.get(subsystem, subsystem)
-    said = "".join(path.read_text() for path in [*folder.glob("*.c"), *folder.glob("*.inc")])
+    sources = "".join(path.read_text() for path in folder.glob("*.[ci]*"))
     word = {"LAT-TCP": "latency", "LAT-UDP": "latency"}.get(workload, workload)
-    runs = (ROOT / "tests" / "kernels" / "runs" / f"{one.kernel}.sh").read_text()
-    for where, text in ((folder, said), (f"tests/kernels/runs/{one.kernel}.sh", runs)):
-        assert re.search(rf"\b{word}\b", text), where
-    grids = re.search(rf"^ +{subsystem}: Grids .*", inspect.getdoc(Campaign) or "", re.MULTILINE)
+    for text in (sources, read(f"tests/kernels/runs/{one.kernel}.sh")):
+        assert re.search(rf"\b{word}\b", text), (folder, "tests/kernels/runs/")
+    told = inspect.getdoc(types.Campaign) or ""
+    grids = re.search(rf"^ +{subsystem}: Grids .*", told, re.MULTILINE)
     assert grids and workload in re.findall(r"[\w-]+", grids[0]), "config/types.py"
-    shipped = (ROOT / "config" / "config.yaml").read_text()
+    shipped = read("config/config.yaml")
     assert re.search(rf"workloads: \[.*\b{workload}\b.*\]", shipped), "config/config.yaml"
     if subsystem == "cpu":
         assert workload in {line["workload"] for line in data.table("operations")}
         for name in ("src/peakmark/config/types.py", "tests/kernels/emulated/run.py"):
-            assert f'"{workload}"' in (ROOT / name).read_text(), name
+            assert f'"{workload}"' in read(name), name
 
 
 @cache
 def packages() -> list[str]:
     """The Debian packages of reference tools that envs/install.sh knows: package, kind, columns."""
-    script = "purpose=run; . envs/debian.bash; packages_of_tools"
-    words = ["bash", "-c", script]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    argv = ["bash", "-c", "purpose=run; . envs/debian.bash; packages_of_tools"]
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
 
 
 @pytest.mark.parametrize("name", references())
@@ -91,23 +91,19 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     instrument = REGISTRY[name]
     assert any((UNIT / "data" / name).iterdir()), "real output"
     assert any(case.startswith(f"{name}/") for case in GOOD), "tools/test_outputs.py"
-    columns = {series.instrument for table in TABLES for series in table.references}
-    assert name in columns
+    assert name in {series.instrument for table in TABLES for series in table.references}
     line = f"{instrument.package} {instrument.component or 'optional'} {instrument.heading} columns"
     assert line in packages() or name in WITHOUT_PACKAGE, "envs/debian.bash"
-    assert sorted(get_args(ReferenceTool)) == sorted(references()), "config/types.py"
-    assert set(references()[name].options) <= set(ReferenceGrid.__struct_fields__)
-    shipped = (ROOT / "config" / "config.yaml").read_text()
-    assert re.search(rf"^ +{name}: ", shipped, re.MULTILINE), "config/config.yaml"
-    page = (ROOT / "docs" / "campaigns.md").read_text()
+    assert sorted(get_args(types.ReferenceTool)) == sorted(references()), "config/types.py"
+    assert set(references()[name].options) <= set(types.ReferenceGrid.__struct_fields__)
+    page = read("docs/campaigns.md")
     assert references()[name].heading in page, "docs/campaigns.md"
     spack = page.partition("`spack install ")[2].partition("`")[0].split()
     assert SPACK.get(name, name) in [*spack, ""], "docs/campaigns.md"
-    quick = (ROOT / "config" / "presets" / "quick.yaml").read_text()
-    assert re.search(rf"^ +{name}: ", quick, re.MULTILINE), "config/presets/quick.yaml"
-    assert f'"{name}"' in (UNIT / "plan" / "test_plan.py").read_text(), "test_plan.py"
-    broken = (ROOT / "tests" / "faults" / "test_tools.py").read_text()
-    assert name == "pmbw" or f'"{name}"' in broken, "tests/faults/test_tools.py"
+    for path in ("config/config.yaml", "config/presets/quick.yaml"):
+        assert re.search(rf"^ +{name}: ", read(path), re.MULTILINE), path
+    for path in ("tests/unit/plan/test_plan.py", "tests/faults/test_tools.py"):
+        assert f'"{name}"' in read(path) or (name, path[6:12]) == ("pmbw", "faults"), path
     assert len(instrument.homes) == len(instrument.executables)
 
 
@@ -140,73 +136,56 @@ def _facts() -> Iterator[tuple[str, str]]:
 
 
 def test_a_fact_of_a_node_has_its_places() -> None:
-    parts = Facts.__annotations__
-    makers = "".join(path.read_text() for path in (PACKAGE / "machine").glob("*.py"))
     others = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "machine")
     readers = "".join(path.read_text() for path in others)
-    assert [one for one in _facts() if f'"{one[1]}"' not in makers] == [], "machine/"
+    assert [one for one in _facts() if f'"{one[1]}"' not in modules("machine/*.py")] == []
     unread = {".".join(one) for one in _facts() if f'"{one[1]}"' not in readers}
     assert unread == ONLY_IN_THE_FILE  # report/machine_text.py, or limits/, or analysis/
-    modules = ("report/machine_text.py", "machine/__init__.py")
-    shown = "".join((PACKAGE / name).read_text() for name in modules)
-    assert {part for part in parts if f'"{part}"' not in shown} <= PARTS_WITHOUT_TEXT
+    shown = modules("report/machine_text.py", "machine/__init__.py")
+    assert {
+        part for part in Facts.__annotations__ if f'"{part}"' not in shown
+    } <= PARTS_WITHOUT_TEXT
+
+
+KINDS = ("Campaign", "Report", "Chapters", "Author", "AsNeeded", "Sample", "Batch", "CampaignGrid")
 
 
 def test_a_key_of_a_configuration_has_its_places() -> None:
-    kinds = (Campaign, Report, Chapters, Author, AsNeeded, Sample, Batch, CampaignGrid)
-    keys = [(f"{kind.__name__}.{key}", key) for kind in kinds for key in kind.__struct_fields__]
-    pages = ("campaigns", "cluster", "report")
-    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in pages)
+    keys = [
+        (f"{kind}.{key}", key) for kind in KINDS for key in getattr(types, kind).__struct_fields__
+    ]
+    told = read("docs/campaigns.md", "docs/cluster.md", "docs/report.md")
     assert [place for place, key in keys if not re.search(rf"\b{key}\b", told)] == [], "docs"
-    read = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
-    unread = [place for place, key in keys if f'"{key}"' not in read]
-    assert [place for place in unread if place.lower() not in read] == []
+    text = modules("**/*.py")
+    unread = [place for place, key in keys if f'"{key}"' not in text]
+    assert [place for place in unread if place.lower() not in text] == []
 
 
 def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
-    keys = SiteSlurm.__struct_fields__
-    page = (ROOT / "docs" / "cluster.md").read_text()
+    keys = types.SiteSlurm.__struct_fields__
+    page, text = read("docs/cluster.md"), modules("plan/*.py", "workflow/*.py")
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
-    modules = [PACKAGE / "plan" / f"{name}.py" for name in PLANNING]
-    modules += (PACKAGE / "workflow").glob("*.py")
-    read = "".join(path.read_text() for path in modules)
-    assert [key for key in keys if f'"{key}"' not in read] == [], "plan/jobs.py"
+    assert [key for key in keys if f'"{key}"' not in text] == [], "plan/jobs.py"
 
 
 def test_a_layout_of_a_report_has_its_places() -> None:
-    named = {
-        folder: {path.stem for path in (ROOT / folder).glob(f"*.{kind}")}
-        for folder, kind in (
-            ("reports/layouts", "yaml"),
-            ("reports/published", "csv"),
-            ("config/presets", "yaml"),
-        )
-    }
-    reports = named["reports/layouts"] - {"paper"}  # no report's
-    assert reports == named["reports/published"] and reports <= named["config/presets"]
-    page = (ROOT / "docs" / "report.md").read_text()
+    patterns = ("reports/layouts/*.yaml", "reports/published/*.csv", "config/presets/*.yaml")
+    layouts, published, presets = ({path.stem for path in ROOT.glob(one)} for one in patterns)
+    reports = layouts - {"paper"}  # no report's
+    assert reports == published and reports <= presets
+    page = read("docs/report.md")
     assert [name for name in sorted(reports) if f"`{name}`" not in page] == [], "docs/report.md"
 
 
 def test_contributing_names_places_that_are_there() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
+    text = read("CONTRIBUTING.md")
     named = {
         word
-        for word in re.findall(r"`([\w./*<>-]+)`", text)
+        for word in re.findall(r"`([\w./*-]+)`", text)
         if "/" in word or word.endswith((".py", ".c", ".inc"))
     }
     named -= {"build/"}  # made when it is needed
-    roots = (
-        ROOT,
-        PACKAGE,
-        PACKAGE / "analysis",
-        ROOT / "tests" / "kernels",
-        *(ROOT / "src" / "kernels").iterdir(),
-    )
-    missing = [
-        word
-        for word in named
-        if "<" not in word
-        and not any(list(root.glob(word.rstrip("/"))) for root in roots if root.is_dir())
-    ]
-    assert missing == [], "CONTRIBUTING.md"
+    roots = [ROOT, PACKAGE, PACKAGE / "analysis", ROOT / "tests" / "kernels"]
+    roots += [path for path in (ROOT / "src" / "kernels").iterdir() if path.is_dir()]
+    places = {word: [root for root in roots if any(root.glob(word.rstrip("/")))] for word in named}
+    assert [word for word, found in places.items() if not found] == [], "CONTRIBUTING.md"

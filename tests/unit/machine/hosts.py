@@ -1,11 +1,8 @@
-"""A host that is a folder: files as the kernel shows them, and tools that print what real ones
-printed.
-"""
-
-from __future__ import annotations
+"""A host that is a folder: files as the kernel shows them, and tools that print real outputs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.unit import campaign_data
 
@@ -20,15 +17,8 @@ def listed(text: str) -> dict[str, str]:
     return {path: content for path, _, content in lines}
 
 
-def host(
-    root: Path, files: Mapping[str, str] | str = "", tools: Mapping[str, str] | None = None
-) -> Host:
-    """A machine made of files below ``root`` and of what its tools print, by a start of their
-    command line.
-
-    Args:
-        files: path -> text, or lines as ``listed`` reads them; ``->target`` makes a link.
-    """
+def host(root: Path, files: Mapping[str, str] | str = "", tools: Any = None) -> Host:
+    """A machine of files below ``root`` (``->target`` makes a link) and of what its tools print."""
     for name, text in (listed(files) if isinstance(files, str) else files).items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)

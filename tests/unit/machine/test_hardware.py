@@ -1,25 +1,26 @@
 """Facts of processor and memory: identity, clocks, caches, channels."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
+from tests.unit.tools.samples import script
 
 from peakmark import data, machine
 from peakmark.machine import hardware
 
 
 def test_observed_clock_comes_from_the_kernel(tmp_path: Path) -> None:
-    program = tmp_path / "cpubench"
-    program.write_text('#!/bin/sh\ntest "$2" = SP && echo \'{"clock_hz_before": 3.2e9}\'\n')
-    program.chmod(0o755)
-    assert machine.collect(tmp_path, cpubench=program)["cpu"]["clock_hz"]["observed"] == 3.2e9
-    program.write_text("#!/bin/sh\necho nothing\n")
-    facts = machine.collect(tmp_path, cpubench=program)
-    assert facts["cpu"]["clock_hz"]["observed"] is None
-    assert str(program) in facts["unknown"]["cpu.clock_hz.observed"]
+    def observed(text: str) -> tuple[Any, str]:
+        program = Path(script(tmp_path / "cpubench", text))
+        facts = machine.collect(tmp_path, cpubench=program)
+        return facts["cpu"]["clock_hz"]["observed"], str(facts["unknown"])
+
+    clock, _ = observed('test "$2" = SP && echo \'{"clock_hz_before": 3.2e9}\'')
+    nothing, unknown = observed("echo nothing")
+    assert (clock, nothing) == (3.2e9, None)
+    assert "cpu.clock_hz.observed" in unknown and str(tmp_path / "cpubench") in unknown
 
 
 def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:
@@ -39,19 +40,18 @@ def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_cache_stands_once(tmp_path: Path) -> None:
-    files = {}
+    lines = []
     for cpu in (0, 1):
-        kinds = ("1", "Data", "48K", f"{cpu}"), ("1", "Instruction", "32K", f"{cpu}")
-        for index, values in enumerate((*kinds, ("3", "Unified", "32M", "0-1"))):
+        kinds = (f"1 Data 48K {cpu}", f"1 Instruction 32K {cpu}", "3 Unified 32M 0-1")
+        for index, values in enumerate(kinds):
             place = f"/sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
             names = ("level", "type", "size", "shared_cpu_list")
-            files |= {f"{place}/{name}": text for name, text in zip(names, values, strict=True)}
-    caches = hardware.collect_cpu(host(tmp_path, files))["caches"]
+            pairs = zip(names, values.split(), strict=True)
+            lines += [f"{place}/{name} {text}" for name, text in pairs]
+    caches = hardware.collect_cpu(host(tmp_path, "\n".join(lines)))["caches"]
     assert [tuple(cache.values()) for cache in caches] == [
-        (1, "data", 48 << 10, 1, 2),
-        (1, "instruction", 32 << 10, 1, 2),
-        (3, "unified", 32 << 20, 2, 1),
-    ]
+        (1, "data", 48 << 10, 1, 2), (1, "instruction", 32 << 10, 1, 2), (3, "unified", 32 << 20, 2, 1),
+    ]  # fmt: skip
 
 
 def test_arm_is_identified_by_implementer_and_part(tmp_path: Path) -> None:
@@ -61,54 +61,47 @@ def test_arm_is_identified_by_implementer_and_part(tmp_path: Path) -> None:
     assert facts["isa_best"] == "neon" and "dotprod" in facts["isa"]
 
 
-@pytest.mark.parametrize(
-    ("vendor", "family", "model", "stepping", "name", "expected"),
-    [
-        ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", "Haswell"),
-        ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "Broadwell"),
-        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", "Skylake-SP"),
-        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Silver 4114 CPU", "Skylake-SP (1 FMA)"),
-        ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", "Skylake-SP"),
-        ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz", "Cascade Lake"),
-        ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 5218 CPU", "Cascade Lake (1 FMA)"),
-        ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Ice Lake-SP"),
-        ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Platinum 8480+", "Sapphire Rapids"),
-        ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "Emerald Rapids"),
-        ("GenuineIntel", 6, 173, 1, "Intel(R) Xeon(R) 6980P", "Granite Rapids"),
-        ("GenuineIntel", 6, 175, 3, "Intel(R) Xeon(R) 6780E", "Sierra Forest"),
-        ("AuthenticAMD", 23, 1, 2, "AMD EPYC 7601 32-Core Processor", "Zen"),
-        ("AuthenticAMD", 23, 49, 0, "AMD EPYC 7742 64-Core Processor", "Zen 2"),
-        ("AuthenticAMD", 25, 1, 1, "AMD EPYC 7763 64-Core Processor", "Zen 3"),
-        ("AuthenticAMD", 25, 17, 1, "AMD EPYC 9654 96-Core Processor", "Zen 4"),
-        ("AuthenticAMD", 26, 2, 1, "AMD EPYC", "Zen 5"),
-        ("AuthenticAMD", 16, 10, 0, "AMD Phenom(tm) II X6 1100T Processor", "K10"),
-        ("ARM", 0x41, 0xD0C, None, "Neoverse-N1", "Neoverse N1"),
-        ("ARM", 0x46, 0x001, None, "A64FX", "A64FX"),
-        ("GenuineIntel", 6, 255, 0, "Intel(R) Xeon(R) 9999", None),
-        ("AuthenticAMD", 25, None, None, None, None),
-        (None, None, None, None, None, None),
-    ],
-)
-def test_microarchitecture(  # type: ignore[no-untyped-def]
-    vendor, family, model, stepping, name, expected
-) -> None:
+@pytest.mark.parametrize(("vendor", "family", "model", "stepping", "name", "expected"), [
+    ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", "Haswell"),
+    ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "Broadwell"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", "Skylake-SP"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Silver 4114 CPU", "Skylake-SP (1 FMA)"),
+    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", "Skylake-SP"),
+    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz", "Cascade Lake"),
+    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 5218 CPU", "Cascade Lake (1 FMA)"),
+    ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Ice Lake-SP"),
+    ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Platinum 8480+", "Sapphire Rapids"),
+    ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "Emerald Rapids"),
+    ("GenuineIntel", 6, 173, 1, "Intel(R) Xeon(R) 6980P", "Granite Rapids"),
+    ("GenuineIntel", 6, 175, 3, "Intel(R) Xeon(R) 6780E", "Sierra Forest"),
+    ("AuthenticAMD", 23, 1, 2, "AMD EPYC 7601 32-Core Processor", "Zen"),
+    ("AuthenticAMD", 23, 49, 0, "AMD EPYC 7742 64-Core Processor", "Zen 2"),
+    ("AuthenticAMD", 25, 1, 1, "AMD EPYC 7763 64-Core Processor", "Zen 3"),
+    ("AuthenticAMD", 25, 17, 1, "AMD EPYC 9654 96-Core Processor", "Zen 4"),
+    ("AuthenticAMD", 26, 2, 1, "AMD EPYC", "Zen 5"),
+    ("AuthenticAMD", 16, 10, 0, "AMD Phenom(tm) II X6 1100T Processor", "K10"),
+    ("ARM", 0x41, 0xD0C, None, "Neoverse-N1", "Neoverse N1"),
+    ("ARM", 0x46, 0x001, None, "A64FX", "A64FX"),
+    ("GenuineIntel", 6, 255, 0, "Intel(R) Xeon(R) 9999", None),
+    ("AuthenticAMD", 25, None, None, None, None),
+    (None, None, None, None, None, None),
+])  # fmt: skip
+def test_microarchitecture(vendor, family, model, stepping, name, expected):  # type: ignore[no-untyped-def]
     assert data.microarchitecture(vendor, family, model, stepping, name) == expected
 
 
-@pytest.mark.parametrize("name", ["microarchitecture", "operations", "caches", "memory"])
-def test_every_line_of_data_has_a_source(name: str) -> None:
-    lines = data.table(name)
-    assert lines
-    for line in lines:
-        assert None not in line, f"too many fields: {line}"
-        assert line["source"] and "not looked up" not in line["source"], line
-
-
-def test_designs_in_the_tables_are_ones_that_can_be_found() -> None:
-    known = {line["microarchitecture"] for line in data.table("microarchitecture")}
-    for table in ("operations", "caches"):
-        for line in data.table(table):
-            assert set(line["microarchitecture"].split("|")) <= known
+def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found() -> None:
+    tables = {
+        name: data.table(name) for name in ("microarchitecture", "operations", "caches", "memory")
+    }
+    for lines in tables.values():
+        assert lines
+        for line in lines:
+            assert None not in line, f"too many fields: {line}"
+            assert line["source"] and "not looked up" not in line["source"], line
+    known = {line["microarchitecture"] for line in tables["microarchitecture"]}
+    for line in (*tables["operations"], *tables["caches"]):
+        assert set(line["microarchitecture"].split("|")) <= known
 
 
 def test_what_the_kernel_sets_on_the_processor(tmp_path: Path) -> None:
@@ -136,34 +129,26 @@ def test_what_the_kernel_sets_on_the_processor(tmp_path: Path) -> None:
 
 def test_memory_from_udev(tmp_path: Path) -> None:
     # Written down in the form that udev 252 prints; four channels, two of their eight slots empty.
-    slots = [
-        f"MEMORY_DEVICE_{number}_{key}={value}"
-        for number, channel in enumerate("AABBCCDD")
-        for key, value in (
-            ("BANK_LOCATOR", f"P0 CHANNEL {channel}"),
-            ("LOCATOR", f"DIMM {number % 2}"),
-            ("TYPE", "DDR4"),
-            ("CONFIGURED_SPEED_MTS", "2933"),
-            ("PRESENT", "0") if number in (1, 3) else ("SIZE", "17179869184"),
-        )
-    ]
-    facts = hardware.collect_memory(host(tmp_path, "", {"udevadm": "\n".join(slots)}))
+    lines = []
+    for number, channel in enumerate("AABBCCDD"):
+        size = "PRESENT=0" if number in (1, 3) else "SIZE=17179869184"
+        place = (f"BANK_LOCATOR=P0 CHANNEL {channel}", f"LOCATOR=DIMM {number % 2}")
+        slot = (*place, "TYPE=DDR4", "CONFIGURED_SPEED_MTS=2933", size)
+        lines += [f"MEMORY_DEVICE_{number}_{word}" for word in slot]
+    facts = hardware.collect_memory(host(tmp_path, "", {"udevadm": "\n".join(lines)}))
     assert (facts["channels"], facts["speed_mts"]) == (4, 2933)
     assert (facts["type"], facts["modules"]) == ("DDR4", 6)
-
-
-def test_memory_locators_without_a_channel_stay_unknown(tmp_path: Path) -> None:
-    slot = "MEMORY_DEVICE_0_{}\n".format
-    text = slot("LOCATOR=DIMM 0") + slot("SIZE=1024") + slot("CONFIGURED_SPEED_MTS=3200")
-    this = host(tmp_path, "", {"udevadm": text})
-    facts = hardware.collect_memory(this)
+    words = ("LOCATOR=DIMM 0", "SIZE=1024", "CONFIGURED_SPEED_MTS=3200")
+    text = "".join(f"MEMORY_DEVICE_0_{word}\n" for word in words)
+    without_channel = host(tmp_path, "", {"udevadm": text})
+    facts = hardware.collect_memory(without_channel)
     assert (facts["channels"], facts["speed_mts"]) == (None, 3200)
-    assert "dmidecode" in this.unknown["memory.channels"]
-    assert "memory.speed_mts" not in this.unknown
+    assert "dmidecode" in without_channel.unknown["memory.channels"]
+    assert "memory.speed_mts" not in without_channel.unknown
 
 
-def test_memory_channels_from_edac(tmp_path: Path) -> None:
-    files = {}
+def test_memory_channels_from_edac_and_meminfo_in_bytes(tmp_path: Path) -> None:
+    files = {"/proc/meminfo": (DATA / "proc/meminfo.txt").read_text()}
     for controller in (0, 1):
         for dimm, (channel, size) in enumerate(((0, 16384), (0, 0), (1, 16384), (2, 0))):
             place = f"/sys/devices/system/edac/mc/mc{controller}/dimm{dimm}"
@@ -172,10 +157,4 @@ def test_memory_channels_from_edac(tmp_path: Path) -> None:
     facts = hardware.collect_memory(host(tmp_path, files))
     assert (facts["channels"], facts["channels_source"]) == (4, "EDAC")
     assert facts["type"] == "Registered-DDR4"
-
-
-def test_real_meminfo_in_bytes(tmp_path: Path) -> None:
-    files = {"/proc/meminfo": (DATA / "proc/meminfo.txt").read_text()}
-    facts = hardware.collect_memory(host(tmp_path, files))
-    assert facts["total"] == 24684096 * 1024
-    assert facts["huge_pages"]["size"] == 2 << 20
+    assert (facts["total"], facts["huge_pages"]["size"]) == (24684096 * 1024, 2 << 20)

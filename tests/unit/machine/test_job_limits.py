@@ -1,13 +1,13 @@
 """What a control group leaves of memory, CPU time and disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 from tests.unit.machine.hosts import host
 
 from peakmark.machine import job_limits
+
+MEMORY = "31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
 
 def test_limits_of_cgroup_2_are_the_smallest_on_the_way_up(tmp_path: Path) -> None:
@@ -24,50 +24,43 @@ def test_limits_of_cgroup_2_are_the_smallest_on_the_way_up(tmp_path: Path) -> No
     assert facts["cpu_quota"] == 2.5
 
 
-@pytest.mark.parametrize(
-    ("limit", "memory", "limited_by"),
-    [("2147483648", 2 << 30, "cgroup"), ("9223372036854771712", 16 << 30, None)],
-)
-def test_limits_of_cgroup_1_and_its_number_for_no_limit(
-    tmp_path: Path, limit: str, memory: int, limited_by: str | None
-) -> None:
-    files = {
-        "/proc/meminfo": "MemTotal: 16777216 kB\n",
+@pytest.mark.parametrize(("limit", "memory", "source"), [
+    ("2147483648", 2 << 30, "cgroup"), ("9223372036854771712", 16 << 30, None),
+])  # fmt: skip
+def test_limits_of_cgroup_1(tmp_path: Path, limit: str, memory: int, source: str | None) -> None:
+    """Also its number for no limit."""
+    files = f"""
+        /proc/meminfo MemTotal: 16777216 kB
+        /sys/fs/cgroup/memory/slurm/job_7/memory.limit_in_bytes {limit}
+        /sys/fs/cgroup/memory/memory.limit_in_bytes 9223372036854771712
+        /sys/fs/cgroup/cpu/slurm/job_7/cpu.cfs_quota_us -1
+        /sys/fs/cgroup/cpu/slurm/job_7/cpu.cfs_period_us 100000
+        /sys/fs/cgroup/cpu/slurm/cpu.cfs_quota_us 150000
+        /sys/fs/cgroup/cpu/slurm/cpu.cfs_period_us 100000
+    """
+    host(tmp_path, {
         "/proc/self/cgroup": "4:memory:/slurm/job_7\n1:cpu,cpuacct:/slurm/job_7\n0::/\n",
-        "/proc/self/mountinfo": "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-        "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
-        "/sys/fs/cgroup/memory/slurm/job_7/memory.limit_in_bytes": limit,
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712",
-        "/sys/fs/cgroup/cpu/slurm/job_7/cpu.cfs_quota_us": "-1",
-        "/sys/fs/cgroup/cpu/slurm/job_7/cpu.cfs_period_us": "100000",
-        "/sys/fs/cgroup/cpu/slurm/cpu.cfs_quota_us": "150000",
-        "/sys/fs/cgroup/cpu/slurm/cpu.cfs_period_us": "100000",
-    }
+        "/proc/self/mountinfo": f"35 {MEMORY}32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
+    })  # fmt: skip
     facts = job_limits.collect(host(tmp_path, files), affinity={0})
-    assert (facts["memory_bytes"], facts["memory_limited_by"]) == (memory, limited_by)
+    assert (facts["memory_bytes"], facts["memory_limited_by"]) == (memory, source)
     assert facts["cpu_quota"] == 1.5
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("memory/job_7/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
-        ("unified/job_7/memory.events", "low 0\nmax 91\noom 3\noom_kill 3\noom_group_kill 0\n"),
-    ],
-)
-def test_processes_that_the_kernel_ended_for_memory_are_counted(
-    tmp_path: Path, file: str, text: str
-) -> None:
+@pytest.mark.parametrize(("file", "text"), [
+    ("memory/job_7/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
+    ("unified/job_7/memory.events", "low 0\nmax 91\noom 3\noom_kill 3\noom_group_kill 0\n"),
+])  # fmt: skip
+def test_processes_that_the_kernel_ended_are_counted(tmp_path: Path, file: str, text: str) -> None:
     files = {
         "/proc/self/cgroup": "4:memory:/job_7\n0::/job_7/step_0\n",
-        "/proc/self/mountinfo": "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-        "31 23 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n",
-    }
+        "/proc/self/mountinfo": f"35 {MEMORY}31 23 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n",
+    }  # fmt: skip
     assert job_limits.oom_kills(host(tmp_path, files)) is None
     assert job_limits.oom_kills(host(tmp_path, {f"/sys/fs/cgroup/{file}": text})) == 3
 
 
-IO_VERSION_1 = """
+IO_VERSIONS = ["""
     /proc/self/mountinfo 31 24 0:27 / /cg rw - cgroup cgroup rw,blkio
     /proc/self/cgroup 7:blkio:/job/step
     /cg/job/blkio.throttle.read_bps_device 254:0 2000
@@ -75,17 +68,16 @@ IO_VERSION_1 = """
     /cg/job/step/blkio.throttle.write_bps_device 254:0 9
     /cg/job/blkio.throttle.read_iops_device 254:0 70
     /cg/job/blkio.throttle.write_iops_device 8:0 1
-"""
-IO_VERSION_2 = """
+""", """
     /proc/self/mountinfo 31 24 0:27 / /cg rw - cgroup2 cgroup2 rw
     /proc/self/cgroup 0::/job/step
     /cg/job/io.max 254:0 rbps=2000 wbps=max riops=70 wiops=max
     /cg/job/step/io.max 254:0 rbps=3000 wbps=9 riops=max wiops=max
     /cg/io.max 8:0 rbps=1 wbps=1 riops=1 wiops=1
-"""
+"""]  # fmt: skip
 
 
-@pytest.mark.parametrize("files", [IO_VERSION_1, IO_VERSION_2])
+@pytest.mark.parametrize("files", IO_VERSIONS)
 def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, files: str) -> None:
     this = host(tmp_path, files + "/sys/block/vda/dev 254:0")
     limits = {"read_bps": 2000, "write_bps": 9, "read_iops": 70}

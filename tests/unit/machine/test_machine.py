@@ -1,15 +1,15 @@
 """This machine for real, and machines of which nothing or only stored facts are known."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
+from tests.unit.tools.samples import script
 
 from peakmark import machine
 from peakmark.errors import RecordError
@@ -59,22 +59,14 @@ def test_no_tool_and_an_empty_system_still_give_facts(tmp_path: Path) -> None:
     assert facts["network"]["interface"] is None
     names = {"memory.channels", "memory.speed_mts", "storage.filesystem", "network.interface"}
     assert names <= set(facts["unknown"])
+    kept = stored.read(DATA / "machine" / "zen3-vm.json")
+    assert kept["cpu"]["microarchitecture"] == "Zen 3"
+    convert(kept, Facts, "facts")
 
 
-def test_a_stored_collection_of_a_real_vm_is_valid() -> None:
-    facts = stored.read(DATA / "machine" / "zen3-vm.json")
-    assert facts["cpu"]["microarchitecture"] == "Zen 3"
-    convert(facts, Facts, "facts")
-
-
-def test_only_the_first_cell_on_a_node_starts_programs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sinfo = tmp_path / "bin" / "sinfo"
-    sinfo.parent.mkdir()
-    sinfo.write_text("#!/bin/sh\necho slurm 22.05.8\n")
-    sinfo.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{sinfo.parent}:{os.environ['PATH']}")
+def test_only_the_first_cell_on_a_node_starts_programs(tmp_path: Path, monkeypatch: Any) -> None:
+    script(tmp_path / "sinfo", "echo slurm 22.05.8")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert machine.cached(tmp_path / "machine", tmp_path)["slurm"]["version"] == "22.05.8"
     monkeypatch.setenv("SLURM_JOB_ID", "8")
@@ -84,22 +76,19 @@ def test_only_the_first_cell_on_a_node_starts_programs(
     assert (facts["slurm"]["version"], facts["slurm"]["job_id"]) == ("22.05.8", "8")
 
 
-@pytest.mark.parametrize(
-    ("argv", "printed"),
-    [(["echo", "x"], "x\n"), (["false"], None), (["no-such-tool"], None), (["env"], "LC_ALL=C")],
-)
-def test_a_tool_that_fails_or_is_missing_prints_nothing(
-    argv: list[str], printed: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("argv", "printed"), [
+    ("echo x", "x\n"), ("false", None), ("no-such-tool", None), ("env", "LC_ALL=C"),
+])  # fmt: skip
+def test_what_a_tool_prints(argv: str, printed: str | None, monkeypatch: Any) -> None:
+    """Nothing where it fails or is missing."""
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    text = run_tool(argv)
+    text = run_tool(argv.split())
     assert text is None if printed is None else printed in str(text)
-    assert Host(run=lambda _: "{").run_json(argv) is None
+    assert Host(run=lambda _: "{").run_json(argv.split()) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1])],
-)
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1]),
+])  # fmt: skip
 def test_cpu_lists(text: str | None, numbers: list[int]) -> None:
     assert parse_cpu_list(text) == numbers

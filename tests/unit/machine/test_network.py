@@ -1,8 +1,7 @@
 """Facts of the network interface, and how traffic is shaped."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
@@ -31,13 +30,13 @@ WIRES = """
 
 
 def test_virtio_network_tells_no_speed(tmp_path: Path) -> None:
-    files = {
-        "/proc/net/route": ROUTE.format("eth0"),
-        "/sys/class/net/eth0/type": "1",
-        "/sys/class/net/eth0/mtu": "1400",
-        "/sys/class/net/eth0/speed": "-1",
-        "/sys/class/net/eth0/device/uevent": "",
-    }
+    host(tmp_path, {"/proc/net/route": ROUTE.format("eth0")})
+    files = """
+        /sys/class/net/eth0/type 1
+        /sys/class/net/eth0/mtu 1400
+        /sys/class/net/eth0/speed -1
+        /sys/class/net/eth0/device/uevent x
+    """
     this = host(tmp_path, files, {"ethtool -i": (DATA / "ethtool/virtio-i.txt").read_text()})
     facts = network.collect(this)
     assert (facts["interface"], facts["kind"]) == ("eth0", "ethernet")
@@ -46,47 +45,29 @@ def test_virtio_network_tells_no_speed(tmp_path: Path) -> None:
     assert "network.speed_bps" in this.unknown
 
 
-@pytest.mark.parametrize(
-    ("interface", "speed", "note"),
-    [
-        ("veth0", None, "virtual"),
-        ("br0", 25e9, "eno1"),
-        ("ib0", pytest.approx(54.545e9, rel=1e-4), "FDR"),
-        ("ib1", 40e9, "FDR10"),  # what it carries
-        ("bond0", 50e9, "single stream"),
-        ("lo", None, "loopback"),
-    ],
-)
-def test_speed_is_that_of_a_wire(
-    tmp_path: Path, interface: str, speed: float | None, note: str
-) -> None:
-    facts = network.collect(host(tmp_path, WIRES), interface)
+@pytest.mark.parametrize(("interface", "speed", "note"), [
+    ("veth0", None, "virtual"),
+    ("br0", 25e9, "eno1"),
+    ("ib0", pytest.approx(54.545e9, rel=1e-4), "FDR"),
+    ("ib1", 40e9, "FDR10"),  # what it carries
+    ("bond0", 50e9, "single stream"),
+    ("lo", None, "loopback"),
+])  # fmt: skip
+def test_speed_is_that_of_a_wire(tmp_path: Path, interface: str, speed: Any, note: str) -> None:
+    this = host(tmp_path, WIRES)
+    facts = network.collect(this, interface)
     assert facts["speed_bps"] == speed
     assert note in facts["speed_note"]
     assert facts["loopback"] == (interface == "lo")
-
-
-def test_an_interface_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    this = host(tmp_path, WIRES)
     assert network.collect(this, "nic9")["speed_bps"] is None
     assert "nic9" in this.unknown["network.interface"]
 
 
-@pytest.mark.parametrize(
-    ("mode", "speed", "stream"),
-    [
-        ("balance-rr 0", 35e9, None),
-        ("active-backup 1", 10e9, 25e9),
-        ("balance-xor 2", 35e9, 25e9),
-        ("broadcast 3", 10e9, 25e9),
-        ("802.3ad 4", 35e9, 25e9),
-        ("balance-tlb 5", 10e9, 25e9),
-        ("balance-alb 6", 35e9, 25e9),
-    ],
-)
-def test_the_rate_of_a_bond_is_that_of_its_mode(
-    mode: str, speed: float, stream: float | None, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("mode", "speed", "stream"), [
+    ("balance-rr 0", 35e9, None), ("active-backup 1", 10e9, 25e9), ("balance-xor 2", 35e9, 25e9), ("broadcast 3", 10e9, 25e9),
+    ("802.3ad 4", 35e9, 25e9), ("balance-tlb 5", 10e9, 25e9), ("balance-alb 6", 35e9, 25e9),
+])  # fmt: skip
+def test_rate_of_a_bond(mode: str, speed: float, stream: float | None, tmp_path: Path) -> None:
     files = f"""
         /sys/class/net/bond0/type 1
         /sys/class/net/bond0/speed 35000
@@ -103,14 +84,11 @@ def test_the_rate_of_a_bond_is_that_of_its_mode(
     assert mode.split()[0] in facts["speed_note"]
 
 
-@pytest.mark.parametrize(
-    ("printed", "shaping"),
-    [
-        ("qdisc tbf 1: root refcnt 2 rate 100Mbit burst 32Kb lat 50ms", "tbf rate 100Mbit"),
-        ("qdisc netem 8001: root limit 1000 delay 10ms  2ms loss 1%", "netem delay 10ms loss 1%"),
-        ("qdisc fq_codel 0: root refcnt 2 limit 10240p rate 1", None),
-        ("", None),
-    ],
-)
-def test_what_tc_slows_down_is_told(tmp_path: Path, printed: str, shaping: str | None) -> None:
-    assert network.shaping(host(tmp_path, "", {"tc qdisc": printed}), "eth0") == shaping
+def test_what_tc_slows_down_is_told(tmp_path: Path) -> None:
+    for printed, shaping in {
+        "qdisc tbf 1: root refcnt 2 rate 100Mbit burst 32Kb lat 50ms": "tbf rate 100Mbit",
+        "qdisc netem 8001: root limit 1000 delay 10ms  2ms loss 1%": "netem delay 10ms loss 1%",
+        "qdisc fq_codel 0: root refcnt 2 limit 10240p rate 1": None,
+        "": None,
+    }.items():
+        assert network.shaping(host(tmp_path, "", {"tc qdisc": printed}), "eth0") == shaping

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data
 from tests.unit.machine.hosts import host as folder_host
+from tests.unit.tools.samples import script
 
 from peakmark import machine
 from peakmark.machine import software
@@ -30,34 +31,35 @@ from peakmark.workflow import doctor
 
 KERNELS = ROOT / "src" / "kernels"
 LDD = (campaign_data.DATA / "ldd" / "hpcc.txt").read_text()
-OPENBLAS = {
-    "name": "OpenBLAS",
-    "core_type": "Zen",
-    "config": "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64",
-}
+
+CONFIG = "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64"
+OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": CONFIG}
+
 OLD_ASSEMBLER = "gcc -Wa,-march=+noavx_vnni"
-OLD_COMPILER = """#!/bin/sh
-for word in "$@"; do
-    if [ "$word" = -mavxvnni ]; then
-        echo "gcc: error: unrecognized command line option '-mavxvnni'; did you mean '-mavx512vnni'?" >&2
-        exit 1
-    fi
-done
-exec gcc "$@"
-"""
+
+OLD_COMPILER = """
+case " $* " in *" -mavxvnni "*)
+    echo "gcc: error: unrecognized command line option '-mavxvnni'; did you mean '-mavx512vnni'?" >&2
+    exit 1
+esac
+exec gcc "$@" """
+
 x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
+
+
+def output(*argv: object) -> str:
+    return subprocess.run([*map(str, argv)], check=True, capture_output=True, text=True).stdout
 
 
 def make(build: Path, compiler: str, target: str = "all", *more: str) -> str:
     """What make prints when it builds ``target`` with this compiler; programs are left out."""
     settings = [f"BUILD={build}", f"CC={compiler}", "PROGRAMS=", *more]
-    argv = ["make", "--no-print-directory", "-C", str(KERNELS), *settings, target]
-    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    return output("make", "--no-print-directory", "-C", KERNELS, *settings, target)
 
 
 def run_cpubench(build: Path, *options: str) -> Any:
-    argv = [build / "cpubench", "--workload", "QPDOT", "--operations", "1e6", *options]
-    return json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+    point = ("--workload", "QPDOT", "--operations", "1e6")
+    return json.loads(output(build / "cpubench", *point, *options))
 
 
 def host(outputs: Mapping[str, str]) -> Host:
@@ -92,20 +94,16 @@ def test_a_build_that_wrote_nothing_is_unknown(tmp_path: Path, text: str | None)
 @x86
 def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path: Path) -> None:
     last = make(tmp_path, OLD_ASSEMBLER).splitlines()[-1]
-    told = re.fullmatch(
-        r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)", last
-    )
+    words = r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)"
+    told = re.fullmatch(words, last)
     # "unsupported instruction vpdpbusd", of binutils 2.44 "no VEX/XOP encoding for vpdpbusd".
     assert told is not None and "vpdpbusd" in told[1], last
     facts = software.collect_build(Host(), tmp_path)
     assert facts["left_out"] == {"avxvnni": told[1]}
     assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
-    text, _ = doctor.examine(None, tmp_path)
-    assert f"built without avxvnni ({told[1]})" in text
+    assert f"built without avxvnni ({told[1]})" in doctor.examine(None, tmp_path)[0]
     make(tmp_path, OLD_ASSEMBLER, str(tmp_path / "cpubench"))
-    argv = [tmp_path / "cpubench", "--version"]
-    version = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    assert "without avxvnni" in version
+    assert "without avxvnni" in output(tmp_path / "cpubench", "--version")
     warnings = run_cpubench(tmp_path, "--isa", "sse2")["warnings"]
     has_it = "avx_vnni" in Path("/proc/cpuinfo").read_text()
     assert any("without AVX-VNNI" in text for text in warnings) == has_it
@@ -113,10 +111,8 @@ def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path: Path) -> Non
 
 @x86
 def test_what_an_old_compiler_lacks_is_left_out(tmp_path: Path) -> None:
-    compiler = tmp_path / "gcc-8"
-    compiler.write_text(OLD_COMPILER)
-    compiler.chmod(0o755)
-    assert "avxvnni (unrecognized" in make(tmp_path / "build", str(compiler)).splitlines()[-1]
+    compiler = script(tmp_path / "gcc-8", OLD_COMPILER)
+    assert "avxvnni (unrecognized" in make(tmp_path / "build", compiler).splitlines()[-1]
     facts = software.collect_build(Host(), tmp_path / "build")
     assert set(facts["left_out"]) == {"avxvnni"} and "avx512vnni" in facts["isa_flags"]
 
@@ -126,9 +122,7 @@ def test_what_an_old_compiler_lacks_is_left_out(tmp_path: Path) -> None:
 def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path: Path, compiler: str) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")
-    argv = ["as", "--version"]
-    version = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    number = version.split("\n")[0].rsplit(maxsplit=1)[1]
+    number = output("as", "--version").split("\n")[0].rsplit(maxsplit=1)[1]
     if compiler == "gcc" and tuple(map(int, number.split(".")[:2])) < (2, 36):
         pytest.skip("the assembler here is an old one")
     assert "left out" not in make(tmp_path, compiler)
@@ -150,11 +144,7 @@ def test_the_blas_is_the_one_that_hpl_loads() -> None:
     this = host({"ldd": LDD, "/lib/x86_64-linux-gnu/libopenblas.so.0": json.dumps(OPENBLAS)})
     facts = software.collect_blas(this, "/usr/bin/hpcc")
     assert {name: facts[name] for name in OPENBLAS} == OPENBLAS
-    assert "openblas" in facts["library"]
-    assert this.unknown == {}
-
-
-def test_a_blas_that_is_missing_or_tells_nothing_is_unknown() -> None:
+    assert "openblas" in facts["library"] and this.unknown == {}
     missing = host({})
     assert set(software.collect_blas(missing, None).values()) == {None}
     assert "libopenblas0-pthread" in missing.unknown["blas.name"]
@@ -173,9 +163,8 @@ def test_the_real_blas_of_this_machine() -> None:
 
 
 def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
-    (tmp_path / "build.json").write_text(
-        '{"compiler": "cc 1", "flags": "-O9", "isa_flags": {"avx2": "-mavx2"}, "io_uring": true}'
-    )
+    built = {"compiler": "cc 1", "flags": "-O9", "isa_flags": {"avx2": "-mavx2"}, "io_uring": True}
+    (tmp_path / "build.json").write_text(json.dumps(built))
     tools = present(tmp_path)
     assert "cpubench" not in tools  # what is not compiled is left out
     facts = machine.collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
@@ -192,14 +181,12 @@ def test_the_core_type_of_the_runs_stands_before_that_of_the_library(tmp_path: P
     cell = campaign_data.cell("hpl", "DP", subsystem="cpu")
     library = {"library": {"blas": "OpenBLAS", "core_type": "SkylakeX", "requested": "SkylakeX"}}
     blas = {**OPENBLAS, "core_type": "Prescott", "library": "/lib/libblas.so.3"}
-    facts = {"host": "node1", "blas": blas}
     measurement = campaign_data.measurement(cell, "rate", 1e10)
     record = campaign_data.record(cell, [measurement], context=library)
     for records, expected in (([record], ["SkylakeX", "Prescott"]), ([], ["Prescott"])):
-        folder = tmp_path / f"{len(records)}"
-        written = campaign_data.write(
-            folder, records, planned=[] if records else [cell], facts=facts
-        )
+        planned, folder = ([] if records else [cell]), tmp_path / f"{len(records)}"
+        facts = {"host": "node1", "blas": blas}
+        written = campaign_data.write(folder, records, planned=planned, facts=facts)
         (node,) = machine_text.nodes(Results.read(written))
         text = dict(item for group in node["groups"] for item in group["items"])["BLAS"]
         assert re.findall("SkylakeX|Prescott", text) == expected

@@ -1,7 +1,5 @@
 """Facts of the disk behind the scratch directory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,17 +58,12 @@ def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -
     assert "datasheet" in this.unknown["storage.interface_limit"]
 
 
-@pytest.mark.parametrize(
-    ("printed", "filesystem", "interface"),
-    [
-        ((DATA / "findmnt/tmpfs.json").read_text(), "tmpfs", "ram"),
-        (mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre"), "lustre", "network"),
-        (mounted("/", "overlay", "overlay"), "overlay", None),
-    ],
-)
-def test_a_filesystem_without_a_disk(
-    tmp_path: Path, printed: str, filesystem: str, interface: str | None
-) -> None:
+@pytest.mark.parametrize(("printed", "filesystem", "interface"), [
+    ((DATA / "findmnt/tmpfs.json").read_text(), "tmpfs", "ram"),
+    (mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre"), "lustre", "network"),
+    (mounted("/", "overlay", "overlay"), "overlay", None),
+])  # fmt: skip
+def test_no_disk(tmp_path: Path, printed: str, filesystem: str, interface: str | None) -> None:
     this = host(tmp_path, "", {"findmnt": printed})
     facts = storage.collect(this, tmp_path)
     assert (facts["filesystem"], facts["interface"]) == (filesystem, interface)
@@ -85,30 +78,19 @@ def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path: Path) -> None:
     assert (facts["device"], facts["model"], facts["interface"]) == ("nvme0n1", "Some SSD", "nvme")
     assert facts["interface_limit"] == pytest.approx(7.877e9, rel=1e-3)
     assert "16 GT/s x 4 lanes" in facts["interface_limit_formula"]
+    told = (None, "4"), ("Unknown", "4"), ("16.0 GT/s PCIe", None), ("7.7 GT/s", "4")
+    assert {storage.pcie_limit(speed, width) for speed, width in told} == {(None, None)}
 
 
-@pytest.mark.parametrize(
-    ("disk", "interface", "limit"),
-    [({"kname": "sda", "tran": "sata"}, "sata", 600e6), ({"kname": "sdb"}, "sas", 1200e6)],
-)
-def test_sata_and_sas_are_limited_by_the_rate_of_their_link(
-    tmp_path: Path, disk: dict[str, str], interface: str, limit: float
-) -> None:
-    facts = storage.collect(host(tmp_path, LINKS, disks(disk)), tmp_path)
-    assert (facts["interface"], facts["interface_limit"]) == (interface, limit)
-
-
-def test_of_several_disks_only_what_they_share_is_told(tmp_path: Path) -> None:
-    one, other = {"kname": "sda", "tran": "sata", "size": 1}, {"kname": "sdb", "size": 2}
-    both = host(tmp_path, LINKS, disks(one, other))
-    facts = storage.collect(both, tmp_path)
+def test_sata_and_sas_are_limited_by_the_rate_of_their_link(tmp_path: Path) -> None:
+    """And of both together, only what they share is told."""
+    sata, sas = {"kname": "sda", "tran": "sata", "size": 1}, {"kname": "sdb", "size": 2}
+    this = host(tmp_path, LINKS)
+    for disk, interface, limit in ((sata, "sata", 600e6), (sas, "sas", 1200e6)):
+        facts = storage.collect(host(tmp_path, "", disks(disk)), tmp_path)
+        assert (facts["interface"], facts["interface_limit"]) == (interface, limit)
+    this = host(tmp_path, "", disks(sata, sas))
+    facts = storage.collect(this, tmp_path)
     assert (facts["members"], facts["size"]) == (["sda", "sdb"], 3)
     assert facts["interface"] is facts["interface_limit"] is None
-    assert "several disks" in both.unknown["storage.interface_limit"]
-
-
-@pytest.mark.parametrize(
-    ("speed", "width"), [(None, "4"), ("Unknown", "4"), ("16.0 GT/s PCIe", None), ("7.7 GT/s", "4")]
-)
-def test_a_pcie_link_that_is_not_told_has_no_limit(speed: str | None, width: str | None) -> None:
-    assert storage.pcie_limit(speed, width) == (None, None)
+    assert "several disks" in this.unknown["storage.interface_limit"]

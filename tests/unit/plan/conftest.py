@@ -1,7 +1,5 @@
 """Plans in a folder that holds no campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plans on a cluster that nobody has, for tests of jobs and of what becomes of them."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,7 @@ def where(**changes: Any) -> Cluster:
     return Cluster(**{**values, **changes, "kinds": kinds})
 
 
-def made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Cluster | None = None, **config: Any
-) -> plan.Plan:
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Any = None, **config: Any) -> plan.Plan:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     empty: dict[str, Any] = {"campaign": "c", "cpu": [], "memory": [], "disk": [], "network": []}
     return plan.make({**empty, "repetitions": 1, **config}, there or where())

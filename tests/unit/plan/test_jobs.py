@@ -1,13 +1,12 @@
 """What jobs ask for, and which cells they hold."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest import MonkeyPatch
 from tests.unit.plan.planned import CPU, DISK, NETWORK, asked, where
 
 from peakmark import slurm
@@ -24,40 +23,46 @@ def exclude(cell: Cell, one: plan.Plan) -> str:
     return next(words, "").removeprefix("--exclude=")
 
 
+def site(**settings: Any) -> dict[str, str]:
+    """The key of a configuration for a site file with these settings of Slurm."""
+    Path("site.yaml").write_text(f"{{schema: 1, name: here, slurm: {settings}}}".replace("'", ""))
+    return {"site": "site.yaml"}
+
+
 def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(planned: Planned) -> None:
     one = planned(cpu=[CPU])
     assert {cell.concurrency: jobs.threads([cell], one) for cell in one.cells} == {1: 1, 128: 8}
     assert jobs.megabytes(one.cells, planned(where(memory=100), cpu=[CPU])) == 100
+    more = planned(cpu=[CPU], **site(memory_factor=1.5))
+    memory = jobs.megabytes(one.cells, one)
+    assert jobs.megabytes(more.cells, more) == pytest.approx(1.5 * memory, abs=2)
 
 
 SMALL = {"cpus": 2, "memory": 8000, "nodes": ["n1", "n2", "n3"]}
 LARGE = {"cpus": 128, "memory": 64000, "nodes": ["n4", "n5"]}
 SINGLE = {"cpus": 256, "memory": 64000, "nodes": ["n6"]}
-NAMES = {"": [], "n[4-5]": ["n4", "n5"], "n[1-3]": ["n1", "n2", "n3"]}
-NAMES["n[1-5]"] = [*NAMES["n[1-3]"], *NAMES["n[4-5]"]]
+
+FIRST, LAST = ["n1", "n2", "n3"], ["n4", "n5"]
+NAMES = {"": [], "n[4-5]": LAST, "n[1-3]": FIRST, "n[1-5]": [*FIRST, *LAST]}
 
 
-@pytest.mark.parametrize(
-    ("kinds", "concurrency", "excluded", "pair_excluded"),
-    [
-        ([SMALL, LARGE], 2, "n[4-5]", "n[4-5]"),  # both hold all rows: the larger class
-        ([SMALL, LARGE], 64, "n[1-3]", "n[1-3]"),
-        # None has so many: the nearest; two nodes of any class.
-        ([SMALL, LARGE, SINGLE], 512, "n[1-5]", ""),
-        ([SMALL], 512, "", ""),
-        ([{**SMALL, "usable": 0}, LARGE], 2, "n[1-3]", "n[1-3]"),
-        ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
-        ([SMALL, {**LARGE, "memory": 100}], 64, "n[1-3]", "n[1-3]"),  # CPUs before memory
-    ],
-)
-def test_any_node_is_one_of_the_class_that_holds_all_rows(
-    kinds: Any, concurrency: int, excluded: str, pair_excluded: str, planned: Planned
+@pytest.mark.parametrize(("kinds", "concurrency", "excluded", "of_pair"), [
+    ([SMALL, LARGE], 2, "n[4-5]", "n[4-5]"),  # both hold all rows: the larger class
+    ([SMALL, LARGE], 64, "n[1-3]", "n[1-3]"),
+    ([SMALL, LARGE, SINGLE], 512, "n[1-5]", ""),  # none: the nearest; two nodes of any class
+    ([SMALL], 512, "", ""),
+    ([{**SMALL, "usable": 0}, LARGE], 2, "n[1-3]", "n[1-3]"),
+    ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
+    ([SMALL, {**LARGE, "memory": 100}], 64, "n[1-3]", "n[1-3]"),  # CPUs before memory
+])  # fmt: skip
+def test_any_node(
+    kinds: Any, concurrency: int, excluded: str, of_pair: str, planned: Planned
 ) -> None:
     cpu = {"workloads": ["DP"], "concurrency": [1, concurrency]}
     one = planned(where(cpus=2, kinds=kinds), cpu=[cpu], disk=[DISK], network=[NETWORK])
     for cell in one.cells:
         left_out = exclude(cell, one)
-        assert left_out == (pair_excluded if plan.two_nodes(cell) else excluded)
+        assert left_out == (of_pair if plan.two_nodes(cell) else excluded)
         nodes, count = jobs.eligible([cell], one)
         assert len(nodes) >= count and not set(nodes) & set(NAMES[left_out])
 
@@ -78,31 +83,19 @@ def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(planned: Planned) -> N
     assert jobs.threads(one.cells, one) == 128
 
 
-@pytest.mark.parametrize(
-    ("names", "text"),
-    [
-        ("n1", "n1"),
-        ("n1 n2 n3 n5", "n[1-3,5]"),
-        ("n8 n9 n10 n11", "n[8-9,10-11]"),
-        ("n008 n009 n010 n1", "n[1,008-010]"),
-        ("gpu r1c1 r1c2 r2c1 login", "gpu,login,r1c[1-2],r2c1"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("names", "text"), [
+    ("n1", "n1"), ("n1 n2 n3 n5", "n[1-3,5]"), ("n8 n9 n10 n11", "n[8-9,10-11]"), ("", ""),
+    ("n008 n009 n010 n1", "n[1,008-010]"), ("gpu r1c1 r1c2 r2c1 login", "gpu,login,r1c[1-2],r2c1"),
+])  # fmt: skip
 def test_many_nodes_are_written_as_slurm_writes_them(names: str, text: str) -> None:
     assert slurm.hostlist(names.split()) == text
 
 
-def test_the_small_nodes_of_a_large_cluster_are_a_short_option(
-    monkeypatch: pytest.MonkeyPatch, planned: Planned
-) -> None:
+def test_many_small_nodes_are_a_short_option(monkeypatch: MonkeyPatch, planned: Planned) -> None:
     names = [f"cn{number:05}" for number in range(1, 5001)]
-    large = names[99::100]
-    small = [name for name in names if name not in large]
-    kinds = [
-        {"cpus": 1, "memory": 8000, "nodes": small},
-        {"cpus": 2, "memory": 8000, "nodes": large},
-    ]
+    large, small = names[99::100], [name for name in names if not name.endswith("00")]
+    nodes = ((1, small), (2, large))
+    kinds = [{"cpus": cpus, "memory": 8000, "nodes": names} for cpus, names in nodes]
     one = planned(where(cpus=1, kinds=kinds), cpu=[CPU])
     for cell in one.cells:
         assert len(exclude(cell, one)) < 1000
@@ -115,33 +108,16 @@ def test_the_small_nodes_of_a_large_cluster_are_a_short_option(
     subprocess.run(["true"], check=True)
 
 
-def site(**settings: Any) -> dict[str, str]:
-    """The key of a configuration for a site file with these settings of Slurm."""
-    Path("site.yaml").write_text(f"{{schema: 1, name: here, slurm: {settings}}}".replace("'", ""))
-    return {"site": "site.yaml"}
-
-
-def test_memory_of_jobs_can_be_made_more(planned: Planned) -> None:
-    plain, more = planned(cpu=[CPU]), planned(cpu=[CPU], **site(memory_factor=1.5))
-    memory = jobs.megabytes(plain.cells, plain)
-    assert jobs.megabytes(more.cells, more) == pytest.approx(1.5 * memory, abs=2)
-
-
-def test_the_time_limit_lies_between_two_minutes_and_that_of_the_partition(
-    planned: Planned,
-) -> None:
+def test_the_time_limit_lies_between_two_minutes_and_the_partitions(planned: Planned) -> None:
     def minutes(seconds: float, **changes: Any) -> int:
         one = planned(where(**changes), cpu=[CPU], seconds=seconds)
         return jobs.minutes(one.cells[:1], one)
 
     assert (minutes(0.1), minutes(3600)) == (2, 60)
     assert minutes(3600, limit=None) > 180
-
-
-def test_the_time_limit_has_room_for_the_jobs_that_share_the_node(planned: Planned) -> None:
-    cpu = [{**CPU, "concurrency": [1, 16]}]
-    shared = site(exclusive="false")
-    one = planned(where(cpus=16, limit=None), cpu=cpu, seconds=60, **shared)
+    # It has room for the jobs that share the node.
+    shared = {**site(exclusive="false"), "cpu": [{**CPU, "concurrency": [1, 16]}], "seconds": 60}
+    one = planned(where(cpus=16, limit=None), **shared)
     few, many = sorted(one.cells, key=lambda cell: cell.concurrency)[:: len(one.cells) - 1]
     assert jobs.minutes([few], one) > 8 * jobs.minutes([many], one)
 
@@ -178,24 +154,18 @@ def test_a_comment_has_the_cell_and_changes_with_what_is_measured(planned: Plann
     assert jobs.comment(one, one.cells[:1], Path("other")) != comments[0]
 
 
-def test_batches_hold_so_many_cells_in_running_order_and_adaptive_rows_whole(
-    planned: Planned,
-) -> None:
+def test_batches_are_in_running_order_and_hold_adaptive_rows_whole(planned: Planned) -> None:
     changes = {"fan_out": {"batch": 4}, "there": where(nodes=("n1",))}
     one = planned(cpu=[ONE_THREAD], repetitions=3, **changes)
     assert [len(cells) for cells in one.jobs.values()] == [4, 4, 1]
     assert [cell for cells in one.jobs.values() for cell in cells] == list(one.cells)
     narrow = {**ONE_THREAD, "repetitions": {"min": 6, "max": 8, "until": "2%"}}
-    rows = [
-        {cell.row for cell in cells} for cells in planned(cpu=[narrow], **changes).jobs.values()
-    ]
-    assert [len(found) for found in rows] == [1, 1, 1]
+    adaptive = planned(cpu=[narrow], **changes).jobs.values()
+    assert [len({cell.row for cell in cells}) for cells in adaptive] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(("node", "whole"), [("any", True), ("n1", False)])
-def test_where_slurm_chooses_the_node_a_job_has_rows_whole_with_the_programs_beside_them(
-    node: str, whole: bool, planned: Planned
-) -> None:
+def test_rows_are_whole_where_slurm_chooses(node: str, whole: bool, planned: Planned) -> None:
     grid = {"workloads": ["DP", "SP"], "concurrency": [1, 2], "references": {"likwid-bench": {}}}
     changes = {"repetitions": 3, "reference_repetitions": 3, "fan_out": {"batch": 4}}
     one = planned(where(nodes=(node,)), cpu=[grid], **changes)
@@ -213,23 +183,24 @@ def test_a_program_that_fills_several_rows_holds_them_on_one_node(planned: Plann
     network = {"workloads": ["LAT-TCP", "LAT-UDP"], "blocks": ["1B"], "concurrency": [1, 2]}
     tools = {name: f"/{name}" for name in ("iozone", "qperf", "ping")}
 
-    def groups(*names: str, **changes: Any) -> list[set[str]]:
+    def groups(of_disk: Any, of_network: Any, **changes: Any) -> list[set[str]]:
         """Rows that belong on one node; asserts that one job has all of them."""
-        own = [{}, {}] if not names else [{"iozone": {}}, {"ping": {}, "qperf": {}}]
-        grids = {"disk": [{**disk, "size": "8MiB", "references": own[0]}]}
-        grids["network"] = [{**network, "references": own[1]}]
+        grids = {
+            "disk": [{**disk, "size": "8MiB", "references": of_disk}],
+            "network": [{**network, "references": of_network}],
+        }
         one = planned(tools=tools, **grids, **changes)
-        found: dict[str, set[str]] = {}
-        in_jobs: dict[str, set[str | None]] = {}
+        found: dict[str, tuple[set[str], set[str | None]]] = {}
         for cell in one.cells:
             key = plan.same_node_key(cell, plan.multi_row_tools(one.cells))
-            found.setdefault(key, set()).add(cell.row)
-            in_jobs.setdefault(key, set()).add(one.job_of(cell))
-        assert all(len(names) == 1 for names in in_jobs.values())
-        return sorted(found.values(), key=lambda rows: (len(rows), sorted(rows)))
+            rows, names = found.setdefault(key, (set(), set()))
+            rows.add(cell.row)
+            names.add(one.job_of(cell))
+        assert all(len(names) == 1 for _, names in found.values())
+        return sorted((rows for rows, _ in found.values()), key=lambda rows: (len(rows), *rows))
 
-    assert {len(rows) for rows in groups()} == {1}
-    *by_record, latency = groups("all", fan_out={"batch": 2})
+    assert {len(rows) for rows in groups({}, {})} == {1}
+    *by_record, latency = groups({"iozone": {}}, {"ping": {}, "qperf": {}}, fan_out={"batch": 2})
     own = {f"netbench/LAT-{name}_1B_x{streams}" for name in ("TCP", "UDP") for streams in (1, 2)}
     both = {*own, "ping/LAT-ICMP_none_x1", "qperf/ALL_1B_x1"}
     assert len(by_record) == 4 and latency == {f"network/{name}/any" for name in both}

@@ -52,9 +52,17 @@ def instruments(made: plan.Plan) -> set[str]:
     return {cell.instrument for cell in made.cells}
 
 
-def test_own_cells_are_the_whole_grid() -> None:
-    made = make(3, cpu=[{"workloads": ["DP", "SP"], "concurrency": [1, 2]}])
-    assert len(made.cells) == 2 * 2 * 3 and instruments(made) == {"cpubench"}
+def test_own_cells_are_the_whole_grid_in_a_seeded_order() -> None:
+    grid = [{"workloads": ["DP", "SP", "HP", "QP"], "concurrency": [1, 2]}]
+    plans = [make(3, cpu=grid, seed=seed) for seed in (1, 1, 2)]
+    assert instruments(plans[0]) == {"cpubench"}
+    first, again, other = ([cell.id for cell in one.cells] for one in plans)
+    assert len(first) == 4 * 2 * 3 and first == again != other
+    # Repetitions are interleaved, each in an order of its own.
+    repetitions = [cell.repetition for cell in plans[0].cells]
+    assert repetitions == sorted(repetitions)
+    ordered = [cell.point for cell in plans[0].cells]
+    assert len({tuple(ordered[start : start + 8]) for start in (0, 8, 16)}) == 3
 
 
 def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) -> None:
@@ -62,6 +70,10 @@ def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) ->
     # One execution fills all patterns, records end at 16 MiB.
     assert points(made, "iozone") == ["ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"]
     assert len(points(made, "fio")) == 8
+    ways = ["LAT-TCP", "LAT-UDP"]
+    made = make(network=[{**PINGED, "workloads": ways, "concurrency": [1, 2]}])
+    assert points(made, "ping") == ["LAT-ICMP_none_x1"]
+    assert points(made, "qperf") == ["ALL_1B_x1"]
 
 
 def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_tool: Path) -> None:
@@ -83,27 +95,15 @@ def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_too
         assert "fio" not in instruments(make(disk=[grid], tools={left_out: False}))
 
 
-def test_ping_is_measured_once(every_tool: Path) -> None:
-    made = make(network=[{**PINGED, "workloads": ["LAT-TCP", "LAT-UDP"], "concurrency": [1, 2]}])
-    assert points(made, "ping") == ["LAT-ICMP_none_x1"]
-    assert points(made, "qperf") == ["ALL_1B_x1"]
-
-
-@pytest.mark.parametrize(
-    ("key", "changed"),
-    [
-        ("seed", {"netbench"}),
-        ("warmup", {"netbench"}),
-        ("seconds", {"netbench", "qperf"}),
-    ],
-)
-def test_a_setting_that_a_program_does_not_heed_changes_no_cell_of_it(
-    key: str, changed: set[str], every_tool: Path
-) -> None:
+def test_a_setting_that_a_program_does_not_heed_changes_no_cell_of_it(every_tool: Path) -> None:
     """ping sends so many packets, qperf measures so long; neither draws numbers or warms up."""
-    before, after = (make(network=[PINGED], **more).cells for more in ({}, {key: 9}))
-    specs = {cell.spec() for cell in before}
-    assert {cell.instrument for cell in after if cell.spec() not in specs} == changed
+    changed = {"seed": {"netbench"}, "warmup": {"netbench"}, "seconds": {"netbench", "qperf"}}
+    for key, instruments_of in changed.items():
+        before, after = (make(network=[PINGED], **more).cells for more in ({}, {key: 9}))
+        specs = {cell.spec() for cell in before}
+        assert {cell.instrument for cell in after if cell.spec() not in specs} == instruments_of
+    counted = make(network=[{**PINGED, "references": {"ping": {"count": 10}}}]).cells
+    assert {"count"} <= next(cell.options for cell in counted if cell.instrument == "ping").keys()
 
 
 def test_a_missing_tool_has_a_reason_and_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,24 +114,14 @@ def test_a_missing_tool_has_a_reason_and_no_cell(monkeypatch: pytest.MonkeyPatch
     assert {"iozone", "fio"} <= instruments(make(disk=[DISK], tools_on="nodes"))
 
 
-def test_a_tool_can_be_left_out(every_tool: Path) -> None:
+def test_a_tool_can_be_left_out_and_the_description_says_so(every_tool: Path) -> None:
     made = make(disk=[DISK], tools={"fio": False})
     assert "fio" not in instruments(made) and "tools.fio" in str(made.references[0].reason)
-
-
-def test_repetitions_are_interleaved_in_a_seeded_order() -> None:
-    grid = [{"workloads": ["DP", "SP", "HP", "QP"], "concurrency": [1, 2]}]
-    first, again, other = (make(3, cpu=grid, seed=seed).cells for seed in (1, 1, 2))
-    assert [cell.id for cell in first] == [cell.id for cell in again]
-    assert [cell.id for cell in first] != [cell.id for cell in other]
-    assert [cell.repetition for cell in first] == sorted(cell.repetition for cell in first)
-    orders = {tuple(cell.point for cell in first[start : start + 8]) for start in (0, 8, 16)}
-    assert len(orders) == 3
-
-
-def test_the_same_point_twice_with_different_options_is_refused() -> None:
-    with pytest.raises(ConfigError, match="two grids of cpu"):
-        make(cpu=[{**CPU, "seconds": 1}, {**CPU, "seconds": 2}])
+    text = plan_text.describe(made)
+    for word in (f"{len(made.cells)} cells", "iozone", "tools.fio", "GB at most", "about"):
+        assert word in text
+    listed = plan_text.describe(made, every_cell=True)
+    assert all(cell.id in listed for cell in made.cells)
 
 
 def test_latency_of_memory_has_no_working_set_and_may_leave_the_area_to_the_node() -> None:
@@ -143,31 +133,21 @@ def test_latency_of_memory_has_no_working_set_and_may_leave_the_area_to_the_node
     assert "16KiB auto" in plan_text.describe(made)
 
 
-@pytest.mark.parametrize(
-    ("grids_of", "message"),
-    [
-        ({"memory": [{**LATENCY, "blocks": ["auto"], "workloads": ["LAT", "RS"]}]}, r"memory\[0\].blocks has 'auto'"),
-        ({"memory": [{**LATENCY, "blocks": ["auto"], "workloads": ["RS"]}]}, r"memory\[0\].blocks has 'auto'"),
-        ({"disk": [{**CPU, "workloads": ["RS"], "blocks": ["auto"]}]}, r"disk\[0\].blocks has 'auto'"),
-        ({"disk": [{**DISK, "concurrency": ["cores"]}]}, r"disk\[0\].concurrency has 'cores'"),
-        ({"cpu": [{**CPU, "concurrency": ["core"]}]}, r"cpu\[0\].concurrency\[0\] is .*core"),
-        ({"cpu": [CPU], "site": "absent.yaml"}, r"absent\.yaml cannot be read"),
-    ],
-)  # fmt: skip
+AUTO = {**LATENCY, "blocks": ["auto"]}
+
+
+@pytest.mark.parametrize(("grids_of", "message"), [
+    ({"memory": [{**AUTO, "workloads": ["LAT", "RS"]}]}, r"memory\[0\].blocks has 'auto'"),
+    ({"memory": [{**AUTO, "workloads": ["RS"]}]}, r"memory\[0\].blocks has 'auto'"),
+    ({"disk": [{**AUTO, "workloads": ["RS"]}]}, r"disk\[0\].blocks has 'auto'"),
+    ({"disk": [{**DISK, "concurrency": ["cores"]}]}, r"disk\[0\].concurrency has 'cores'"),
+    ({"cpu": [{**CPU, "concurrency": ["core"]}]}, r"cpu\[0\].concurrency\[0\] is .*core"),
+    ({"cpu": [CPU], "site": "absent.yaml"}, r"absent\.yaml cannot be read"),
+    ({"cpu": [{**CPU, "seconds": 1}, {**CPU, "seconds": 2}]}, "two grids of cpu"),
+])  # fmt: skip
 def test_words_stand_only_where_they_mean_something(grids_of: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         plan.make(grids_of)
-
-
-def test_a_total_is_named_after_what_is_counted() -> None:
-    memory = {**LATENCY, "workloads": ["RWS", "LAT"], "total": "100GiB"}
-    network = {**CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"], "total": 1000000}
-    made = make(cpu=[{**CPU, "total": 1e12}], memory=[memory], network=[network])
-    options = {cell.workload: cell.options for cell in made.cells}
-    assert options["DP"]["operations"] == 10**12
-    assert options["RWS"]["total"] == 100 << 30
-    assert "accesses" in options["LAT"]
-    assert options["LAT-TCP"]["round_trips"] == 10**6
 
 
 def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> None:
@@ -181,17 +161,17 @@ def test_quick_shows_every_workload_and_every_instrument(every_tool: Path) -> No
     assert instruments(made) == set(KERNELS.values()) | set(references())
 
 
-def test_the_description_names_cells_tools_space_and_time(every_tool: Path) -> None:
-    made = make(disk=[DISK], tools={"fio": False})
-    text = plan_text.describe(made)
-    for word in (f"{len(made.cells)} cells", "iozone", "tools.fio", "GB at most", "about"):
-        assert word in text
-    listed = plan_text.describe(made, every_cell=True)
-    assert all(cell.id in listed for cell in made.cells)
-
-
-def test_the_site_is_read_when_planning_and_kept_in_the_plan() -> None:
-    made = make(cpu=[CPU], site=str(ROOT / "config/sites/hyperion.yaml"))
+def test_a_total_is_named_after_what_is_counted() -> None:
+    memory = {**LATENCY, "workloads": ["RWS", "LAT"], "total": "100GiB"}
+    network = {**CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"], "total": 1000000}
+    site = str(ROOT / "config/sites/hyperion.yaml")
+    made = make(cpu=[{**CPU, "total": 1e12}], memory=[memory], network=[network], site=site)
+    options = {cell.workload: cell.options for cell in made.cells}
+    assert options["DP"]["operations"] == 10**12
+    assert options["RWS"]["total"] == 100 << 30
+    assert "accesses" in options["LAT"]
+    assert options["LAT-TCP"]["round_trips"] == 10**6
+    # The site is read when planning and kept in the plan.
     assert made.to_json()["config"]["site_facts"]["name"]
 
 
@@ -253,12 +233,3 @@ def test_streaming_and_ordinary_stores_of_a_pool_are_two_rows() -> None:
         assert rambench.store_of(cell) == own[cell.variant]  # of the references too
     with pytest.raises(ConfigError, match="no variant pool-temporal for RS: it has block, pool"):
         make(memory=[{**grid, "workloads": ["RS"]}])
-
-
-def test_a_cell_has_no_option_that_its_tool_does_not_heed() -> None:
-    grid = {**PINGED, "references": {"ping": {"count": 10}, "qperf": {}}}
-    options = {
-        cell.instrument: set(cell.options) for cell in make(network=[grid], tools_on="nodes").cells
-    }
-    assert not options["ping"] & {"seconds", "warmup", "seed"} and "count" in options["ping"]
-    assert not options["qperf"] & {"warmup", "seed"} and "seconds" in options["qperf"]

@@ -13,7 +13,6 @@ from peakmark import statistics
 from peakmark.analysis import analysis
 from peakmark.bundle import bundle
 from peakmark.cell import Cell
-from peakmark.config import campaign as config
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, RecordError
@@ -55,22 +54,19 @@ def records(**values: list[float]) -> dict[str, list[Any]]:
     return found
 
 
-def decide(
-    number: int = 0,
-    earlier: decisions.Decisions | None = None,
-    made: plan.Plan = MADE,
-    **values: list[float],
-) -> dict[str, decisions.Decision]:
-    return sequential_testing.decide(
-        made.cells, made.criteria, earlier or {}, number, records(**values)
-    )
+def table(folder: Path) -> dict[str, Any]:
+    """Workload -> its row in the table of the CPU."""
+    rows = analysis.build_rows(Results.read(folder))["cpu"]
+    return {row.key.workload: row for row in rows}
 
 
-def campaign(
-    folder: Path, decided: decisions.Decisions, made: plan.Plan = MADE, **values: list[float]
-) -> Path:
-    found = [record for series in records(**values).values() for record in series]
-    data.write(folder / "t", found)
+def decide(number: int = 0, earlier: Any = None, made: plan.Plan = MADE, **values: list[float]) -> dict[str, decisions.Decision]:  # fmt: skip
+    found = records(**values)
+    return sequential_testing.decide(made.cells, made.criteria, earlier or {}, number, found)
+
+
+def campaign(folder: Path, decided: Any, made: plan.Plan = MADE, **values: list[float]) -> Path:
+    data.write(folder / "t", [record for row in records(**values).values() for record in row])
     data._write(folder / "t" / "plan.json", made.to_json())
     decisions.write(folder / "t" / decisions.FOLDER / "0.json", decided)
     return folder / "t"
@@ -83,33 +79,27 @@ def test_shares_and_times_have_several_spellings(until: Any, within: Any) -> Non
     assert configuration.criterion("repetitions", wish) == Criterion(6, 30, 0.02, 90.0)
 
 
-@pytest.mark.parametrize(
-    ("wish", "words"),
-    [
-        ({"min": 5, "max": 30, "until": "2%"}, ["repetitions.min", "5", "at least 6"]),
-        ({"min": 6, "max": 2000, "until": "2%"}, ["repetitions.max", "2000", "at most 1000"]),
-        ({"min": 8, "max": 8, "until": "2%"}, ["repetitions.max", "8", "allowed is more than"]),
-        ({"min": 6, "max": 30}, ["repetitions lacks until"]),
-        ({"min": 6, "max": 30, "until": "2%", "often": 1}, ["often", "max, min, until, within"]),
-        ({"min": 6, "max": 30, "until": "two"}, ["repetitions.until", '"two"', "2% or 0.02"]),
-        ({"min": 6, "max": 30, "until": 2}, ["repetitions.until", "2", "between 0 and 1"]),
-        ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
-        ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ['"3 days"', "30 min"]),
-        ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
-        ([3], ["repetitions", "[3]", "whole number"]),
-    ],
-)
-def test_a_wrong_criterion_is_one_sentence_with_key_value_and_what_is_allowed(
-    wish: Any, words: list[str]
-) -> None:
-    references = {"hpl": {"repetitions": wish}}
+@pytest.mark.parametrize(("wish", "words"), [
+    ({"min": 5, "max": 30, "until": "2%"}, ["repetitions.min", "5", "at least 6"]),
+    ({"min": 6, "max": 2000, "until": "2%"}, ["repetitions.max", "2000", "at most 1000"]),
+    ({"min": 8, "max": 8, "until": "2%"}, ["repetitions.max", "8", "allowed is more than"]),
+    ({"min": 6, "max": 30}, ["repetitions lacks until"]),
+    ({"min": 6, "max": 30, "until": "2%", "often": 1}, ["often", "max, min, until, within"]),
+    ({"min": 6, "max": 30, "until": "two"}, ["repetitions.until", '"two"', "2% or 0.02"]),
+    ({"min": 6, "max": 30, "until": 2}, ["repetitions.until", "2", "between 0 and 1"]),
+    ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
+    ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ['"3 days"', "30 min"]),
+    ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
+    ([3], ["repetitions", "[3]", "whole number"]),
+])  # fmt: skip
+def test_a_wrong_criterion_is_one_sentence(wish: Any, words: list[str]) -> None:
+    of_tool = {"references": {"hpl": {"repetitions": wish}}}
     for place in (
         {"repetitions": wish},
-        {"cpu": [{**GRID[0], "repetitions": wish}]},
-        {"cpu": [{**GRID[0], "references": references}]},
+        *({"cpu": [{**GRID[0], **more}]} for more in ({"repetitions": wish}, of_tool)),
     ):
         with pytest.raises(ConfigError) as caught:
-            config.complete({"cpu": GRID, **place})
+            configuration.complete({"cpu": GRID, **place})
         assert "\n" not in str(caught.value)
         for word in words:
             assert word.removeprefix("repetitions.") in str(caught.value)
@@ -118,24 +108,21 @@ def test_a_wrong_criterion_is_one_sentence_with_key_value_and_what_is_allowed(
 def test_rounds_grow_by_half_and_hold_each_cell_once() -> None:
     assert Criterion(6, 30, 0.02).counts == (6, 9, 13, 19, 28, 30)
     assert Criterion(6, 7, 0.02).counts == (6, 7)
-    ids = [
-        cell.id
-        for number in range(sequential_testing.rounds(MADE.criteria))
-        for cell in sequential_testing.in_round(MADE.cells, MADE.criteria, number)
-    ]
+    rounds = range(sequential_testing.rounds(MADE.criteria))
+    in_round = [sequential_testing.in_round(MADE.cells, MADE.criteria, n) for n in (*rounds, 9)]
+    ids = [cell.id for cells in in_round for cell in cells]
     assert sorted(ids) == sorted(cell.id for cell in MADE.cells) and len(ids) == 2 * 14
-    assert sequential_testing.in_round(MADE.cells, MADE.criteria, 9) == []
+    assert in_round[-1] == []
 
 
 def test_fixed_rows_belong_to_the_first_round_and_are_never_decided() -> None:
-    grids = [
-        {**GRID[0], "workloads": ["DP"]},
-        {**GRID[0], "workloads": ["SP"], "repetitions": WISH},
-    ]
-    made = make(repetitions=3, cpu=grids)
+    fixed, adaptive = ({**GRID[0], "workloads": [workload]} for workload in ("DP", "SP"))
+    made = make(repetitions=3, cpu=[fixed, {**adaptive, "repetitions": WISH}])
     assert {row.split("/")[2] for row in made.criteria} == {"SP_none_x1"}
     assert len(made.required_cells()) == 3 + 6
     assert make(repetitions=3).criteria == {}
+    with pytest.raises(ConfigError, match="different repetitions"):
+        make(3, cpu=[GRID[0], {**GRID[0], "repetitions": WISH}])
 
 
 def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
@@ -143,19 +130,14 @@ def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
     assert (decided[CALM_ROW].decision, decided[CALM_ROW].asked) == ("narrow", 6)
     assert decided[CALM_ROW].half == pytest.approx(0.002)
     assert (decided[WILD_ROW].decision, decided[WILD_ROW].asked) == ("more", 9)
-    required = [
+    second, third = (
         sequential_testing.required_in_round(MADE.cells, MADE.criteria, decided, number)
         for number in (1, 2)
-    ]
-    assert {cell.id for cell in required[0]} == {cell.id for cell in of_row("SP")[6:9]}
-    assert required[1] == []
+    )
+    assert {cell.id for cell in second} == {cell.id for cell in of_row("SP")[6:9]} and third == []
     # An open row has nothing spared yet.
-    spared = decisions.spared(MADE.cells, decided)
-    assert spared == {cell.id for cell in of_row("DP")[6:]}
-
-
-def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
-    decided: dict[str, decisions.Decision] = {}
+    assert decisions.spared(MADE.cells, decided) == {cell.id for cell in of_row("DP")[6:]}
+    # A closed row stays closed, and the cap closes the rest.
     for number, count in enumerate(MADE.criteria[WILD_ROW].counts):
         decided = decide(number, decided, DP=CALM, SP=(WILD * 3)[:count])
         assert (decided[CALM_ROW].decision, decided[CALM_ROW].asked) == ("narrow", 6)
@@ -163,11 +145,8 @@ def test_a_closed_row_stays_closed_and_the_cap_closes_the_rest() -> None:
     assert (wild.decision, wild.asked, wild.n) == ("cap", 14, 14)
 
 
-def test_rows_with_failed_cells_wait() -> None:
+def test_failed_cells_are_awaited_and_impossible_ones_tried_no_more() -> None:
     assert decide(DP=CALM[:5]) == {}
-
-
-def test_what_cannot_be_measured_is_not_tried_thirty_times() -> None:
     cells = of_row("DP")[:6]
     refused = [data.record(cell, status="unavailable", reason="no AVX-512") for cell in cells]
     decided = sequential_testing.decide(MADE.cells, MADE.criteria, {}, 0, {CALM_ROW: refused})
@@ -213,9 +192,7 @@ def test_a_row_that_ends_when_its_interval_is_narrow_is_as_certain_as_it_claims(
 def test_the_row_in_the_tables_shows_the_interval_of_its_last_test(tmp_path: Path) -> None:
     values = {"DP": [100.0 + number for number in range(9)], "SP": CALM}
     decided = decide(1, decide(**values), **values)
-    results = Results.read(campaign(tmp_path, decided, **values))
-    found = {row.key.workload: row for row in analysis.build_rows(results)["cpu"]}
-    nine = found["DP"].measured.summary
+    nine = table(campaign(tmp_path, decided, **values))["DP"].measured.summary
     assert (nine.n, nine.low, nine.high, nine.enough) == (9, 100.0, 108.0, True)
     plain = statistics.summarise(values["DP"])
     # A fixed number of nine repetitions has a narrower interval.
@@ -245,11 +222,6 @@ def test_the_plan_announces_the_least_and_the_most() -> None:
     assert "at least" not in plan_text.describe(make(3))
 
 
-def test_two_grids_must_have_the_same_criterion_for_one_row() -> None:
-    with pytest.raises(ConfigError, match="different repetitions"):
-        make(3, cpu=[GRID[0], {**GRID[0], "repetitions": WISH}])
-
-
 def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node() -> None:
     other = make({**WISH, "until": "1%"})
     assert [cell.spec() for cell in MADE.cells] == [cell.spec() for cell in other.cells]
@@ -261,7 +233,7 @@ def test_spared_cells_are_neither_missing_nor_done_here_and_in_a_copy(tmp_path: 
     folder = campaign(tmp_path, decide(**values), **values)
     text = describe(Results.read(folder)).text
     assert "12 of 12" in text and "16 spared" in text and text.endswith("complete")
-    found = analysis.build_rows(Results.read(folder))["cpu"]
+    found = table(folder).values()
     assert [(row.missing, row.measured.summary.n) for row in found] == [(0, 6), (0, 6)]
     assert "repetitions/0.json" in bundle.copy(Results.read(folder), tmp_path / "copy")
     for results in map(Results.read, (folder, tmp_path / "copy")):
@@ -273,31 +245,23 @@ def test_an_open_row_still_misses_its_cells(tmp_path: Path) -> None:
     results = Results.read(campaign(tmp_path, decide(**values), **values))
     text = describe(results).text
     assert "12 of 20" in text and "8 spared" in text and len(results.missing) == 8
-
-
-def test_decisions_by_another_criterion_count_for_nothing(tmp_path: Path) -> None:
-    values = {"DP": CALM, "SP": CALM}
-    folder = campaign(tmp_path, decide(**values), make({**WISH, "until": "1%"}), **values)
+    # Decisions by another criterion count for nothing.
+    other = make({**WISH, "until": "1%"})
+    folder = campaign(tmp_path / "other", decide(**values), other, **values)
     assert not Results.read(folder).spared
 
 
 @pytest.mark.parametrize(("ended", "key"), [("cap", "max:"), ("time", "within:")])
-def test_a_row_that_did_not_become_certain_has_a_warning(
-    ended: str, key: str, tmp_path: Path
-) -> None:
+def test_a_row_that_stays_uncertain_has_a_warning(ended: str, key: str, tmp_path: Path) -> None:
     decided: dict[str, decisions.Decision] = {}
     values = {"DP": (WILD * 3)[:14], "SP": CALM}
     for number in range(sequential_testing.rounds(MADE.criteria)):
         decided = decide(number, decided, **values)
     decided[CALM_ROW] = msgspec.structs.replace(decided[CALM_ROW], decision=ended)
-    table = analysis.build_rows(Results.read(campaign(tmp_path, decided, **values)))["cpu"]
-    found = {
-        row.key.workload: [note for note in row.warnings if note.code == "shortfall"]
-        for row in table
-    }
-    (note,) = found["DP"]
+    rows = table(campaign(tmp_path, decided, **values))
+    (note,) = (note for note in rows["DP"].warnings if note.code == "shortfall")
     assert "14 repetitions" in note.text and "±2 %" in note.text and key in note.text
-    assert found["SP"] == []
+    assert not any(note.code == "shortfall" for note in rows["SP"].warnings)
 
 
 def test_damaged_decisions_are_named(tmp_path: Path) -> None:

@@ -1,8 +1,4 @@
-"""Kernels that are cut off, of another machine, or say nothing: a failure, and measured when they
-are mended.
-"""
-
-from __future__ import annotations
+"""Kernels that are cut off or say nothing: a failure, and measured when they are mended."""
 
 import json
 import shutil
@@ -10,9 +6,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.unit.hostile import CELL, KERNELS, LIMIT_S, Said
+from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 
 from peakmark.reasons import MeasurementError
 from peakmark.run.measure import Request, measure
@@ -20,19 +17,17 @@ from peakmark.storage import records
 from peakmark.tools import base
 
 REAL = KERNELS / "cpubench"
+
 MEASURING = f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\n'
 """Tells its version as the real program does; what follows happens when it measures."""
-
-
-def of_another_machine(content: bytes) -> bytes:
-    """An ELF file of a machine that nobody has: e_machine of <elf.h> is at offset 18."""
-    return content[:18] + b"\x29\x01" + content[20:]
+Of = Callable[[str | bytes], Request]
 
 
 BROKEN_KERNELS: dict[str, Callable[[bytes], str | bytes]] = {
     "empty": lambda _: b"",
     "cut off": lambda content: content[: len(content) // 2],
-    "for another architecture": of_another_machine,
+    # e_machine of <elf.h> is at offset 18.
+    "for another architecture": lambda content: content[:18] + b"\x29\x01" + content[20:],
     "no program": lambda _: b"\x7fno program at all, but long enough",
     "silent": lambda _: "#!/bin/sh\nexit 0\n",
     "ended by a signal": lambda _: "#!/bin/sh\nkill -SEGV $$\n",
@@ -50,7 +45,7 @@ def write_program(path: Path, content: str | bytes) -> None:
 
 
 @pytest.fixture
-def request_of(known: Path, tmp_path: Path) -> Callable[[str | bytes], Request]:
+def request_of(known: Path, tmp_path: Path) -> Of:
     """A cell of a campaign, to be measured by a cpubench of this content."""
     campaign = tmp_path / "results" / "c"
     shutil.copytree(known, campaign / "machine")
@@ -63,9 +58,7 @@ def request_of(known: Path, tmp_path: Path) -> Callable[[str | bytes], Request]:
 
 
 @pytest.mark.parametrize("kind", BROKEN_KERNELS)
-def test_a_broken_kernel_is_a_failure_and_measures_when_it_is_mended(
-    kind: str, request_of: Callable[[str | bytes], Request]
-) -> None:
+def test_a_broken_kernel_fails_and_measures_when_it_is_mended(kind: str, request_of: Of) -> None:
     request = request_of(BROKEN_KERNELS[kind](REAL.read_bytes()))
     with pytest.raises(MeasurementError) as failure:
         measure(request)
@@ -76,16 +69,14 @@ def test_a_broken_kernel_is_a_failure_and_measures_when_it_is_mended(
     assert measure(request_of(REAL.read_bytes()))["status"] == "ok"
 
 
-def test_only_77_is_final(request_of: Callable[[str | bytes], Request]) -> None:
+def test_only_77_is_final(request_of: Of) -> None:
     request = request_of(MEASURING + "echo no FMA >&2; exit 77\n")
     measure(request)
     record = records.read(request.output)
     assert (record["status"], record["reason"]) == ("unavailable", "no FMA")
 
 
-def test_doctor_starts_every_kernel(
-    tmp_path: Path, peakmark: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_starts_every_kernel(tmp_path: Path, peakmark: Any, monkeypatch: Any) -> None:
     built = tmp_path / "build" / "kernels"
     built.mkdir(parents=True)
     for name in ("rambench", "diskbench", "netbench"):
@@ -99,15 +90,12 @@ def test_doctor_starts_every_kernel(
     assert lines["rambench"].startswith("ok")
 
 
-# As Open MPI says farewell: the reason first, then a page that tells what to ask whom.
-FAREWELL = "\n".join(
-    ["line of no use"] * 3 + ["PMI could not be opened"] + ["-" * 40, "*** please tell"] * 9
-)
+REST = [*["-" * 40, "*** please tell"] * 9]
+FAREWELL = "\n".join([*["line of no use"] * 3, "PMI could not be opened", *REST])
+"""As Open MPI says farewell: the reason first, then a page that tells what to ask whom."""
 
 
-def test_the_telling_lines_are_shown_and_all_lines_are_kept(
-    request_of: Callable[[str | bytes], Request], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_telling_lines_are_shown_and_all_are_kept(request_of: Of, monkeypatch: Any) -> None:
     request = request_of(MEASURING + f"cat >&2 <<E\n{FAREWELL}\nE\nexit 3\n")
     with pytest.raises(MeasurementError, match="exit code 3: PMI could not be opened"):
         measure(request)

@@ -26,47 +26,39 @@ def test_both_streams_the_code_and_the_files_come_back(tmp_path: Path) -> None:
     done = execute.run(python(code, files={"in": "i"}, outputs=("out", "absent")), tmp_path)
     assert (done.returncode, done.stdout, done.stderr, done.files) == (3, "i\n", "e", {"out": "f"})
     assert done.elapsed_s > 0
+    cpu = max(os.sched_getaffinity(0))  # the only one that a command names
+    code = "import os; print(os.sched_getaffinity(0))"
+    assert execute.run(python(code, cpus=(cpu,)), tmp_path).stdout.strip() == f"{{{cpu}}}"
 
 
-def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
+def test_placeholders_are_filled_and_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     code = "import sys, os; print(sys.argv[1:], os.environ['KEY'])"
     command = python(code, "{port}", "{other}", '{"a": 1}', env={"KEY": "{key}"})
     done = execute.run(command, tmp_path, {"port": "77", "key": "s"})
     assert done.stdout == "['77', '{other}', '{\"a\": 1}'] s\n"
-
-
-def test_hostile_words_reach_no_shell(tmp_path: Path) -> None:
     word = "$(touch pwned); `id` 'x' \"y\" \n é -"
     done = execute.run(python("import sys; sys.stdout.write(sys.argv[1])", word), tmp_path)
     assert done.stdout == word
     assert not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (("taskset", "-c", "CPU", "/bin/sleep", "60"), r"^sleep did not end within"),
-        (("/nonexistent/tool",), "cannot start /nonexistent/tool: No such file"),
-    ],
-)
-def test_the_program_that_failed_is_named(
-    tmp_path: Path, argv: tuple[str, ...], message: str
-) -> None:
+def test_the_program_that_failed_is_named(tmp_path: Path) -> None:
     cpu = str(min(os.sched_getaffinity(0)))
-    words = tuple(cpu if word == "CPU" else word for word in argv)
-    with pytest.raises(MeasurementError, match=message):
-        execute.run(Command(argv=words, timeout_s=0.2), tmp_path)
+    for argv, message in (
+        (("taskset", "-c", cpu, "/bin/sleep", "60"), r"^sleep did not end within"),
+        (("/nonexistent/tool",), "cannot start /nonexistent/tool: No such file"),
+    ):
+        with pytest.raises(MeasurementError, match=message):
+            execute.run(Command(argv=argv, timeout_s=0.2), tmp_path)
 
 
 @pytest.mark.parametrize(("load", "factor"), [(0.1, 1), (6, 6), (1000, 10)])
-def test_a_program_that_waits_for_its_turn_has_more_time(
-    load: float, factor: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_time_under_load(load: float, factor: float, tmp_path: Path, monkeypatch: Any) -> None:
     cpus = os.cpu_count() or 1
     monkeypatch.setattr(os, "getloadavg", lambda: (load * cpus, 1.0, 1.0))
     assert execute.wait_factor() == factor
-    nap = python("import time; time.sleep(0.6)", timeout_s=0.3)
     if factor > 1:
+        nap = python("import time; time.sleep(0.6)", timeout_s=0.3)
         assert execute.run(nap, tmp_path).returncode == 0
     else:
         with pytest.raises(MeasurementError, match="did not end within"):
@@ -74,10 +66,8 @@ def test_a_program_that_waits_for_its_turn_has_more_time(
 
 
 def test_past_its_limit_the_whole_group_is_ended(tmp_path: Path) -> None:
-    code = (
-        "import subprocess, sys, time; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
-        "print(child.pid, flush=True); time.sleep(60)"
-    )
+    sleep = "[sys.executable, '-c', 'import time; time.sleep(60)']"
+    code = f"import subprocess, sys, time; child = subprocess.Popen({sleep}); print(child.pid, flush=True); time.sleep(60)"
     with pytest.raises(MeasurementError, match="did not end within"):
         execute.run(python(code, timeout_s=1.0), tmp_path)
     child = Path(f"/proc/{int((tmp_path / 'stdout').read_text())}/stat")
@@ -93,9 +83,7 @@ def test_a_group_that_ignores_sigterm_is_ended_too(tmp_path: Path) -> None:
         assert process.poll() is not None
 
 
-def test_a_tool_sees_neither_the_users_locale_nor_the_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_sees_neither_the_users_locale_nor_the_job(tmp_path: Path, monkeypatch: Any) -> None:
     """An MPI that finds a job takes itself for a step of srun, and does not start."""
     job = {"SLURM_JOB_ID", "SLURMD_NODENAME", "SRUN_DEBUG", "PMI_RANK", "PMIX_RANK"}
     for name in (*job, "LC_ALL", "SLURMISH"):
@@ -106,28 +94,17 @@ def test_a_tool_sees_neither_the_users_locale_nor_the_job(
     assert os.environ["SLURM_JOB_ID"] == "1"
 
 
-def test_a_command_that_names_cpus_runs_on_these_alone(tmp_path: Path) -> None:
-    cpu = max(os.sched_getaffinity(0))
-    code = "import os; print(os.sched_getaffinity(0))"
-    assert execute.run(python(code, cpus=(cpu,)), tmp_path).stdout.strip() == f"{{{cpu}}}"
-
-
-def test_a_kernel_without_process_descriptors_will_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_without_process_descriptors_will_do(tmp_path: Path, monkeypatch: Any) -> None:
     def unknown(*_: object) -> int:
         raise OSError(errno.ENOSYS, "no such call")
 
     monkeypatch.setattr(os, "pidfd_open", unknown)
-    nap = python("import time; time.sleep(0.1)")
-    assert execute.run(nap, tmp_path).returncode == 0
+    assert execute.run(python("import time; time.sleep(0.1)"), tmp_path).returncode == 0
     with pytest.raises(MeasurementError, match="did not end within"):
         execute.run(SLEEP, tmp_path)
 
 
-def test_waiting_for_the_end_wakes_nothing_beside_the_measurement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_for_the_end_wakes_nothing(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("woke up beside the measurement"))
     done = execute.run(python("import time; time.sleep(0.2)"), tmp_path)
     assert done.returncode == 0 and done.elapsed_s >= 0.2

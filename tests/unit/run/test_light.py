@@ -1,7 +1,5 @@
 """What the process of a cell does beside measuring, in a real process that measures a real cell."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -25,6 +23,7 @@ CELLS = [
 HEAVY = {"IPython", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow"}
 HEAVY |= {"rich", "seaborn", "snakemake"}
 """What a cell's process does without: each takes longer to load than a short cell to measure."""
+
 
 WATCH = """
 import atexit, json, os, sys
@@ -67,39 +66,33 @@ def record(folder: Path, cell: Cell) -> dict[str, Any]:
     return records.read(folder / "cells" / f"{cell.id}.json")
 
 
-def test_a_cell_loads_neither_snakemake_nor_pandas(campaign: Path) -> None:
+def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign: Path) -> None:
+    """A cell's process loads neither Snakemake nor pandas, and no other tool."""
     modules = set(run(campaign, "--cell", CELLS[1].id)["modules"])
     assert not HEAVY & modules
     programs = {name for name in modules if name.startswith("peakmark.tools.programs.")}
     assert programs == {"peakmark.tools.programs.cpubench"}
-
-
-def test_a_job_measures_each_of_its_cells_once(campaign: Path) -> None:
     before = (campaign / "cells" / f"{CELLS[0].id}.json").stat().st_mtime_ns
     run(campaign, "--job", "any.own")
     assert (campaign / "cells" / f"{CELLS[0].id}.json").stat().st_mtime_ns == before
     assert all(record(campaign, cell)["status"] == "ok" for cell in CELLS)
 
 
-@pytest.mark.parametrize("what", ["older", "root", "damaged", "absent"])
+@pytest.mark.parametrize("what", ["older", "root", "damaged", "absent", "same"])
 def test_code_that_changed_is_asked_for_again(campaign: Path, what: str) -> None:
     path = campaign / build.VERSION_FILE
-    kept = {**json.loads(path.read_text()), "version": "of another time"}
-    if what == "root":
-        kept["root"] = "/elsewhere"
-    path.write_text("{" if what == "damaged" else json.dumps(kept))
+    kept = {**json.loads(path.read_text()), "version": "an earlier answer"}
+    path.write_text(json.dumps(kept | ({"root": "/elsewhere"} if what == "root" else {})))
     if what == "older":  # as if a source were changed after git was asked
         os.utime(path, ns=(0, 0))
+    elif what == "damaged":
+        path.write_text("{")
     elif what == "absent":
         path.unlink()
-    assert "git" in run(campaign, "--cell", CELLS[1].id)["started"]
+    asked = "git" in run(campaign, "--cell", CELLS[1].id)["started"]
     first, second = (record(campaign, cell)["context"] for cell in CELLS[:2])
-    assert first["peakmark"] == second["peakmark"] == version()
+    if what == "same":
+        assert second["peakmark"] == "an earlier answer"
+    else:
+        assert asked and first["peakmark"] == second["peakmark"] == version()
     assert first["tool"] == second["tool"] and second["tool"]["version"] == peakmark.__version__
-
-
-def test_code_that_is_the_same_is_not(campaign: Path) -> None:
-    path = campaign / build.VERSION_FILE
-    path.write_text(json.dumps({**json.loads(path.read_text()), "version": "an earlier answer"}))
-    run(campaign, "--cell", CELLS[1].id)
-    assert record(campaign, CELLS[1])["context"]["peakmark"] == "an earlier answer"

@@ -1,16 +1,16 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from socket import gethostname
+from typing import Any
 
 import pytest
 
 from peakmark.errors import PeakmarkError
 from peakmark.run import lock, measure
 
+Holder = subprocess.Popen[str]
 HOLD = """
 import sys
 from pathlib import Path
@@ -37,9 +37,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def test_a_second_process_is_refused_with_the_holders_number(
-    holder: subprocess.Popen[str],
-) -> None:
+def test_a_second_process_is_refused_with_the_holders_number(holder: Holder) -> None:
     with pytest.raises(PeakmarkError, match=f"process {holder.pid} of .*wait"), lock.held("cell"):
         pass
     with lock.held("campaign"), lock.held("node-node1"), lock.held("node-node2"):
@@ -49,9 +47,7 @@ def test_a_second_process_is_refused_with_the_holders_number(
         pass
 
 
-def test_a_cell_waits_for_the_cell_of_another(
-    holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_waits_for_the_cell_of_another(holder: Holder, monkeypatch: Any) -> None:
     monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
     waits = []
 
@@ -68,13 +64,11 @@ def test_a_cell_waits_for_the_cell_of_another(
     assert waits
 
 
-def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     kind, _, node = measure._lock_name().partition("-")
     assert lock.WAIT_S[kind] > 3600 and node == gethostname()
-
-
-def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    # A link in the place of the lock is not followed.
     lock.path_of("cell").symlink_to(tmp_path / "target")
     with pytest.raises(PeakmarkError, match="open the lock"), lock.held("cell"):
         pass

@@ -39,24 +39,18 @@ def test_the_server_listens_in_the_block_and_is_gone_after_it(tmp_path: Path) ->
 
 
 def test_a_server_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    with (
-        pytest.raises(MeasurementError, match=r"did not start to listen.*no such interface"),
-        pair.serving(server("raise SystemExit('no such interface')"), tmp_path),
-    ):
+    dying = server("raise SystemExit('no such interface')")
+    words = r"did not start to listen.*no such interface"
+    with pytest.raises(MeasurementError, match=words), pair.serving(dying, tmp_path):
         pass
 
 
 def test_a_port_in_use_is_tried_again_elsewhere(tmp_path: Path) -> None:
-    code = f"""
-import pathlib, sys
-mark = pathlib.Path("tried")
-if not mark.exists():
-    mark.touch()
-    sys.exit("bind: Address already in use")
-{SERVER}
-"""
+    first = "import os, sys\nif not os.path.exists('tried'):\n    open('tried', 'w').close()\n"
+    code = f"{first}    sys.exit('bind: Address already in use')\n{SERVER}"
     with pair.serving(server(code), tmp_path) as peer:
         assert int(peer.values["port"]) > 0
+    assert list(tmp_path.rglob("tried"))
 
 
 IN_A_NETWORK_OF_ITS_OWN = """
@@ -78,22 +72,17 @@ for attempt in (
 """
 
 
-def network(words: str, folder: Path) -> list[str]:
-    """What is said in a network namespace with nothing but a loopback that is down, after some
-    commands there.
-    """
-    code = f"{words}; exec {shlex.quote(sys.executable)} -c {shlex.quote(IN_A_NETWORK_OF_ITS_OWN)} {shlex.quote(str(folder))}"
-    argv = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", code]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+@pytest.mark.parametrize("words", ["true", "ip link set lo up; ip -4 address flush dev lo"])
+def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, words: str) -> None:
+    """In a network namespace with nothing but a loopback that is down, after some commands."""
+    argv = [sys.executable, "-c", IN_A_NETWORK_OF_ITS_OWN, str(tmp_path)]
+    namespace = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c"]
+    code = f"{words}; exec {shlex.join(argv)}"
+    done = subprocess.run([*namespace, code], capture_output=True, text=True, timeout=60)
     if "unshare" in done.stderr:
         pytest.skip(f"no namespaces here: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-@pytest.mark.parametrize("words", ["true", "ip link set lo up; ip -4 address flush dev lo"])
-def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, words: str) -> None:
-    serving, interface, way = network(words, tmp_path)
+    serving, interface, way = done.stdout.splitlines()
     # Some kernels let a program listen there nevertheless.
     assert "127.0.0.1" in serving or "start to listen" in serving
     assert "'eth7'" in interface and "change interface:" in interface

@@ -1,7 +1,5 @@
 """Where a cell's threads run, what its words mean on a node, and what memory it may have."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -22,18 +20,14 @@ CELL = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0)
 
 
 def sockets(cache: int = 0) -> Topology:
-    """Two sockets of four cores, each with one cache of so many bytes; the operating system counts
-    one after the other.
-    """
+    """Two sockets of four cores, each with one cache of so many bytes, counted one by one."""
     caches = ((0, 1, 2, 3), (4, 5, 6, 7))
     return {
         cpu: CpuLocation(cpu, cpu, cpu // 4, cpu // 4, caches[cpu // 4], cache) for cpu in range(8)
     }
 
 
-def limits(
-    memory: int | None = 64 * GIB, limited_by: str | None = None, **slurm: int | None
-) -> dict[str, Any]:
+def limits(memory: int | None = 64 * GIB, limited_by: Any = None, **slurm: Any) -> dict[str, Any]:
     granted: dict[str, int | None] = {"cpus_on_node": 4, "cpus_per_task": None}
     granted |= {"memory_per_node_bytes": None, "memory_per_cpu_bytes": None, **slurm}
     known = {"cpus_allowed": list(range(8)), "physical_cores_allowed": 8, "cpu_quota": None}
@@ -46,13 +40,10 @@ def cell(concurrency: int | str, block: int = MIB, **options: str | bool) -> Cel
     return Cell.from_json({**point, **place, "options": {"pool": "auto", **options}})
 
 
-@pytest.mark.parametrize(
-    ("options", "cpus"),
-    [({}, (0, 1, 2, 3, 4, 5, 6, 7)), ({"placement": "spread"}, (0, 4, 1, 5, 2, 6, 3, 7))],
-)
-def test_a_program_has_cpus_in_the_order_of_the_placement(
-    options: dict[str, str], cpus: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("options", "cpus"), [
+    ({}, (0, 1, 2, 3, 4, 5, 6, 7)), ({"placement": "spread"}, (0, 4, 1, 5, 2, 6, 3, 7)),
+])  # fmt: skip
+def test_order_of_the_placement(options: Any, cpus: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(measure, "_cpu_locations", sockets)
     monkeypatch.setattr(measure.machine, "cached", lambda *_: {"limits": limits()})
     point = ("RS", "pool", 1 << 20, 2, "any", 0)
@@ -60,12 +51,6 @@ def test_a_program_has_cpus_in_the_order_of_the_placement(
     request = measure.Request(spread, tmp_path / "record.json", tmp_path, tmp_path)
     with measure.workspace(request, REGISTRY["rambench"]) as space:
         assert space.cpus == cpus
-
-
-def test_a_record_tells_the_cores_of_the_job_and_those_of_the_node() -> None:
-    granted = {**limits(), "cpus_allowed": [5], "physical_cores_allowed": 1}
-    allowed = pinning.allowed(Host(), granted, sockets())
-    assert (allowed["cpus"], allowed["cores"], allowed["node_cores"]) == ([5], 1, 8)
 
 
 def test_a_cell_is_resolved_on_the_node_and_keeps_its_name() -> None:
@@ -81,51 +66,45 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name() -> None:
     assert (placed["word"], placed["threads"], placed["sockets"]) == ("socket", 4, 1)
     assert placed["cpus"] == [0, 1, 2, 3]
     assert Cell.from_json(planned.to_json()) == planned
+    # A record tells the cores of the job and those of the node.
+    granted = {**limits(), "cpus_allowed": [5], "physical_cores_allowed": 1}
+    allowed = pinning.allowed(Host(), granted, sockets())
+    assert (allowed["cpus"], allowed["cores"], allowed["node_cores"]) == ([5], 1, 8)
 
 
-@pytest.mark.parametrize(("threads", "caches"), [(1, 4), ("socket", 4), ("cores", 8)])
-def test_a_pool_is_chosen_by_the_caches_that_its_threads_reach(
-    threads: int | str, caches: int
-) -> None:
-    locations = sockets(300 << 20)
-    resolved = pinning.resolve_cell(cell(threads), locations, [*locations], 64 << 30)
+@pytest.mark.parametrize(("threads", "caches", "placement"), [
+    (1, 4, "spread"), (2, 8, "spread"), ("socket", 4, "compact"), ("cores", 8, "spread"),
+])  # fmt: skip
+def test_placement_and_pool(threads: int | str, caches: int, placement: str) -> None:
+    """A word for a part of the node is that part; a pool lies beyond the caches it reaches."""
+    assert pinning.placement_of(cell(threads)) == "compact"
+    spread, locations = cell(threads, placement="spread"), sockets(300 << 20)
+    assert pinning.placement_of(spread) == placement
+    cpus = topology.order(locations, locations, placement)
+    resolved = pinning.resolve_cell(spread, locations, cpus, 64 << 30)
     assert round(int(str(resolved.options["pool"])) / (300 << 20)) == caches
 
 
-@pytest.mark.parametrize(
-    ("threads", "placement"), [("socket", "compact"), ("cores", "spread"), (2, "spread")]
-)
-def test_a_word_for_a_part_of_the_node_is_that_part(threads: int | str, placement: str) -> None:
-    assert pinning.placement_of(cell(threads, placement="spread")) == placement
-    assert pinning.placement_of(cell(threads)) == "compact"
-
-
-def test_an_automatic_pool_lies_beyond_the_caches() -> None:
+def test_an_automatic_pool_or_area_lies_beyond_the_caches() -> None:
     for threads, block in ((1, 1 << 10), (2, 10 << 20)):
         planned = cell(threads, block)
         assert 1200 * MIB <= pinning.pool(planned, 300 * MIB, 64 * GIB) <= 1300 * MIB
         assert pinning.pool(planned, 8 * MIB, 64 * GIB) == 256 * MIB
         assert pinning.pool(planned, GIB, 2 * GIB) == GIB  # no more than half of the job's memory
+    assert pinning.area(1, 300 * MIB, 64 * GIB) == pinning.area(8, 300 * MIB, 64 * GIB) == 2 * GIB
+    assert pinning.area(4, 300 * MIB, 8 * GIB) == GIB
+    assert pinning.area(1, 8 * MIB, 64 * GIB) == 256 * MIB
 
 
-@pytest.mark.parametrize(
-    ("cached", "memory", "size"),
-    [(300 * MIB, 64 * GIB, 2 * GIB), (8 * MIB, 64 * GIB, 256 * MIB), (GIB, 3 * GIB, GIB)],
-)
-def test_an_automatic_pool_beside_pmbw_is_a_size_that_it_measures(
-    cached: int, memory: int, size: int
-) -> None:
+@pytest.mark.parametrize(("cached", "memory", "size"), [
+    (300 * MIB, 64 * GIB, 2 * GIB), (8 * MIB, 64 * GIB, 256 * MIB), (GIB, 3 * GIB, GIB),
+])  # fmt: skip
+def test_a_pool_beside_pmbw_is_a_size_that_it_measures(cached: int, memory: int, size: int) -> None:
     planned = cell(2, 10 << 20, power_of_two=True)
     assert pinning.pool(planned, cached, memory) == size
     options = {**planned.options, "pool": size, "store": "temporal"}
     as_pmbw: dict[str, Any] = {"instrument": "pmbw", "workload": "RS", "options": options}
     REGISTRY["pmbw"].check(dataclasses.replace(planned, **as_pmbw))
-
-
-def test_an_automatic_area_lies_beyond_the_caches() -> None:
-    assert pinning.area(1, 300 * MIB, 64 * GIB) == pinning.area(8, 300 * MIB, 64 * GIB) == 2 * GIB
-    assert pinning.area(4, 300 * MIB, 8 * GIB) == GIB  # no more than half of the job's memory
-    assert pinning.area(1, 8 * MIB, 64 * GIB) == 256 * MIB
 
 
 @pytest.mark.parametrize("instrument", ["rambench", "pmbw"])
@@ -151,7 +130,7 @@ def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_fre
     assert pinning.pinned(of("network", "netbench"), command, cpus).cpus == ()  # --cpus
 
 
-def test_what_slurm_grants_is_the_limit() -> None:
+def test_what_slurm_grants_is_the_limit_unless_a_cgroup_grants_less() -> None:
     for slurm, memory in (
         ({"memory_per_node_bytes": 8 * GIB}, 8 * GIB),  # --mem=8G
         ({"memory_per_cpu_bytes": 2 * GIB}, 8 * GIB),  # --mem-per-cpu=2G, four CPUs
@@ -159,22 +138,15 @@ def test_what_slurm_grants_is_the_limit() -> None:
     ):
         granted = pinning.granted(limits(**slurm), 60 * GIB)
         assert (granted["memory_bytes"], granted["memory_limited_by"]) == (memory, "slurm")
-
-
-def test_a_cgroup_that_grants_less_stays_the_limit() -> None:
     less = limits(4 * GIB, "cgroup", memory_per_node_bytes=8 * GIB)
-    for unchanged in (less, limits(), limits(None)):
-        assert pinning.granted(unchanged, None) == unchanged
     outside = {**limits(), "slurm": None}
-    assert pinning.granted(outside, GIB) == outside
+    for unchanged, node in ((less, None), (limits(), None), (limits(None), None), (outside, GIB)):
+        assert pinning.granted(unchanged, node) == unchanged
 
 
 def test_the_plan_tells_what_slurm_has_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = [
-        {"cpus": 1, "memory": 1200, "nodes": ["n1"]},
-        {"cpus": 2, "memory": 6000, "nodes": ["n2", "n3"]},
-    ]
-    cluster = {"kinds": kinds}
+    one = {"cpus": 1, "memory": 1200, "nodes": ["n1"]}
+    cluster = {"kinds": [one, {"cpus": 2, "memory": 6000, "nodes": ["n2", "n3"]}]}
     for node, plan, size in (
         ("n3", cluster, 6000 << 20),
         ("n9", cluster, None),

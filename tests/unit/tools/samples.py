@@ -1,11 +1,7 @@
-"""Outputs that the real tools printed, in tests/unit/data/<tool>/<case>/: run.json, stdout, stderr,
-further files. And cells, tools and workspaces for them.
-"""
-
-from __future__ import annotations
+"""Outputs of real tools in tests/unit/data/<tool>/<case>/; cells and workspaces for them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,9 +27,7 @@ def load(case: str) -> tuple[Cell, Completed]:
 
 
 def parse(case: str, text: str | None = None, **changes: Any) -> Parsed:
-    """What is read of a case: with another ``text`` where the numbers stand, or with ``changes`` of
-    its cell.
-    """
+    """What is read of a case: with another ``text``, or with ``changes`` of its cell."""
     cell, done = load(case)
     done = done if text is None else with_text(done, text)
     return REGISTRY[cell.instrument].parse(replace(cell, **changes), done)
@@ -42,11 +36,6 @@ def parse(case: str, text: str | None = None, **changes: Any) -> Parsed:
 def values(parsed: Parsed) -> dict[tuple[str, str], float]:
     """(workload, metric) -> value."""
     return {(row.workload, row.metric): row.value for row in parsed.measurements}
-
-
-def details(case: str, metric: str = "") -> Mapping[str, Any]:
-    """The details of a case's first row of a metric."""
-    return next(row.details for row in parse(case).measurements if row.metric.startswith(metric))
 
 
 def text_of(case: str) -> str:
@@ -68,9 +57,7 @@ def with_json(case: str, **changes: Any) -> str:
 
 
 def cuts(text: str) -> Iterator[str]:
-    """``text`` cut after each line, in the middle of each line, and one character before each
-    line's end.
-    """
+    """``text`` cut after, in the middle of, and one character before the end of each line."""
     start = 0
     for line in text.splitlines(keepends=True):
         for length in {len(line) // 2, max(len(line) - 2, 0), len(line) - 1, len(line)}:
@@ -85,14 +72,10 @@ def cell(name: str, workload: str, variant: str, block: int | None, n: int, **op
     return Cell(subsystem, name, workload, variant, block, n, "any", 0, options)
 
 
-def workspace(
-    directory: Path = Path("/tmp"),
-    cpus: tuple[int, ...] = (0, 1),
-    memory: int = 8 << 30,
-    facts: Mapping[str, Any] | None = None,
-    **cpu: object,
-) -> Workspace:
-    return Workspace(directory, cpus, memory, {"cpu": cpu, **(facts or {})})
+def workspace(directory: Path = Path("/tmp"), cpus: Any = (0, 1), **more: Any) -> Workspace:
+    """A workspace; ``more``: memory in bytes, other facts, and facts of the CPU."""
+    memory, facts = more.pop("memory", 8 << 30), more.pop("facts", None) or {}
+    return Workspace(directory, cpus, memory, {"cpu": more, **facts})
 
 
 def tool(name: str, path: str | None = None, version: str = "1") -> Tool:

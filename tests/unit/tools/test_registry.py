@@ -1,7 +1,5 @@
 """The registry, what holds for every instrument, and how programs are found and asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -30,9 +28,7 @@ def test_names_and_what_they_measure() -> None:
 
 @pytest.mark.parametrize("case", GOOD)
 def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
-    """What holds for every command: the C locale, generous limits, placeholders only where a peer
-    fills them.
-    """
+    """The C locale, generous limits, placeholders only where a peer fills them."""
     cell, _ = samples.load(case)
     instrument = REGISTRY[cell.instrument]
     cost = instrument.estimate(cell)
@@ -52,42 +48,29 @@ def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_wrong_cells_get_one_sentence(name: str) -> None:
+def test_wrong_cells_and_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
     good, _ = samples.load(FIRST[name])
-    n, workload = good.concurrency, good.workload
-    wrong = [samples.cell(name, "NOSUCH", good.variant, good.block, n)]
-    wrong += [samples.cell(name, workload, "no-variant", good.block, n)]
-    for cell in wrong:
+    for workload, variant in (("NOSUCH", good.variant), (good.workload, "no-variant")):
         with pytest.raises(Unavailable) as caught:
-            samples.command(cell)
+            samples.command(samples.cell(name, workload, variant, good.block, good.concurrency))
         assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
-
-
-@pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
     silent = samples.script(tmp_path / "silent", "exit 0")
     (tmp_path / "plain").write_text("not a program")
     paths = [str(tmp_path / "plain"), str(tmp_path / "missing")]
     for path in (*paths, *([silent] if name != "hpl" else [])):
-        with pytest.raises(Unavailable if REGISTRY[name].reference else MeasurementError) as caught:
+        with pytest.raises(Unavailable if REGISTRY[name].reference else MeasurementError) as failed:
             REGISTRY[name].find(path)
-        assert path in str(caught.value)
+        assert path in str(failed.value)
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("echo 'while loading shared libraries: libx.so.1: cannot open' >&2; exit 127", "libx"),
-        ("kill -SEGV $$", "SIGSEGV"),
-        ("exec sleep 60", "did not answer"),
-    ],
-)
-def test_a_program_that_gives_no_answer(
-    script: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_gives_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "_VERSION_TIMEOUT_S", 0.2)
-    with pytest.raises(Unavailable, match=words):
-        base.ask(samples.script(tmp_path / "a", script), "-v")
+    lost = "echo 'while loading shared libraries: libx.so.1: cannot open' >&2; exit 127"
+    for text, words in (
+        (lost, "libx"), ("kill -SEGV $$", "SIGSEGV"), ("exec sleep 60", "did not answer"),
+    ):  # fmt: skip
+        with pytest.raises(Unavailable, match=words):
+            base.ask(samples.script(tmp_path / "a", text), "-v")
 
 
 def test_the_tool_is_asked_in_the_c_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
