@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.hostile import CELL
+from tests.unit.hostile import CELL, Said
 from tests.unit.plan.planned import CPU, made, where
 
 from peakmark import files, resources
@@ -131,3 +132,27 @@ def test_the_commands_of_a_summary_are_there(swept: Path, monkeypatch: pytest.Mo
     named = [next(word for word in line.split() if "bin/" in word) for line in lines]
     assert [Path(name).name for name in named] == ["snakemake", "peakmark"]
     assert all(map(shutil.which, named))
+
+
+def test_cells_that_are_not_possible_have_their_reason(
+    tmp_path: Path, peakmark: Callable[..., Said]
+) -> None:
+    reasons = ["no FMA here"] * 4 + ["too little memory"]
+    found = [
+        make.record(
+            make.cell("cpubench", "DP", subsystem="cpu", repetition=number),
+            status="unavailable",
+            reason=reason,
+        )
+        | {"raw": {}}
+        for number, reason in enumerate(reasons)
+    ]
+    folder = make.write(tmp_path / "c", found)
+    for command in ("status", "summary"):
+        done = peakmark(command, folder)
+        assert done.returncode == 0
+        assert "5 cells" in done.stdout
+        assert done.stdout.count("no FMA here") == done.stdout.count("too little memory") == 1
+        assert "and 1 more" in done.stdout
+        assert "report.html" not in done.stdout  # what is not there is not named
+    assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
