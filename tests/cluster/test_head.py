@@ -65,8 +65,9 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(
     wait_until(lambda: "still in the queue and go" in workflow.said, 90, "jobs are taken over", 0.2)
     assert left <= workflow.queued(), "no job has lost its place in the queue"
     workflow.wait_for_tools(2)
-    cluster.stop_controller()
-    cluster.start_controller()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        cluster.stop_controller(number)
+        cluster.start_controller()
     hold.unlink()
     workflow.end_tools("node1", "node2")
     workflow.end(third, 1)

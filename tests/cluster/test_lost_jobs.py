@@ -83,7 +83,7 @@ def test_a_node_that_is_drained_meanwhile_is_given_up_with_its_reason(
         return cluster.run(["squeue", "--noheader", "--states=pending", "--format=%k"]).stdout
 
     wait_until(lambda: "/node1/0 " in pending(), 120, "its cell waits for node1", 0.2)
-    cluster.drain("node1", "a broken fan")
+    cluster.update_node("node1", "State=DRAIN", "Reason=a broken fan")
     cluster.run(["scancel", str(busy)])
     workflow.end(process, 1)
     ((name, reason),) = workflow.attempts().items()
@@ -91,7 +91,7 @@ def test_a_node_that_is_drained_meanwhile_is_given_up_with_its_reason(
     assert set(workflow.records()) == {name.replace("node1", "node2")}
     assert "node1 is" in reason and "a broken fan" in reason and "give_up_after" in reason
     assert "1 job waits since" in workflow.said and reason in workflow.said and not pending()
-    cluster.resume("node1")
+    cluster.update_node("node1", "State=RESUME")
     workflow.snakemake(*TO_TABLES)
     assert len(workflow.records()) == 2
 
