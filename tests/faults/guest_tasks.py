@@ -82,11 +82,6 @@ def run(*argv: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
-def shape(_: None) -> list[str]:
-    """CPU, core, socket and node of each CPU, as lscpu prints them."""
-    return run("lscpu", "--parse=cpu,core,socket,node").splitlines()
-
-
 # -- a line that loses, delays, repeats and reorders
 
 

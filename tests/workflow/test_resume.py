@@ -8,11 +8,9 @@ import csv
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
-import pytest
 from tests.checkout import TINY, TO_TABLES, Checkout
 
 CPU = {**TINY, "memory": [], "disk": [], "network": []}
@@ -200,23 +198,6 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     after = checkout.started("tiny")
     assert len(after) == 4
     assert {name: after[name] for name in finished} == finished
-
-
-@pytest.mark.trouble
-def test_of_two_runs_at_once_one_measures_and_the_other_says_who(
-    checkout: Checkout, tmp_path: Path
-) -> None:
-    config = checkout.write_config("tiny.yaml", {**CPU, "seconds": 0.5, "repetitions": 1})
-    words = ["snakemake", "--profile", "local", "--configfile", str(config)]
-    both: list[subprocess.Popen[str]] = [checkout.start(*words), checkout.start(*words)]
-    said = [one.communicate(timeout=120)[1] for one in both]
-    codes = [one.returncode for one in both]
-    assert sorted(codes) == [0, 1], said
-    refused = said[codes.index(1)]
-    assert "by process" in refused
-    assert "Traceback" not in refused
-    assert len(checkout.records("tiny")) == 2
-    assert checkout.peakmark("status", "results/tiny").stdout.splitlines()[-1] == "complete"
 
 
 def test_ctrl_c_twice_ends_in_words(checkout: Checkout) -> None:
