@@ -29,8 +29,9 @@ def jobs_of_another_user(cluster: Cluster) -> Iterator[None]:
         draw = random.Random(1)  # noqa: S311 - when jobs come, not a secret
         nodes = [[], *([f"--nodelist={name}"] for name in cluster.layout.names)]
         while not over.wait(draw.uniform(5.0, 15.0)):
+            place = draw.choice(nodes)
             words = ["sbatch", "--parsable", "--exclusive", "--mem=0", "--output=/dev/null"]
-            words += ["--chdir=/tmp", f"--wrap=sleep {draw.randint(2, 8)}", *draw.choice(nodes)]
+            words += ["--chdir=/tmp", f"--wrap=sleep {draw.randint(2, 8)}", *place]
             number = cluster.run([*NOBODY, *words]).stdout.strip()
             # Slurm would let them wait behind all jobs of the campaign, which are queued already.
             cluster.run(["scontrol", "update", f"JobId={number}", f"Priority={FIRST}"])
