@@ -116,9 +116,7 @@ def test_each_end_of_a_network_cell_monitors_its_own_node(workflow: Workflow) ->
 
 @pytest.mark.trouble
 def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> None:
-    """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a
-    node for all.
-    """
+    """Nothing is as sure as that after seven repetitions: a job for each of them."""
     repetitions = {"min": 6, "max": 7, "until": "0.000001%"}
     cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": repetitions}]
     workflow.configure(cpu=cpu)
@@ -128,12 +126,6 @@ def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> N
     last = max(records, key=lambda record: str(record["context"]["started"]))
     assert last["cell"]["repetition"] == 6, "asked for by what the others showed"
     assert workflow.planned() == set()
-
-    workflow.configure(campaign="whole", nodes="all", fan_out="node", cpu=cpu)
-    workflow.snakemake()
-    assert "14 of 14 cells done" in workflow.peakmark("status", "results/whole")
-    decisions = (workflow.directory / "results/whole/repetitions").iterdir()
-    assert {path.name for path in decisions} == {"node1.own.json", "node2.own.json"}
 
 
 def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
