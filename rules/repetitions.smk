@@ -9,10 +9,11 @@ def records_of_round(number):
     return RUN.records_of_round(number, before.output[0])
 
 
-
 def all_records(wildcards):
     """Every record that is needed, round by round."""
-    return [path for number in range(RUN.rounds + 1) for path in records_of_round(number)]
+    return [
+        path for number in range(RUN.rounds + 1) for path in records_of_round(number)
+    ]
 
 
 def lost_records(wildcards):

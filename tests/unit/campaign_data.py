@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row
 from peakmark.cell import Cell, Scalar
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
@@ -143,6 +144,11 @@ def runs(
     return made
 
 
+def near(value: float, n: int = 6) -> list[float]:
+    """Repetitions of one value, within one per cent of it: six of them are told from others."""
+    return [value * factor for factor in (1.0, 1.01, 0.99, 1.004, 0.996, 1.002)[:n]]
+
+
 def placed(cores: int, of: int) -> dict[str, Any]:
     """Context of a run whose threads had ``cores`` of the ``of`` cores of a node, all its job's."""
     cpus = list(range(cores))
@@ -161,6 +167,12 @@ def placed(cores: int, of: int) -> dict[str, Any]:
 def judge(folder: Path, records: Iterable[Mapping[str, Any]], **more: Any) -> Analysis:
     """The analysis of a campaign written below ``folder``; ``more`` as for ``write``."""
     return Analysis(Results.read(write(folder, records, **more)))
+
+
+def only_row(folder: Path, records: Iterable[Mapping[str, Any]], **more: Any) -> Row:
+    """The row of a campaign that has one."""
+    (row,) = (row for table in judge(folder, records, **more).rows.values() for row in table)
+    return row
 
 
 def write(

@@ -3,41 +3,108 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests import mounts
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said
+from tests.unit.presets import small_campaign
 
 from peakmark import cli, machine
-from peakmark.report import pdf_report
+from peakmark.analysis.analysis import Analysis
+from peakmark.report import html_report, pdf_report
+from peakmark.tables import tables
+
+
+def made_once(
+    factory: pytest.TempPathFactory, name: str, make_in: Callable[[Path], object]
+) -> Path:
+    """A folder that one process makes for all of the test run."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder.parent.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.fstat(lock.fileno()).st_size:
+            make_in(folder)
+            lock.write("made")
+    return folder
 
 
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole campaign with every figure and its report, made once for all processes; tests must
-    not change it.
+    """A whole campaign with every figure and its report; tests must not change it."""
+    section = {"title": "Limits", "author": "Jane Dœ", "course": "CS 553", "date_language": "de"}
+
+    def make_in(folder: Path) -> None:
+        make.write(folder, make.sweep(), config={"report": section})
+        pdf_report.build(folder)
+
+    return made_once(tmp_path_factory, "sweep", make_in)
+
+
+@pytest.fixture(scope="session")
+def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``swept`` with a decimal comma and facts of its machine, and its HTML report."""
+
+    def make_in(folder: Path) -> None:
+        shutil.copytree(swept, folder)
+        plan = json.loads((folder / "plan.json").read_text())
+        plan["config"]["report"]["decimal_mark"] = ","
+        (folder / "plan.json").write_text(json.dumps(plan))
+        facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
+        (folder / "machine").mkdir(exist_ok=True)
+        (folder / "machine" / "node1.json").write_text(json.dumps(facts))
+        html_report.build(folder)
+
+    return made_once(tmp_path_factory, "comma/sweep", make_in)
+
+
+@pytest.fixture(scope="session")
+def sweep(swept: Path) -> Analysis:
+    """The analysis of ``swept``."""
+    return Analysis.of(swept)
+
+
+def stored_report(folder: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((folder / "analysis.json").read_text())["data"]
+    return data
+
+
+@pytest.fixture(scope="session")
+def report(swept: Path) -> dict[str, Any]:
+    """What the report of ``swept`` says, as it is stored."""
+    return stored_report(swept)
+
+
+@pytest.fixture(scope="session")
+def preset(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Analysis]:
+    """The analysis of a small campaign of a preset with its tables, by the preset's name; tests
+    must not change it.
     """
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "sweep"
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "report.pdf").exists():
-            config = {
-                "report": {
-                    "title": "Limits",
-                    "author": "Jane Dœ",
-                    "course": "CS 553",
-                    "date_language": "de",
-                }
-            }
-            make.write(folder, make.sweep(), config=config)
-            pdf_report.build(folder)
-    return folder
+    folder = tmp_path_factory.mktemp("presets")
+
+    @cache
+    def build(name: str) -> Analysis:
+        analysis = Analysis.of(small_campaign(folder, name))
+        tables.build(analysis)
+        return analysis
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def comma_report(comma: Path) -> dict[str, Any]:
+    """What the report of ``comma`` says, as it is stored."""
+    return stored_report(comma)
 
 
 @pytest.fixture
@@ -60,12 +127,10 @@ def peakmark(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Said]
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The facts of this machine, which take a moment to collect."""
-    folder = tmp_path_factory.mktemp("facts") / "machine"
-    machine.cached(folder)
-    return folder
+    """The facts of this machine, which take a moment to collect; tests must not change them."""
+    return made_once(tmp_path_factory, "facts/machine", machine.cached)
 
 
 @pytest.fixture(scope="module")

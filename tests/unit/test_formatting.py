@@ -1,4 +1,4 @@
-"""Numbers, sizes and dates as people read them."""
+"""Numbers, sizes and dates: as people read them, and as they write them."""
 
 from __future__ import annotations
 
@@ -8,43 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peakmark import formatting
 from peakmark.errors import ConfigError
-from peakmark.formatting import (
-    DATE_LANGUAGES,
-    date,
-    decimal_mark,
-    percent,
-    plural,
-    significant,
-    size,
-    typeset,
-)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (38.4321, "38.43"),
-        (9.99961, "10.00"),
-        (99.9951, "100.0"),
-        (26336.4, "26336"),
-        (0.0000204, "0.00002040"),
-        (1e-12, "0.00000000"),
-        (0.0, "0"),
-        (-3.14159, "-3.142"),
-    ],
-)
-def test_significant_digits(value: float, text: str) -> None:
-    assert significant(value) == text
-
-
-def test_a_number_has_as_many_digits_as_wanted() -> None:
-    assert significant(1234.5678, 6) == "1234.57"
+from peakmark.formatting import DATE_LANGUAGES, date, duration, percent, plural, significant, size
+from peakmark.units import format_size, parse_size
 
 
 @pytest.mark.parametrize(
     ("value", "step", "text"),
     [
+        (38.4321, 0, "38.43"),
+        (9.99961, 0, "10.00"),
+        (99.9951, 0, "100.0"),
+        (26336.4, 0, "26336"),
+        (0.0000204, 0, "0.00002040"),
+        (1e-12, 0, "0.00000000"),
+        (0.0, 0, "0"),
+        (-3.14159, 0, "-3.142"),
+        # No decimals that the instrument does not give.
         (0.023, 1e-3, "0.023"),
         (0.0235, 1e-3, "0.024"),
         (0.0115, 5e-4, "0.0115"),
@@ -52,10 +33,12 @@ def test_a_number_has_as_many_digits_as_wanted() -> None:
         (7.4, 1, "7"),
     ],
 )
-def test_no_decimals_that_the_instrument_does_not_give(
-    value: float, step: float, text: str
-) -> None:
+def test_significant_digits(value: float, step: float, text: str) -> None:
     assert significant(value, step=step) == text
+
+
+def test_a_number_has_as_many_digits_as_wanted() -> None:
+    assert significant(1234.5678, 6) == "1234.57"
 
 
 @given(st.floats(min_value=1e-4, max_value=1e15))
@@ -66,21 +49,21 @@ def test_significant_is_close_and_never_in_exponent_form(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fraction", "text"),
-    [(0.915, "91.5"), (0.00531, "0.53"), (2.471, "247"), (0.9996, "100.0"), (0.09999, "10.00")],
-)
-def test_percent_keeps_three_digits(fraction: float, text: str) -> None:
-    assert percent(fraction) == text
-
-
-def test_size_in_words() -> None:
-    assert (size(1 << 20), size(1500), size(None)) == ("1 MiB", "1500 B", "")
-    assert (size(10**6), size(10**7), size(1000), size(1024000)) == (
-        "1 MB",
-        "10 MB",
-        "1 kB",
-        "1000 KiB",
-    )
+    ("function", "texts"),
+    [
+        (percent, {0.915: "91.5", 0.00531: "0.53", 2.471: "247"}),
+        (percent, {0.9996: "100.0", 0.09999: "10.00"}),
+        (size, {1 << 20: "1 MiB", 1500: "1500 B", None: "", 10**6: "1 MB", 10**7: "10 MB"}),
+        (size, {1000: "1 kB", 1024000: "1000 KiB"}),
+        (duration, {0.2: "1 s", 48: "48 s", 700: "12 min"}),
+        (duration, {7190: "2 h 0 min", 12_000: "3 h 20 min"}),
+        (lambda count: plural(count, "cell"), {0: "0 cells", 1: "1 cell", 2.5: "2.5 cells"}),
+        (lambda n: plural(n, "entry", "entries"), {1: "1 entry", 2 * 10**7: "20000000 entries"}),
+    ],
+)  # fmt: skip
+def test_quantities_in_words(function: object, texts: dict[float, str]) -> None:
+    assert callable(function)
+    assert {value: function(value) for value in texts} == texts
 
 
 @pytest.mark.parametrize("language", DATE_LANGUAGES)
@@ -113,13 +96,33 @@ TYPESET = {
 
 @pytest.mark.parametrize("text", TYPESET)
 def test_the_decimal_mark_and_signs_of_print(text: str) -> None:
-    assert decimal_mark(typeset(text), ",") == TYPESET[text]
-    assert typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"
+    assert formatting.decimal_mark(formatting.typeset(text), ",") == TYPESET[text]
+    assert formatting.typeset("p = 0.03, 5%") == "p = 0.03, 5\u00a0%"
 
 
-def test_one_is_no_plural() -> None:
-    counts = [plural(count, "cell") for count in (0, 1, 2)]
-    assert counts == ["0 cells", "1 cell", "2 cells"]
-    assert plural(1, "entry", "entries") == "1 entry"
-    assert plural(20_000_000, "entry", "entries") == "20000000 entries"
-    assert plural(2.5, "core") == "2.5 cores"
+SIZES = {
+    "1KiB": 1024,
+    "16 MiB": 16 << 20,
+    "4096": 4096,
+    "1B": 1,
+    "1.5GiB": 3 << 29,
+    "1TiB": 1 << 40,
+}
+
+
+@pytest.mark.parametrize(("text", "size"), [*SIZES.items(), (4096, 4096)])
+def test_sizes_are_iec(text: str | int, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["1KB", "1M", "", "MiB", "-1KiB", "0", 0, "1.5B", True, "1 KiB x", "\uff11KiB"]
+)
+def test_ambiguous_or_wrong_sizes_are_refused(text: str | int) -> None:
+    with pytest.raises(ConfigError, match="size"):
+        parse_size(text)
+
+
+@given(st.integers(min_value=1, max_value=1 << 50))
+def test_every_size_survives_its_own_text(size: int) -> None:
+    assert parse_size(format_size(size)) == size

@@ -13,35 +13,30 @@ BUILD = Path(__file__).parents[2] / "build" / "kernels"
 PROGRAMS = ["cpubench", "rambench", "diskbench", "netbench"]
 
 
-def said(*argv: str) -> str:
+def output(*argv: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_each_program_is_hardened(program: str) -> None:
-    headers = said(
-        "readelf", "--wide", "--file-header", "--program-headers", "--dynamic", str(BUILD / program)
-    )
+    headers = output("readelf", "-W", "-h", "-l", "-d", str(BUILD / program))
     assert "DYN (Position-Independent" in headers  # its addresses are random
     assert "GNU_RELRO" in headers and "BIND_NOW" in headers  # its table of functions is read-only
     (stack,) = (line for line in headers.splitlines() if "GNU_STACK" in line)
     assert "RWE" not in stack  # its stack is not executable
     # It takes libraries from nowhere but the system's places.
     assert "RPATH" not in headers and "RUNPATH" not in headers
-    symbols = said("nm", "--dynamic", "--undefined-only", str(BUILD / program))
+    symbols = output("nm", "--dynamic", "--undefined-only", str(BUILD / program))
     assert "__stack_chk_fail" in symbols  # buffers on the stack are guarded
     assert "_chk@" in symbols  # copies of known size are checked
 
 
 def test_no_timed_loop_pays_for_it() -> None:
     """The files that hold the loops have neither guards of the stack nor checked copies."""
-    loops = [
-        *BUILD.glob("obj/cpu/kernels_*.o"),
-        *BUILD.glob("obj/memory/sweep_*.o"),
-        BUILD / "obj/memory/chase.o",
-    ]
+    patterns = ("cpu/kernels_*.o", "memory/sweep_*.o", "memory/chase.o")
+    loops = [file for pattern in patterns for file in BUILD.glob(f"obj/{pattern}")]
     assert len(loops) > 3
     for file in loops:
-        symbols = said("nm", "--undefined-only", str(file))
+        symbols = output("nm", "--undefined-only", str(file))
         assert "__stack_chk_fail" not in symbols, file
         assert "_chk" not in symbols, file

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -25,19 +26,20 @@ NO_INDEX = {
     "PIP_CONFIG_FILE": os.devnull,
     "PIP_RETRIES": "0",
 }
+SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin"
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no dpkg")
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="makes namespaces and mounts as root")
+Done = subprocess.CompletedProcess[str]
 
 
 def checkout_in(folder: Path) -> Path:
     """What install.sh reads, in a folder that everybody may write."""
-    for name in ("envs", "pyproject.toml", "src/peakmark/tools/programs"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        copy(ROOT / name, folder / name)
-    for one in (folder, *folder.parents):
-        if str(one).startswith("/tmp/"):
-            one.chmod(one.stat().st_mode | 0o755)
+    for name in ("envs", "src/peakmark/tools/programs"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for parent in (folder, *folder.parents):
+        if str(parent).startswith("/tmp/"):
+            parent.chmod(parent.stat().st_mode | 0o755)
     folder.chmod(0o777)
     return folder
 
@@ -47,8 +49,17 @@ def checkout(tmp_path: Path) -> Path:
     return checkout_in(tmp_path / "a checkout")
 
 
+def programs(folder: Path, scripts: Mapping[str, str]) -> str:
+    """A folder of executable scripts."""
+    folder.mkdir(exist_ok=True)
+    for name, text in scripts.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return str(folder)
+
+
 def path_without(folder: Path, *names: str) -> str:
-    """A PATH with all programs of this machine's but some; the environment's Python is not on it."""
+    """A PATH with all programs of this machine but some, without the environment's Python."""
     folder.mkdir()
     for place in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
         for program in Path(place).iterdir():
@@ -57,10 +68,8 @@ def path_without(folder: Path, *names: str) -> str:
     return str(folder)
 
 
-def install(
-    checkout: Path, *words: str, front: list[str] | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
-    base = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
+def install(checkout: Path, *words: str, front: list[str] | None = None, **env: str) -> Done:
+    base = {"PATH": SYSTEM, "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
     argv = [*(front or []), "bash", str(checkout / "envs" / "install.sh"), *words]
     nothing = subprocess.DEVNULL
     return subprocess.run(
@@ -68,48 +77,47 @@ def install(
     )
 
 
+def refusal(done: Done) -> str:
+    """The one line with which it ended."""
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    return line
+
+
 def empty_dpkg(folder: Path) -> str:
-    (folder / "dpkg").mkdir()
+    (folder / "dpkg").mkdir(mode=0o755)
     (folder / "dpkg" / "status").touch()
-    (folder / "dpkg").chmod(0o755)
     return str(folder / "dpkg")
 
 
 @needs_dpkg
-def test_a_user_without_rights_gets_a_command_to_paste_and_the_needed_in_one_line(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_a_user_without_rights_gets_a_command_to_paste(checkout: Path, tmp_path: Path) -> None:
     path = path_without(tmp_path / "bin", "sudo", "gcc", "cc")
     front = AS_NOBODY if os.getuid() == 0 else []
     done = install(checkout, "run", front=front, PATH=path, DPKG_ADMINDIR=empty_dpkg(tmp_path))
-    assert done.returncode == 1
-    (command,) = (
-        line.partition("to install them: ")[2]
-        for line in done.stdout.splitlines()
-        if "to install them" in line
-    )
-    words = shlex.split(command)
-    assert words[:2] == ["su", "-c"]  # without a sudo here it is not named
-    packages = shlex.split(words[2])
+    assert "gcc;" in refusal(done)
+    lines = [line.partition("to install them: ")[2] for line in done.stdout.splitlines()]
+    (command,) = filter(None, lines)
+    program, option, script = shlex.split(command)
+    assert (program, option) == ("su", "-c")  # without a sudo here it is not named
+    packages = shlex.split(script)
     assert packages[:3] == ["apt-get", "update", "&&"]
     assert {"gcc", "hpcc", "fio"} <= set(packages)
     assert "iozone3" not in packages  # in non-free, the whole command would fail by it
     assert "iozone3" in done.stdout and "envs/install.sh" in done.stdout
-    (needed,) = done.stderr.splitlines()
-    assert "gcc;" in needed
     assert not (checkout / ".venv").exists()  # said before anything is installed
 
 
 @needs_dpkg
 def test_what_could_not_be_had_is_told_once(checkout: Path, tmp_path: Path) -> None:
     path, empty = path_without(tmp_path / "bin", "sudo", "gcc", "apt-get"), empty_dpkg(tmp_path)
-    first, second, asked = (
+    first, second, repeated = (
         install(checkout, *words, PATH=path, DPKG_ADMINDIR=empty)
         for words in (["run"], ["run"], ["run", "again"])
     )
     assert "fio columns" in first.stdout
     assert second.stdout == ""
-    assert asked.stdout == first.stdout
+    assert repeated.stdout == first.stdout
 
 
 @pytest.mark.parametrize(
@@ -117,73 +125,54 @@ def test_what_could_not_be_had_is_told_once(checkout: Path, tmp_path: Path) -> N
 )
 def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path, name: str) -> None:
     folder = checkout_in(tmp_path / name)
-    done = install(folder)
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert "move it" in line
-    assert sorted(one.name for one in folder.iterdir()) == ["envs", "pyproject.toml", "src"]
+    assert "move it" in refusal(install(folder))
+    assert sorted(path.name for path in folder.iterdir()) == ["envs", "pyproject.toml", "src"]
+
+
+def mounted(script: str, *argv: Path) -> list[str]:
+    """The start of a command line in a namespace with a mount of its own."""
+    front = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
+    return [*front, f'{script} && exec "$@"', *map(str, argv)]
 
 
 @needs_root
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "reason"),
     [("ro", "may not write into"), ("noexec", "mounted noexec, where nothing can be run")],
 )
 def test_a_folder_that_cannot_be_written_or_run_from_is_told(
-    checkout: Path, options: str, said: str
+    checkout: Path, options: str, reason: str
 ) -> None:
-    mount = f'mount --bind "$0" "$0" && mount -o remount,bind,{options} "$0" && exec "$@"'
-    front = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, str(checkout)]
-    done = install(checkout, front=front)
+    script = f'mount --bind "$0" "$0" && mount -o remount,bind,{options} "$0"'
+    done = install(checkout, front=mounted(script, checkout))
     assert done.returncode == 1
-    assert said in done.stderr and len(done.stderr.splitlines()) <= 2
+    assert reason in done.stderr and len(done.stderr.splitlines()) <= 2
     assert "--directory FOLDER" in done.stderr or options == "noexec"
     assert not (checkout / ".venv").exists()
 
 
-@needs_root
-def test_without_a_network_it_is_one_sentence_and_an_environment_from_elsewhere_is_made_anew(
-    checkout: Path,
-) -> None:
-    old = write_old_environment(checkout)
-    done = install(checkout, front=["unshare", "--net"])
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+def test_no_network_is_one_sentence_and_an_old_environment_moved_aside(checkout: Path) -> None:
+    shebang = "#!/home/jo/old/.venv/bin/python3\n"
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / "notes.txt").write_text("of the user")
+    pip = Path(programs(checkout / ".venv" / "bin", {"pip": shebang})) / "pip"
+    front = ["unshare", "--net"] if os.getuid() == 0 else []
+    done = install(checkout, front=front, **NO_INDEX)
+    line = refusal(done)
     assert "package index" in line and "build/install/pip.log" in line
     assert (checkout / "build/install/pip.log").stat().st_size > 0
-    assert str(checkout.resolve()) in old.read_text()
-
-
-def write_old_environment(checkout: Path) -> Path:
-    """An environment that was made in another folder, with a file of the user. Returns its pip."""
-    pip = checkout / ".venv" / "bin" / "pip"
-    pip.parent.mkdir(parents=True)
-    pip.write_text("#!/home/jo/old/.venv/bin/python3\n")
-    pip.chmod(0o755)
-    (checkout / ".venv" / "notes.txt").write_text("of the user")
-    return pip
-
-
-def test_an_old_environment_is_moved_aside_and_named(checkout: Path) -> None:
-    write_old_environment(checkout)
-    done = install(checkout, **NO_INDEX)
+    assert str(checkout.resolve()) in pip.read_text()
     (aside,) = checkout.glob(".venv-*")
     assert (aside / "notes.txt").read_text() == "of the user"
     assert aside.name in done.stdout
-    assert (checkout / ".venv" / "bin" / "pip").exists()
 
 
-def test_ctrl_c_while_the_environment_is_made_is_one_line_and_the_next_run_goes_on(
-    checkout: Path,
-) -> None:
+def test_after_ctrl_c_the_next_run_goes_on(checkout: Path) -> None:
     begun = checkout / ".venv" / "pyvenv.cfg"
     argv = ["bash", str(checkout / "envs" / "install.sh"), "run"]
+    env = {**os.environ, **NO_INDEX}
     with subprocess.Popen(
-        argv,
-        env={**os.environ, **NO_INDEX},
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        argv, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         for _ in range(600):
             if begun.exists():
@@ -203,12 +192,8 @@ def test_ctrl_c_while_the_environment_is_made_is_one_line_and_the_next_run_goes_
 def test_a_full_temporary_folder_is_named(checkout: Path, tmp_path: Path) -> None:
     full = tmp_path / "full"
     full.mkdir()
-    mount = 'mount -t tmpfs -o size=8k none "$0" && exec "$@"'
-    done = install(
-        checkout, front=["unshare", "--mount", "sh", "-c", mount, str(full)], TMPDIR=str(full)
-    )
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    front = mounted('mount -t tmpfs -o size=8k none "$0"', full)
+    line = refusal(install(checkout, front=front, TMPDIR=str(full)))
     assert str(full) in line and "TMPDIR" in line and "libc6-dev" not in line
 
 
@@ -218,97 +203,82 @@ def test_a_locale_without_the_letters_of_the_folder(tmp_path: Path) -> None:
     """
     checkout = checkout_in(tmp_path / "ü")
     (checkout / "envs" / "requirements.txt").write_text("")
-    (checkout / "src" / "peakmark").mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "src/peakmark/__init__.py", checkout / "src/peakmark")
     done = install(checkout, LC_ALL="C")
     if "cannot be reached" in done.stderr:
         pytest.skip("the package index cannot be reached")
     assert done.returncode == 0, done.stderr
     for locale in ("C", "C.UTF-8"):
-        ask = [checkout / ".venv/bin/python", "-c", "import peakmark"]
-        subprocess.run(ask, env={"LC_ALL": locale}, cwd="/", check=True, timeout=60)
+        argv = [checkout / ".venv/bin/python", "-c", "import peakmark"]
+        subprocess.run(argv, env={"LC_ALL": locale}, cwd="/", check=True, timeout=60)
 
 
-def test_an_environment_is_whole_for_its_folder_and_python_only(
-    checkout: Path, tmp_path: Path
-) -> None:
-    """The stamp of one that is whole: nothing is done; that of another folder or Python: not whole."""
+OTHER_PYTHON = (
+    'python=$PWD/another; printf "#!/bin/sh\\necho Python 3.12.9\\n" >another; chmod +x another;'
+)
 
-    def stamp(folder: Path, said: str = "") -> str:
-        words = f'main() {{ python=$(find_python); {said} stamp_of; }}; eval "$(sed /^main/,/^}}/d envs/install.sh)"'
-        script = [
-            "bash",
-            "-c",
-            f"cd {shlex.quote(str(folder))} && set -- run && {words}",
-            "envs/install.sh",
-        ]
+
+def test_an_environment_is_whole_for_its_folder_and_python(checkout: Path, tmp_path: Path) -> None:
+    """By its stamp, which another folder or Python changes."""
+
+    def stamp(folder: Path, change: str = "") -> str:
+        main = f"main() {{ python=$(find_python); {change} stamp_of; }}"
+        script = f'set -- run && {main}; eval "$(sed /^main/,/^}}/d envs/install.sh)"'
+        argv = ["bash", "-c", script, "envs/install.sh"]
         return subprocess.run(
-            script, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+            argv, cwd=folder, capture_output=True, text=True, timeout=60, check=True
         ).stdout
 
-    here = stamp(checkout)
-    assert here.startswith(".venv/peakmark-")
-    assert stamp(checkout) == here
-    other = 'python=$PWD/another; printf "#!/bin/sh\\necho Python 3.12.9\\n" >another; chmod +x another;'
-    assert stamp(checkout, other) != here
-    assert stamp(checkout_in(tmp_path / "elsewhere")) != here
+    first = stamp(checkout)
+    assert first.startswith(".venv/peakmark-")
+    assert stamp(checkout) == first
+    assert stamp(checkout, OTHER_PYTHON) != first
+    assert stamp(checkout_in(tmp_path / "elsewhere")) != first
 
 
 CLUSTER = {"slurm-wlm", "slurmdbd", "mariadb-server", "munge"}
-APT = """#!/bin/sh
-for word; do case $word in DPkg::Path=*) first=${word#*=}; ls "${first%%:*}" >"$SAID.services" ;; esac; done
-echo "$*" >>"$SAID"
+PACKAGE_TOOLS = {
+    "apt-get": """#!/bin/sh
+for word; do case $word in DPkg::Path=*) first=${word#*=}; ls "${first%%:*}" >"$CALLS.services" ;; esac; done
+echo "$*" >>"$CALLS"
+""",
+    "apt-cache": "#!/bin/sh\nshift; printf 'Package: %s\\n' \"$@\"\n",
+}
+"""They install nothing, keep their arguments, and what stands before the programs that packages
+call.
 """
-"""Installs nothing, keeps what it was told, and what stands before the programs that packages call.
-"""
+SLURM = ("sinfo", "slurmd", "slurmctld")
 
 
 @needs_dpkg
 @needs_root
-@pytest.mark.parametrize("there", ["nothing", "SLURM_CONF", "programs", "configuration"])
+@pytest.mark.parametrize("sign", ["nothing", "SLURM_CONF", "programs", "configuration"])
 def test_where_a_slurm_is_no_package_of_one_comes(
-    checkout: Path, tmp_path: Path, there: str
+    checkout: Path, tmp_path: Path, sign: str
 ) -> None:
-    path, own, said = (
-        path_without(tmp_path / "bin", "sinfo", "slurmd", "slurmctld"),
-        tmp_path / "own",
-        tmp_path / "said",
-    )
-    programs = {"apt-get": APT, "apt-cache": "#!/bin/sh\nshift; printf 'Package: %s\\n' \"$@\"\n"}
-    if there == "programs":
-        programs |= dict.fromkeys(("sinfo", "slurmd", "slurmctld"), "#!/bin/sh\nexit 1\n")
-    own.mkdir()
-    for name, text in programs.items():
-        (own / name).write_text(text)
-        (own / name).chmod(0o755)
+    slurm = dict.fromkeys(SLURM, "#!/bin/sh\nexit 1\n") if sign == "programs" else {}
+    front = programs(tmp_path / "own", PACKAGE_TOOLS | slurm)
+    path = path_without(tmp_path / "bin", *SLURM)
     # The machine's own /etc but for its Slurm, which it may have.
     subprocess.run(["cp", "-a", "/etc", tmp_path / "etc"], check=True)
     for name in ("slurm", "slurm-llnl"):
         (tmp_path / "etc" / name / "slurm.conf").unlink(missing_ok=True)
-    if there == "configuration":
+    if sign == "configuration":
         (tmp_path / "etc/slurm").mkdir(exist_ok=True)
         (tmp_path / "etc/slurm/slurm.conf").touch()
-    bind = 'mount --bind "$0" /etc && exec "$@"'
-    front = ["unshare", "--mount", "sh", "-c", bind, str(tmp_path / "etc")]
-    env = {"SLURM_CONF": "/opt/slurm.conf"} if there == "SLURM_CONF" else {}
-    env |= {"PATH": f"{own}:{path}", "SAID": str(said), "DPKG_ADMINDIR": empty_dpkg(tmp_path)}
-    done = install(checkout, "packages", "test", front=front, **env)
+    calls = tmp_path / "calls"
+    env = {"SLURM_CONF": "/opt/slurm.conf"} if sign == "SLURM_CONF" else {}
+    env |= {"PATH": f"{front}:{path}", "CALLS": str(calls), "DPKG_ADMINDIR": empty_dpkg(tmp_path)}
+    namespace = mounted('mount --bind "$0" /etc', tmp_path / "etc")
+    done = install(checkout, "packages", "test", front=namespace, **env)
     assert done.returncode == 0, done.stderr
-    asked = {
-        word
-        for line in said.read_text().splitlines()
-        if " install " in line
-        for word in line.split()
-    }
-    assert {"fio", "libcmocka-dev", "shellcheck"} <= asked  # all else is installed
-    if there == "nothing":
-        assert asked >= CLUSTER
-        assert "a Slurm is here" not in done.stdout
-    else:
-        assert not asked & CLUSTER
-        assert "a Slurm is here" in done.stdout
-        assert all(name in done.stdout for name in CLUSTER)
-    before = set(Path(f"{said}.services").read_text().split())
+    lines = [line for line in calls.read_text().splitlines() if " install " in line]
+    packages = {word for line in lines for word in line.split()}
+    assert {"fio", "libcmocka-dev", "shellcheck"} <= packages  # all else is installed
+    assert packages & CLUSTER == (CLUSTER if sign == "nothing" else set())
+    assert ("a Slurm is here" in done.stdout) == (sign != "nothing")
+    assert sign == "nothing" or all(name in done.stdout for name in CLUSTER)
+    before = set(Path(f"{calls}.services").read_text().split())
     assert {"invoke-rc.d", "update-rc.d", "deb-systemd-helper", "deb-systemd-invoke"} <= before
 
 
@@ -321,32 +291,29 @@ fi
 invoke-rc.d x start
 """
 """What a package's script does when it is new, as debhelper writes it."""
+UNIT = (
+    "[Unit]\nDescription=x\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+)
 
 
 @needs_dpkg
 @pytest.mark.parametrize("known", [False, True])
 def test_services_that_come_new_are_not_enabled(tmp_path: Path, known: bool) -> None:
-    helper = shutil.which("deb-systemd-helper", path="/usr/bin")
-    if helper is None:
+    if shutil.which("deb-systemd-helper", path="/usr/bin") is None:
         pytest.skip("deb-systemd-helper is not here")
-    root, services = tmp_path / "root", tmp_path / "services"
-    unit = root / "lib/systemd/system/x.service"
-    unit.parent.mkdir(parents=True)
-    (root / "usr/lib").mkdir(parents=True)
+    root, started = tmp_path / "root", tmp_path / "started"
+    for folder in ("lib/systemd/system", "usr/lib"):
+        (root / folder).mkdir(parents=True)
     (root / "usr/lib/systemd").symlink_to("../../lib/systemd")
-    unit.write_text(
-        "[Unit]\nDescription=x\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+    (root / "lib/systemd/system/x.service").write_text(UNIT)
+    off = (ROOT / "envs/units-stay-off").read_text()
+    services = programs(
+        tmp_path / "services", dict.fromkeys(("deb-systemd-helper", "invoke-rc.d"), off)
     )
-    services.mkdir()
-    for name in ("deb-systemd-helper", "invoke-rc.d"):
-        shutil.copy(ROOT / "envs/units-stay-off", services / name)
-    (services / "installed").write_text("x\n" if known else "other\n")
-    started = tmp_path / "started"
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/invoke-rc.d").write_text(f"#!/bin/sh\ntouch {started}\n")
-    (tmp_path / "bin/invoke-rc.d").chmod(0o755)
+    (tmp_path / "services/installed").write_text("x\n" if known else "other\n")
+    bin_ = programs(tmp_path / "bin", {"invoke-rc.d": f"#!/bin/sh\ntouch {started}\n"})
     env = {
-        "PATH": f"{services}:{tmp_path}/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": f"{services}:{bin_}:{SYSTEM}",
         "DPKG_ROOT": str(root),
         "DPKG_MAINTSCRIPT_PACKAGE": "x",
     }

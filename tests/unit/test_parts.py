@@ -38,18 +38,8 @@ int main(void) {
 
 def test_tests_that_were_skipped_are_counted_by_their_reason(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TEST)
-    here = str(tmp_path)
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-ra",
-        "-p",
-        "no:cacheprovider",
-        f"--rootdir={here}",
-        here,
-    ]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    words = ["-m", "pytest", "-ra", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", "."]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert parts.skipped(done.stdout) == Counter({"no device: sda": 2, "no such CPU": 1})
 
@@ -89,19 +79,15 @@ def test_what_waits_runs_beside_the_others_and_its_words_are_whole(
     makefile: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert parts.main(PARTS) == 0
-    said = capfd.readouterr().out.splitlines()
+    lines = capfd.readouterr().out.splitlines()
     for name in ("cluster", "faults"):
-        first = said.index(f"== test-{name} said:")
-        assert said[first + 1] == f"words of {name}"
-        assert said[first + 2].startswith(f"== test-{name}: ")
-    shown = [line for line in said if line.startswith("words of ")]
-    seen = [line.split()[-1] for line in shown]
-    assert [name for name in seen if name not in ("cluster", "faults")] == [
-        "lint",
-        "unit",
-        "kernels",
-    ]
-    assert {line.split()[0] for line in said[-7:-2]} == set(PARTS)
+        first = lines.index(f"== test-{name} said:")
+        assert lines[first + 1] == f"words of {name}"
+        assert lines[first + 2].startswith(f"== test-{name}: ")
+    shown = [line.split()[-1] for line in lines if line.startswith("words of ")]
+    waiting = [name for name in shown if name not in ("cluster", "faults")]
+    assert waiting == ["lint", "unit", "kernels"]
+    assert {line.split()[0] for line in lines[-7:-2]} == set(PARTS)
 
 
 def test_after_a_failure_no_part_begins_and_what_runs_is_still_told(
@@ -109,7 +95,7 @@ def test_after_a_failure_no_part_begins_and_what_runs_is_still_told(
 ) -> None:
     monkeypatch.setenv("UNIT", "3")
     assert parts.main(PARTS) == 1
-    said = capfd.readouterr().out
-    assert "words of kernels" not in said
-    assert "== test-cluster said:" in said
-    assert re.search(r"^test-unit +[0-9]+ s  FAILED$", said, re.MULTILINE)
+    text = capfd.readouterr().out
+    assert "words of kernels" not in text
+    assert "== test-cluster said:" in text
+    assert re.search(r"^test-unit +[0-9]+ s  FAILED$", text, re.MULTILINE)

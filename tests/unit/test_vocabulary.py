@@ -9,45 +9,13 @@ from collections.abc import Iterator
 from peakmark.resources import ROOT
 
 SOURCES = (ROOT / "src").rglob("*.py")
-GONE = frozenset(
-    [
-        "JobReason",
-        "Judged",
-        "Mistake",
-        "Naming",
-        "Note",
-        "Phrase",
-        "Quoted",
-        "Remark",
-        "Seat",
-        "Sheet",
-        "Side",
-        "Spot",
-        "Together",
-        "Unlike",
-        "Wording",
-        "around",
-        "before_cell",
-        "before_job",
-        "ear",
-        "headline_spot",
-        "is_turned",
-        "keeping",
-        "lift_limit",
-        "mouth",
-        "no_heir",
-        "or_sentence",
-        "plan_there",
-        "refusals",
-        "seats",
-        "settled",
-        "stand_aside",
-        "surely",
-        "survive_hangup",
-        "what_failed",
-        "worded",
-    ]
-)
+GONE = {
+    "JobReason", "Judged", "Mistake", "Naming", "Note", "Phrase", "Quoted", "Remark", "Seat",
+    "Sheet", "Side", "Spot", "Together", "Unlike", "Wording", "around", "before_cell",
+    "before_job", "ear", "headline_spot", "is_turned", "keeping", "lift_limit", "mouth", "no_heir",
+    "or_sentence", "plan_there", "refusals", "seats", "settled", "stand_aside", "surely",
+    "survive_hangup", "what_failed", "worded",
+}  # fmt: skip
 """Names outside the vocabulary of the field, each replaced by a term that users know."""
 
 
@@ -57,10 +25,8 @@ def defined() -> Iterator[tuple[str, str, bool]]:
         yield path.stem, str(path), False
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
-            if isinstance(node, ast.ClassDef):
-                yield node.name.lstrip("_"), place, True
-            elif isinstance(node, ast.FunctionDef):
-                yield node.name.lstrip("_"), place, False
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                yield node.name.lstrip("_"), place, isinstance(node, ast.ClassDef)
             elif isinstance(node, ast.arg):
                 yield node.arg, place, False
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

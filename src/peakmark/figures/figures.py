@@ -16,11 +16,9 @@ from peakmark.analysis.analysis import Analysis, layout_of
 from peakmark.analysis.label_formatter import quantity
 from peakmark.analysis.row import Row
 from peakmark.analysis.verdict import describe, with_limit
-from peakmark.config import layouts
 from peakmark.figures import dots, layout_figures, panels, style
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
-from peakmark.tables import captions
 from peakmark.tools.tables import TABLES
 
 OVERVIEW, FLEET = "overview", "fleet"
@@ -32,7 +30,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of
     ``drawn.figures_of`` as SVG and PNG; the paths written.
 
-    Tables without a measurement have no figure. Equal records give equal bytes.
+    Tables without a measurement have no figure. Figures that are there stay. Equal records give equal bytes.
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
     judged = Analysis.of(campaign)
@@ -52,10 +50,6 @@ def build(campaign: Path | Analysis) -> list[Path]:
     for name, figure in (first, *drawn):
         if figure is not None:
             written += style.save(figure, folder, name, mark)
-    # Figures of measurements that are gone, or of another layout.
-    for stale in (folder / f"{name}{kind}" for name in _known() for kind in (".svg", ".png")):
-        if stale not in written:
-            stale.unlink(missing_ok=True)
     return written
 
 
@@ -72,14 +66,6 @@ def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
         if drawn.drawing.kind == "together"
         else layout_figures.plot_bars
     )(drawn.drawing, drawn.rows)
-
-
-def _known() -> set[str]:
-    """The names of the usual figures and of those of all layouts that come with peakmark."""
-    return {
-        *captions.texts(),
-        *(drawing.name for name in layouts.names() for drawing in layouts.load(name).drawings),
-    }
 
 
 def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:

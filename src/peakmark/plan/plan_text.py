@@ -77,8 +77,8 @@ def _times(plan: Plan) -> list[str]:
     estimates = sum(map(times.is_estimate, unmeasured))
     if estimates:
         lines.append(
-            f"times of {plural(estimates, 'cell')} are estimated for a slow machine; one measured "
-            "cell of each kind makes them those of this one"
+            f"times of {plural(estimates, 'cell')} are estimated for a slow machine; the first "
+            "measured cells correct them"
         )
     if times.link_bps is None and any(map(two_nodes, unmeasured)):
         lines.append(

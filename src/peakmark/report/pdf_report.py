@@ -5,6 +5,7 @@ markup.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 
 TEMPLATE = ROOT / "reports" / "template"
+_CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
+"""In JSON: an escaped backslash (group 1), or a control character, which no font has."""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 
 
@@ -95,7 +98,7 @@ def _typeset(
     characters = set[int]()
     for name in ("DejaVuSans", "DejaVuSansMono"):
         characters.update(FT2Font(str(shipped / f"{name}.ttf")).get_charmap())
-    text = json.dumps(data, ensure_ascii=False)
+    text = _CONTROL.sub(lambda found: found[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
     shown = "".join(it if ord(it) in characters else "\ufffd" for it in text)
     if text != shown:
         try:

@@ -1,4 +1,6 @@
-"""Rows for the tests of the checks."""
+"""Rows for the tests of the checks, and what a message tells without its words."""
+
+from __future__ import annotations
 
 import json
 from typing import Any
@@ -9,46 +11,83 @@ from peakmark import statistics
 from peakmark.analysis.checks import check_row
 from peakmark.analysis.row import Measured, RunValue
 from peakmark.limits import Limit
+from peakmark.messages import Message, Severity
 
+W, U, N = Severity.WRONG, Severity.UNSURE, Severity.NOTE
 VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
-
+VIRTUAL: dict[str, Any] = {"cpu": {"virtualised": "KVM", "cores": 4}}
+PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
-
 UNKNOWN = Limit(None, "", "", "", "unknown", "not known")
+CPU: dict[str, Any] = {
+    "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None,
+    "concurrency": 1, "metric": "rate", "unit": "op/s",
+}  # fmt: skip
+
+Each = dict[str, Any] | list[dict[str, Any]] | None
+"""What all repetitions have, or each of them has."""
 
 
 def row(
     values: list[float] | None = None,
-    details: dict[str, Any] | None = None,
-    context: dict[str, Any] | None = None,
+    details: Each = None,
+    context: Each = None,
+    options: Each = None,
+    *,
     limit: Limit = UNKNOWN,
     facts: dict[str, Any] = VM,
     **identity: Any,
 ) -> Measured:
-    values = CALM if values is None else values
-    fields: dict[str, Any] = {
-        "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None, "concurrency": 1,
-        "metric": "rate", "unit": "op/s",
-    }  # fmt: skip
+    """A row of six calm repetitions, or of as many as one of the lists has."""
+    lists = (each for each in (values, details, context, options) if isinstance(each, list))
+    n = len(next(lists, CALM))
+    values = CALM[:n] if values is None else values
+    of_runs = [
+        each if isinstance(each, list) else [each or {}] * n for each in (details, context, options)
+    ]
     summary = statistics.summarise(values)
-    runs = tuple(RunValue(value, details or {}, context or {}) for value in values)
-    return Measured(
-        **(fields | identity),
-        runs=runs,
-        summary=summary,
-        centre=summary.median,
-        limit=limit,
-        facts=facts,
-    )
-
-
-def codes(measured: Measured) -> list[str]:
-    return [note.code for note in check_row(measured)]
+    runs = [RunValue(*of_run) for of_run in zip(values, *of_runs, strict=True)]
+    parts = {"runs": runs, "summary": summary, "centre": summary.median}
+    return Measured(**CPU | parts | {"limit": limit, "facts": facts} | identity)
 
 
 def limit(value: float, unit: str = "op/s", clock: str = "observed") -> Limit:
     return Limit(value, unit, f"1 core x 3 GHz ({clock} clock)", "test", "measured", clock=clock)
 
 
-VIRTUAL: dict[str, Any] = {"cpu": {"virtualised": "KVM", "cores": 4}}
-PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+def noise(after: dict[str, float | None] | None = None, **during: float) -> dict[str, Any]:
+    """The context of a repetition during which this went on, and after which this was so."""
+    point = {"clock_hz": 2e9, "clock_limit_hz": 3e9, "celsius": 50.0}
+    point |= {"load": 0.1, "running": 0, "users": 0}
+    quiet = {"seconds": 1.0, "steal": 0.0, "others": 0.01, "throttled_s": 0.0, "hot": 0}
+    quiet |= {"busy": 0, "users": 0}
+    load = {"before": point, "during": quiet | during, "after": point | (after or {})}
+    return {"noise": load}
+
+
+def values_of(message: Message) -> dict[str, Any]:
+    """The values of a message; a message among them is its code, with its own as ``often.count``."""
+    values: dict[str, Any] = {"case": message.case}
+    for name, value in message.values:
+        parts = value if isinstance(value, tuple) else (value,)
+        for part in parts:
+            inner = values_of(part) if isinstance(part, Message) else {}
+            values |= {f"{name}.{field}": each for field, each in inner.items()}
+        codes = [part.code if isinstance(part, Message) else part for part in parts]
+        values[name] = codes if isinstance(value, tuple) else codes[0]
+    return values
+
+
+def contains(values: dict[str, Any], expected: dict[str, Any]) -> bool:
+    """Whether these are among the values, numbers within one per mille."""
+    return all(
+        abs(values[name] / value - 1) < 1e-3 if isinstance(value, float) else values[name] == value
+        for name, value in expected.items()
+    )
+
+
+def check_marks(measured: Measured, weights: dict[str, Severity], first: dict[str, Any]) -> None:
+    """A row has messages of these weights by their codes, and the first has these values."""
+    found = check_row(measured)
+    assert {each.code: each.severity for each in found} == weights
+    assert not first or contains(values_of(found[0]), first), values_of(found[0])

@@ -1,64 +1,213 @@
-"""Each check finds what it is for, names the remedy, and is silent about a calm row: the limit, and
-all of them together.
-"""
+"""Each check finds what it is for, with its weight and its numbers, and is silent otherwise."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 import pytest
-from tests.unit.analysis.checked import VM, codes, limit, row
+from tests.unit.analysis.checked import PLACED, VIRTUAL, VM, N, U, W, check_marks, limit, noise, row
 
-from peakmark import limits
+from peakmark.analysis import checks
 from peakmark.analysis.checks import check_row
+from peakmark.analysis.row import Measured
+from peakmark.messages import Severity
 
 
-def test_a_calm_row_has_no_notes() -> None:
-    details = {"clock_hz_before": 3.2e9, "clock_hz_after": 3.21e9}
-    assert check_row(row(details=details, limit=limit(101.0))) == []
+def disk(details: Any = None, **more: Any) -> Measured:
+    of = {"subsystem": "disk", "instrument": "diskbench", "workload": "RR", "block": 4096}
+    return row(details=details, **of | more)
+
+
+def held(metric: str, value: float, **limits: int) -> Measured:
+    """Two threads of a disk to which a cgroup grants so much."""
+    more: dict[str, Any] = {"metric": metric, "concurrency": 2, "values": [value] * 6}
+    return disk(context={"io_limits": limits}, **more)
+
+
+def moved(of_10000: int | None, direct: bool, file_system: str) -> Measured:
+    """A disk of whose 10,000 B so many reached the device."""
+    tells = {"device_bytes": of_10000, "work": 10_000, "direct": direct, "filesystem": file_system}
+    return disk(tells)
+
+
+def flushed(
+    seconds: float, work: float, facts: dict[str, Any], metric: str = "throughput"
+) -> Measured:
+    details = {"flush_seconds": seconds, "work": work}
+    return disk(details, workload="WS", metric=metric, facts=facts)
+
+
+def memory(details: Any = None, **more: Any) -> Measured:
+    of = {"subsystem": "memory", "instrument": "rambench", "block": 1024, "variant": "pool"}
+    return row(details=details, **of | more)
+
+
+def pool(
+    mebibytes: int, threads: int = 1, facts: Any = VM, last_level: int = 0, **more: Any
+) -> Measured:
+    """Threads that walk a pool, on cores that reach so many MiB of the last cache."""
+    context = {"placed": PLACED | {"last_level_bytes": last_level << 20}} if last_level else {}
+    size = {"working_set_bytes": mebibytes << 20}
+    return memory(size, facts=facts, context=context, concurrency=threads, **more)
+
+
+def network(workload: str, details: Any = None, **more: Any) -> Measured:
+    return row(details=details, subsystem="network", workload=workload, unit="bit/s", **more)
+
+
+def udp(sent: int, lost: int, **more: Any) -> Measured:
+    return network("UDP", {"sent": sent, "received": sent - lost, "lost": lost}, **more)
+
+
+SPLIT_CACHE = {"level": 3, "type": "unified", "size": 32 << 20, "shared_by": 16, "count": 2}
+SPLIT = VM | {"cpu": VM["cpu"] | {"caches": [SPLIT_CACHE]}}
+ON_TMPFS = VM | {"storage": VM["storage"] | {"filesystem": "tmpfs", "interface": "ram"}}
+EIGHT = {"facts": {"cpu": {"threads": 8, "cores": 8}}, "context": noise(others=1.5, busy=2) | {"cpus": list(range(8))}}  # fmt: skip
+LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
+SHAPED = {"network": {"loopback": False, "shaping": "tbf 100 Mbit/s"}}
+WHOLE, RARE = {"lost": 0, "round_trips": 10}, {"lost": 1, "round_trips": 99_999}
+QUARTER = {"lost": 250, "round_trips": 750}
+LATE = [{"started": f"2026-11-21T04:0{minute}"} for minute in (0, 9, 2, 3, 4, 5)]
+FALLING = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
+Marks = dict[str, Severity]
+
+# A row, its marks with their weight, and what the first of them tells.
+CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
+    # What physics forbids.
+    (row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 3.21e9}, limit=limit(101.0)), {}, {}),
+    (row(limit=limit(96.0)), {}, {}),
+    (row(limit=limit(95.0)), {"above-limit": W}, {"share": 100.05 / 95, "case": ""}),
+    (row(limit=limit(80.0, clock="nominal")), {"above-limit": W}, {"case": "nominal"}),
+    (disk(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "disk"}),
+    (memory(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "pool"}),
+    (row([1e-9] * 6, limit=limit(1.2e-9, "s"), unit="s"), {"above-limit": W}, {}),
+    (row([1e-9] * 6, limit=limit(0.9e-9, "s"), unit="s"), {}, {}),
+    (row(details={"residual": 0.0027}, instrument="hpl"), {}, {}),
+    (row(details={"residual": 16.0}, instrument="hpl"), {"residual": W}, {"residual": 16.0}),
+    (row(details={"residual": 1e5}), {}, {}),
+    # Repetitions: how many, how long, how far apart, in which order of time.
+    (row([100.0]), {"few": N}, {"case": "once"}),
+    (row([100.0, 104.0, 96.0]), {"few": N}, {"n": 3, "level": 0.75, "enough": 6}),
+    (row([100.0, 120.0, 80.0]), {"spread": U, "few": N}, {"spread": 0.2}),
+    (row([80.0, 100.0, 100.4, 99.6, 100.2, 99.8, 100.1]), {"first-differs": U, "outlier": N}, {"more": -0.2004}),
+    (row([100.0, 100.1, 99.9, 100.2, 104.0, 99.8, 100.0]), {"outlier": N}, {"places": [5], "total": 7}),
+    (row([110.0, 108.5, 107.0, 105.2, 103.0, 101.0]), {"drift": U}, {}),
+    (row([105.0, 103.0, 104.0, 101.0, 100.0]), {"few": N}, {}),
+    (row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1]), {}, {}),
+    (row(FALLING), {}, {}),
+    (row(FALLING, context=LATE), {"drift": U}, {}),  # a repetition that failed is measured last
+    (row(details={"seconds": 0.2}), {"short-runs": N}, {"seconds": 0.2}),
+    (row(details={"seconds": 0.5}), {}, {}),
+    (row(details={"seconds": 0.2}, instrument="fio"), {}, {}),
+    # Other programs: on free CPUs they take nothing from pinned threads, on the very CPU they do.
+    (row(**EIGHT), {"other-load": N}, {}),
+    (row(**EIGHT, concurrency=8), {"other-load": U}, {}),
+    (row(**EIGHT, details={"cpu_share": 0.5}), {"waited": U, "other-load": U}, {}),
+    # Bytes that reached the disk, a cgroup that holds it back, flushes that take no time.
+    (moved(10_000, True, "ext4"), {}, {}),
+    (moved(9_000, True, "ext4"), {}, {}),
+    (moved(8_900, True, "ext4"), {"cached": W}, {"share": 0.89}),
+    (moved(0, False, "ext4"), {"cached": W}, {}),
+    (moved(None, False, "zfs"), {"buffered": W}, {}),
+    (moved(None, True, "nfs"), {}, {}),
+    (moved(None, True, "tmpfs"), {"ram-file-system": W}, {}),
+    (disk(facts=ON_TMPFS), {"ram-file-system": W}, {}),  # of a reference, which tells no file system
+    (held("throughput", 19e6, read_bps=20_000_000), {"io-limit": W}, {"way": "read", "rate": "MB/s", "rate.rate": 20.0}),
+    (held("throughput", 2.5e9, read_bps=2_500_000_000), {"io-limit": W}, {"rate.rate": 2500.0}),
+    (held("throughput", 10e6, read_bps=20_000_000), {}, {}),
+    (held("throughput", 19e6, write_bps=20_000_000), {}, {}),
+    (held("throughput", 19e6), {}, {}),
+    (held("iops", 495.0, read_iops=500), {"io-limit": W}, {"rate": "IOPS", "rate.rate": 500.0}),
+    (held("iops", 495.0, read_bps=4096 * 500), {"io-limit": W}, {"rate": "MB/s", "rate.rate": 2.048}),
+    (held("latency", 2 / 490, read_iops=500), {"io-limit": W}, {"rate": "IOPS"}),
+    (held("latency", 2 / 100, read_iops=500), {}, {}),
+    (flushed(1e-4, 8e8, VIRTUAL), {"flush": U}, {"where": "hosts-memory"}),
+    (flushed(1e-4, 8e8, {"cpu": {}}), {"flush": N}, {"where": "safe-cache"}),
+    (flushed(1e-4, 8e8, VIRTUAL, metric="iops"), {}, {}),
+    (flushed(0.02, 8e8, VIRTUAL), {}, {}),
+    (flushed(1e-4, 1e6, VIRTUAL), {}, {}),
+    # Pools beside the caches that their threads reach, and how they were written.
+    (pool(128), {}, {}),
+    (pool(127), {"pool-in-cache": W}, {"needed": "128MiB"}),
+    (pool(127, variant="block"), {}, {}),
+    (pool(1, facts={}), {}, {}),
+    (pool(128, facts=SPLIT), {}, {}),
+    (pool(128, 2, SPLIT), {"pool-in-cache": W}, {"needed": "256MiB"}),
+    (pool(128, 2, SPLIT, last_level=32), {}, {}),  # two threads on the cores of one cache
+    (pool(128, 2, SPLIT, last_level=64), {"pool-in-cache": W}, {"needed": "256MiB"}),
+    (memory({"store": "temporal"}), {"stores": N}, {"case": "temporal"}),
+    (memory({"store": "streaming"}), {"stores": N}, {"case": "streaming"}),
+    (memory({"store": "libc"}), {"stores": N}, {"case": "libc"}),
+    (memory({"store": "another"}), {"stores": N}, {"case": "", "store": "another"}),
+    (memory({"store": None}), {}, {}),
+    (memory({"store": "libc"}, variant="block"), {}, {}),
+    (memory([{"store": name} for name in ("temporal", "libc")] * 3), {"stores-differ": U}, {}),
+    # Losses, loopback, links that are slowed down on purpose.
+    (udp(1000, 5), {}, {}),
+    (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "says": "received", "fewer": ""}),
+    (udp(1000, 110), {"udp-loss": U}, {"share": 0.11, "says": "pushed"}),
+    (udp(1000, 500), {"udp-loss": U}, {}),
+    (udp(1000, 600), {"udp-loss": W}, {"share": 0.6, "says": "overrun"}),
+    (udp(1000, 100, concurrency=4), {"udp-loss": N}, {"fewer": "fewer-streams"}),
+    (network("UDP", {"packets": 1000.0, "lost": 100.0, "loss": 0.1}), {"udp-loss": N}, {"share": 0.1}),
+    (network("UDP"), {}, {}),
+    (network("TCP", {"sent": 1000, "lost": 600}), {}, {}),
+    (network("LAT-UDP", WHOLE), {}, {}),
+    (network("LAT-UDP", {"lost": 1, "round_trips": 750}), {}, {}),
+    (network("LAT-UDP", QUARTER), {"lost-round-trips": U}, {"share": 0.25}),
+    (network("LAT-TCP", QUARTER), {}, {}),
+    # Of one run each: one without the counts does not lend its place to the next.
+    (network("LAT-UDP", [{"lost": 5}, RARE, *[WHOLE] * 4]), {"lost-round-trips": U}, {"share": 1.0}),
+    (network("LAT-UDP", [RARE, *[WHOLE] * 5]), {}, {}),
+    (network("TCP", context=LOOPBACK), {"loopback": N}, {}),
+    (network("TCP", context={"network": None}), {}, {}),
+    (row(context=LOOPBACK), {}, {}),
+    (network("TCP", context=SHAPED), {"shaped": W}, {"shapes": "tbf 100 Mbit/s"}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("value", "marked"), [(100.0, False), (96.0, False), (95.0, True), (10.0, True)]
+    ("made", "found", "values"), CASES, ids=["+".join(found) or "none" for _, found, _ in CASES]
 )
-def test_more_than_the_limit_allows(value: float, marked: bool) -> None:
-    assert codes(row(limit=limit(value))) == (["above-limit"] if marked else [])
+def test_a_row_has_these_marks(made: Measured, found: Marks, values: dict[str, Any]) -> None:
+    check_marks(made, found, values)
 
 
-def test_a_time_below_its_limit_is_above_it() -> None:
-    assert codes(row([1e-9] * 6, limit=limit(1.2e-9, "s"), unit="s")) == ["above-limit"]
-    assert codes(row([1e-9] * 6, limit=limit(0.9e-9, "s"), unit="s")) == []
+def test_the_heaviest_comes_first() -> None:
+    weights = [each.severity for each in check_row(row([100.0, 130.0], concurrency=9))]
+    assert weights == [W, U, N]
 
 
-def test_the_remedy_knows_the_clock_and_the_cache() -> None:
-    nominal = check_row(row(limit=limit(80.0, clock="nominal")))[0]
-    assert "125%" in nominal.text and "observed" in nominal.text
-    disk = check_row(row(limit=limit(50.0, "B/s"), subsystem="disk", workload="RS"))[0]
-    assert "cache" in disk.text and "size:" in disk.text
-    pool = check_row(
-        row(limit=limit(50.0, "B/s"), subsystem="memory", workload="RWS", variant="pool")
-    )[0]
-    assert "pool:" in pool.text
+ROWS = 1000
+SLACK = 4.0
+"""Standard deviations: so far above the expectation a count comes in one of ten thousand runs."""
 
 
-@pytest.mark.parametrize(("residual", "marked"), [(0.0027, False), (16.0, True), (1e5, True)])
-def test_hpl_residual(residual: float, marked: bool) -> None:
-    found = codes(row(details={"residual": residual}, instrument="hpl"))
-    assert found == (["residual"] if marked else [])
+def _at_most(count: int, share: float) -> bool:
+    return count <= ROWS * share + SLACK * (ROWS * share * (1 - share)) ** 0.5
 
 
-def test_doubts_come_first() -> None:
-    notes = check_row(row([100.0, 130.0], concurrency=9))
-    assert [note.is_warning for note in notes] == sorted(
-        (note.is_warning for note in notes), reverse=True
-    )
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 12, 20, 30])
+def test_a_quiet_machine_has_few_doubts_at_any_n_and_a_restless_one_is_seen(n: int) -> None:
+    draw = np.random.default_rng(n)
+    quiet = draw.normal(100.0, 100.0 * checks.QUIET, size=(ROWS, n))
+    assert _at_most(sum(map(checks.is_doubtful, quiet)), 0.05)
+    assert _at_most(sum(bool(checks.outliers(values).places) for values in quiet), 0.05)
+    assert sum(map(checks.is_wide, draw.normal(100.0, 20.0, size=(ROWS, n)))) > ROWS * 0.6
 
 
-def test_with_a_real_limit_of_this_project() -> None:
-    limit = limits.for_row("cpu", "DP", "", None, 1, "rate", VM, {}, 3.2e9)
-    assert codes(row([48.4e9] * 6, limit=limit)) == []
-    assert codes(row([64e9] * 6, limit=limit)) == ["above-limit"]
+def test_the_threshold_falls_to_the_true_spread_as_repetitions_come() -> None:
+    widths = [checks.widest(n) for n in (2, 3, 6, 30, 1000)]
+    assert widths == sorted(widths, reverse=True)
+    # Of the chi-square distribution with 2 degrees of freedom 98 % lie below 7.824, with 29 below
+    # 46.693.
+    assert checks.widest(3) == pytest.approx(0.05 * (7.824 / 2) ** 0.5, rel=0.01)
+    assert checks.widest(30) == pytest.approx(0.05 * (46.693 / 29) ** 0.5, rel=0.002)
+    assert checks.QUIET < widths[-1] < 1.1 * checks.QUIET
 
 
-def test_advice_fits_the_row() -> None:
-    details = {"sent": 1000, "received": 900, "lost": 100}
-    udp = {"subsystem": "network", "workload": "UDP", "unit": "bit/s"}
-    for streams, fewer in ((1, False), (4, True)):
-        (note,) = check_row(row(details=details, concurrency=streams, **udp))
-        assert ("fewer streams" in note.text) == fewer
+def test_thresholds_between_the_simulated_numbers_are_the_stricter_ones() -> None:
+    assert checks._threshold(checks._OUTLIER, 7) == checks._threshold(checks._OUTLIER, 6)
+    assert checks._threshold(checks._OUTLIER, 1000) == checks._OUTLIER[-1][1]
+    assert checks._threshold(checks._FIRST, 2) == checks._FIRST[0][1]

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.pdf import text as pdf_text
+from tests.unit import pdf
 
 from peakmark.bundle import bundle
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.report import chapters, html_report, pdf_report
-from peakmark.storage.results import Results
 
 INTRODUCTION = """# Why we measured
 
@@ -31,102 +30,74 @@ Disks differ [@doe2024], see *there* and `iostat -x`. #panic("no") $x$ <script>a
 
 [to the web](https://example.org/?a=1&b) [to code](javascript:alert(1)) [to a file](file:///etc)
 """
-DISCUSSION = "== What it means\nThe disk is *slow*, as @doe2024 says.\n"
-BIBLIOGRAPHY = "@misc{doe2024, author={Doe, Jane}, title={Notes on disks}, year={2024}}\n"
+TEXTS = {
+    "intro.md": INTRODUCTION,
+    "discussion.typ": "== What it means\nThe disk is *slow*, as @doe2024 says.\n",
+    "refs.bib": "@misc{doe2024, author={Doe, Jane}, title={Notes on disks}, year={2024}}\n",
+}
+GRID = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "tools_on": "nodes"}
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> dict[str, Any]:
     """The ``report:`` section that names an author's three files."""
-    here = tmp_path / "texts"
-    here.mkdir()
-    files = {"intro.md": INTRODUCTION, "discussion.typ": DISCUSSION, "refs.bib": BIBLIOGRAPHY}
-    for name, content in files.items():
-        (here / name).write_text(content, encoding="utf-8")
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name, content in TEXTS.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    discussion, introduction, bibliography = sorted(map(str, folder.iterdir()))
     return {
-        "text": {
-            "discussion": str(here / "discussion.typ"),
-            "introduction": str(here / "intro.md"),
-        },
-        "bibliography": str(here / "refs.bib"),
-        "authors": [
-            {"name": "Jane Doe", "affiliation": "IIT"},
-            {"name": "John Roe", "affiliation": "IIT"},
-        ],
+        "text": {"discussion": discussion, "introduction": introduction},
+        "bibliography": bibliography,
+        "authors": [{"name": name, "affiliation": "IIT"} for name in ("Jane Doe", "John Roe")],
     }
 
 
-def _campaign(folder: Path, config: dict[str, Any]) -> Path:
-    of = make.cell("cpubench", "DP", subsystem="cpu")
-    record = make.record(of, [make.measurement(of, "rate", 4e10)]) | {"raw": {}}
-    return make.write(folder, [record], config={"report": config})
-
-
-def test_they_stand_where_they_belong_and_cite_the_authors_bibliography(
-    tmp_path: Path, config: dict[str, Any]
-) -> None:
-    folder = _campaign(tmp_path / "c", config)
-    text = pdf_text(pdf_report.build(folder))
-    words = (
-        "Why we measured",
-        "2 CPU",
-        "What it means",
-        "How each kernel measures",
-        "Notes on disks",
-    )
-    places = [text.rindex(one) for one in words]
-    assert places == sorted(places), dict(zip(words, places, strict=True))
+def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
+    records = [record | {"raw": {}} for record in make.runs("cpubench", "DP", 4e10)]
+    folder = make.write(tmp_path / "c", records, config={"report": config})
+    text = pdf.text(pdf_report.build(folder))
+    titles = ["Why we measured", "2 CPU", "What it means", "How each kernel measures"]
+    places = [text.rindex(title) for title in (*titles, "Notes on disks")]
+    assert places == sorted(places)
     assert "Jane Doe, John" in text
     assert '#panic("no") $x$ <script>' in text
-    assert (
-        "cpubench" in text
-        and "diskbench" not in text.partition("How each kernel")[2].partition("Every run")[0]
-    )
+    kernels = text.rpartition("How each kernel")[2].partition("Every run")[0]
+    assert "cpubench" in kernels and "diskbench" not in kernels
     page = html_report.build(folder).read_text()
     assert "<h2" in page and "Why we measured</h2>" in page and "&lt;script&gt;alert(1)" in page
     assert "written in Typst" in page
     assert '<a href="https://example.org/?a=1&amp;b">to the web</a>' in page
     assert 'href="file' not in page and 'href="javascript' not in page
-
-
-def test_a_typst_text_may_have_its_ending_in_capitals(
-    tmp_path: Path, config: dict[str, Any]
-) -> None:
-    discussion = Path(config["text"]["discussion"])
-    loud = discussion.rename(discussion.with_suffix(".TYP"))
-    folder = _campaign(tmp_path / "c", config | {"text": {"discussion": str(loud)}})
-    section = Results.read(folder).report_config
-    assert chapters.build(section, [])["behind"][0]["file"] in chapters.sources(section)
-
-
-def test_they_travel_with_the_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
-    made = bundle.write(_campaign(tmp_path / "c", config), tmp_path / "c.zip")
+    packed = bundle.write(folder, tmp_path / "c.zip")
     for path in (tmp_path / "texts").iterdir():
         path.unlink()
-    _, comparison = bundle.rebuild(made, tmp_path / "again.pdf")
+    _, comparison = bundle.rebuild(packed, tmp_path / "again.pdf")
     assert comparison.startswith("the same")
+
+
+def test_a_typst_text_may_have_its_ending_in_capitals(config: dict[str, Any]) -> None:
+    discussion = Path(config["text"]["discussion"])
+    loud = discussion.rename(discussion.with_suffix(".TYP"))
+    section = config | {"text": {"discussion": str(loud)}}
+    assert chapters.build(section, [])["behind"][0]["file"] in chapters.sources(section)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        (
-            "a.docx",
-            b"x",
-            r"report\.text\.design: '.*a\.docx' is of no kind .*: allowed are \.md and \.typ files",
-        ),
-        ("a.md", b"\xff\xfe\x00", r"report\.text\.design: '.*a\.md' is not readable as UTF-8"),
-        ("none.md", None, r"report\.text\.design: '.*none\.md' is not a file that exists here"),
+        ("a.docx", b"x", r"'.*a\.docx' is of no kind .*: allowed are \.md and \.typ files"),
+        ("a.md", b"\xff\xfe\x00", r"'.*a\.md' is not readable as UTF-8"),
+        ("none.md", None, r"'.*none\.md' is not a file that exists here"),
     ],
 )
-def test_a_text_that_cannot_be_read_is_one_sentence_before_anything_is_measured(
+def test_a_text_that_cannot_be_read_is_refused_by_the_plan(
     tmp_path: Path, name: str, content: bytes | None, sentence: str
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    grid = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}]}
-    with pytest.raises(ConfigError, match=sentence):
-        plan.make({**grid, "report": {"text": {"design": str(tmp_path / name)}}})
+    with pytest.raises(ConfigError, match=rf"report\.text\.design: {sentence}"):
+        plan.make({**GRID, "report": {"text": {"design": str(tmp_path / name)}}})
 
 
 def test_images_are_one_sentence() -> None:
@@ -134,15 +105,18 @@ def test_images_are_one_sentence() -> None:
         chapters.parse_markdown("![a](a.png)", "intro.md")
 
 
-def test_every_kernel_has_its_section() -> None:
-    blocks = chapters.kernels(set(KERNELS.values()))
-    titles = [chapters.plain_text(block["words"]) for block in blocks if block["kind"] == "heading"]
-    assert titles == ["All four", *KERNELS.values()]
+def headings(blocks: list[dict[str, Any]]) -> list[str]:
+    return [chapters.plain_text(one["words"]) for one in blocks if one["kind"] == "heading"]
 
 
-def test_without_chapters_of_the_authors_there_is_none_on_the_kernels(tmp_path: Path) -> None:
-    grid = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
-    completed = plan.make({**grid, "tools_on": "nodes"}).config["report"]
+def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors() -> None:
+    assert headings(chapters.kernels(set(KERNELS.values()))) == ["All four", *KERNELS.values()]
+    completed = plan.make(GRID).config["report"]
     assert chapters.build(completed, ["cpubench"])["kernels"] == []
-    told = chapters.build({**completed, "kernels": True}, ["cpubench"])["kernels"]
-    assert "cpubench" in [chapters.plain_text(block["words"]) for block in told]
+    section = {**completed, "kernels": True}
+    assert "cpubench" in headings(chapters.build(section, ["cpubench"])["kernels"])
+
+
+def test_a_citation_may_name_several_works() -> None:
+    (block,) = chapters.parse_markdown("see [@a; @b]", "intro.md", cites=True)
+    assert block["words"][-1] == {"kind": "cite", "keys": ["a", "b"]}

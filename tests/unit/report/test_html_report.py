@@ -20,13 +20,12 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import cli
-from peakmark.analysis.analysis import Analysis
 from peakmark.errors import PeakmarkError
-from peakmark.report import document, html_report
+from peakmark.report import html_report
 from peakmark.report.html_report import code, sort_value
-from peakmark.storage.results import Results
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
+Found = dict[str, dict[str, Any]]
 VOID = {"meta", "link", "img", "br", "input"}
 
 
@@ -58,23 +57,16 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shared campaign with a decimal comma, and its page."""
-    folder = tmp_path_factory.mktemp("results") / "sweep"
-    shutil.copytree(swept, folder)
-    plan = json.loads((folder / "plan.json").read_text())
-    plan["config"]["report"]["decimal_mark"] = ","
-    (folder / "plan.json").write_text(json.dumps(plan))
-    html_report.build(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def text(comma: Path) -> str:
     return (comma / "report.html").read_text(encoding="utf-8")
 
 
-def _in_browser(page: str, folder: Path) -> str:
+@pytest.fixture(scope="module")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def in_browser(page: str, folder: Path) -> str:
     """The page's DOM after its scripts ran."""
     names = ("chromium", "chromium-browser", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
@@ -87,84 +79,147 @@ def _in_browser(page: str, folder: Path) -> str:
     home = {**os.environ, "HOME": str(folder)}
     done = subprocess.run(argv, env=home, capture_output=True, text=True, timeout=120)
     if done.returncode != 0 and "</html>" not in done.stdout:
-        pytest.skip(
-            f"this machine's chromium does not start: {done.stderr.strip().splitlines()[-1:]}"
-        )
+        last = done.stderr.strip().splitlines()[-1:]
+        pytest.skip(f"this machine's chromium does not start: {last}")
     return done.stdout
 
 
-def _after(text: str, folder: Path, script: str) -> dict[str, Any]:
-    """What a script, run in the page after its own, leaves in the object ``found``."""
+def without_policy(text: str) -> str:
     free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     assert free != text
-    tail = f"<script>const found = {{}};\n{script}\ndocument.title = 'found' + JSON.stringify(found);</script></body>"
-    dom = _in_browser(free.replace("</body>", tail), folder)
+    return free
+
+
+def title_of(dom: str) -> dict[str, Any]:
+    """The JSON that a script left in the title."""
     title = re.search(r"<title>found(.*?)</title>", dom, re.DOTALL)
     assert title, "no end"
-    found: dict[str, Any] = json.loads(
-        title[1].replace("&lt;", "<").replace("&amp;", "&").replace("\xa0", " ")
-    )
+    plain = title[1].replace("&lt;", "<").replace("&amp;", "&").replace("\xa0", " ")
+    found: dict[str, Any] = json.loads(plain)
     return found
 
 
-def test_it_needs_nothing_else_and_forbids_everything_else(text: str) -> None:
-    page = Page(text)
+SORT = """
+    const called = (one) => one.caption.textContent.startsWith("Memory: throughput");
+    const table = tables.find(called);
+    const headings = [...table.querySelectorAll("th[data-column]")];
+    const heading = headings.find((one) => one.textContent === "MyRAMBench");
+    const cells = (one) => bodyRows(table).map((row) => row.cells[one.dataset.column]);
+    const values = () => cells(heading).map((cell) => cell.dataset.v ?? null);
+    const press = () => heading.querySelector("button").click();
+    found.before = values();
+    press(); found.up = [values(), heading.getAttribute("aria-sort")];
+    press(); found.down = [values(), heading.getAttribute("aria-sort")];
+    press(); found.back = [values(), heading.getAttribute("aria-sort")];
+    const block = headings.find((one) => one.textContent.startsWith("Block"));
+    block.querySelector("button").click();
+    found.blocks = [...new Set(cells(block).map((cell) => cell.textContent))];
+"""
+FILTER = """
+    const type = (words) => { filter.value = words; filter.dispatchEvent(new Event("input")); };
+    const visible = () => tables.flatMap(bodyRows).filter((row) => row.offsetParent !== null);
+    const shown = () => visible().map((row) => row.dataset.text);
+    found.all = shown().length;
+    type("rws 1 mib"); found.some = shown(); found.status = status.textContent;
+    const captions = tables.map((table) => table.caption.textContent);
+    found.count = captions.find((text) => text.startsWith("Memory: throughput"));
+    type("no such row"); found.none = shown().length;
+    type("-rws"); found.without = shown();
+    type(""); found.again = shown().length; found.quiet = status.textContent;
+"""
+ZOOM = """
+    const button = document.querySelectorAll("figure button.zoom")[0];
+    button.click();
+    found.open = dialog.open; found.title = dialog.querySelector("span").textContent;
+    found.same = picture.src === button.querySelector("img").src; found.alt = picture.alt;
+    const width = () => parseFloat(picture.style.width);
+    const press = (key) => dialog.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    const whole = width();
+    dialog.querySelector("[data-zoom=in]").click(); found.larger = width() > whole * 1.4;
+    press("-"); press("-"); found.smaller = width() < whole * 0.9;
+    press("0"); found.fit = Math.abs(width() - whole) < 1 && whole <= stage.clientWidth + 1;
+    stage.dispatchEvent(new WheelEvent("wheel", { deltaY: -1 }));
+    found.wheel = width() > whole * 1.1;
+    dialog.querySelector("form button:last-child").click(); found.closed = !dialog.open;
+    const ground = () => getComputedStyle(document.body).backgroundColor;
+    const before = ground();
+    document.getElementById("theme").click();
+    found.theme = [before, ground(), root.dataset.theme];
+"""
+PHONE = """
+    const frame = (width) => {
+      const made = document.createElement("iframe");
+      made.style.cssText = `width:${width}px;height:800px;border:0`;
+      made.srcdoc = INNER;
+      document.body.append(made);
+      return new Promise((done) => made.addEventListener("load", () => done(made.contentDocument)));
+    };
+    const found = {};
+    const measure = async () => {
+      const narrow = await frame(390);
+      found.narrow = narrow.documentElement.scrollWidth;
+      const wide = await frame(1000);
+      found.wide = wide.documentElement.scrollWidth;
+      found.bar = wide.querySelector(".bar").getBoundingClientRect().height;
+      found.room = parseFloat(getComputedStyle(wide.documentElement).scrollPaddingTop);
+      document.title = "found" + JSON.stringify(found);
+    };
+    measure();
+"""
+
+
+@pytest.fixture(scope="module")
+def pressed(text: str, tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """What is found in the page while its tables are sorted, filtered and its figures opened."""
+    scripts = {"sort": SORT, "filter": FILTER, "zoom": ZOOM}
+    blocks = [f"{{ const found = every.{name} = {{}}; {text} }}" for name, text in scripts.items()]
+    end = "document.title = 'found' + JSON.stringify(every);"
+    tail = f"<script>const every = {{}};\n{chr(10).join(blocks)}\n{end}</script></body>"
+    changed = without_policy(text).replace("</body>", tail)
+    return title_of(in_browser(changed, tmp_path_factory.mktemp("browser")))
+
+
+def test_it_needs_nothing_else_and_forbids_everything_else(text: str, page: Page) -> None:
+    policies = []
     for tag, attributes, _ in page.elements:
         for name in ("src", "href", "data", "poster", "srcset"):
             value = attributes.get(name)
             assert value is None or value.startswith(("data:", "#")), (tag, name)
         assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
-    policy = next(
-        a["content"]
-        for tag, a, _ in page.elements
-        if a.get("http-equiv") == "Content-Security-Policy"
-    )
-    assert policy is not None
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            policies.append(str(attributes["content"]))
+    (policy,) = policies
     assert policy.startswith("default-src 'none'; img-src data:;")
     for tag in ("style", "script"):
         (content,) = page.texts(tag)
-        assert (
-            f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
-            in policy
-        )
-        assert "://" not in content
-        assert "@import" not in content
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"sha256-{digest}" in policy
+        assert "://" not in content and "@import" not in content
     assert "https://" not in text.partition('<h2 id="provenance"')[0]
 
 
-def test_the_numbers_are_those_of_the_pdf(comma: Path, text: str) -> None:
-    results = Results.read(comma)
-    data = document.build(Analysis(results), {})
-    shown = [cell.strip() for cell in Page(text).texts("td", "th")]
-    whole = " ".join(Page(text).texts("body")[0].split())
-    for line in data["verdicts"]:
+def test_the_numbers_are_those_of_the_pdf(comma_report: dict[str, Any], page: Page) -> None:
+    shown = [cell.strip() for cell in page.texts("td", "th")]
+    whole = " ".join(page.texts("body")[0].split())
+    for line in comma_report["verdicts"]:
         for cell in line[1:]:
             assert " ".join(filter(None, cell)) in shown
-    wanted = 0
-    for section in data["sections"]:
-        for part in section["parts"]:
-            for line in part["table"]["body"]:
-                texts = [
-                    "".join(cell.values()) if isinstance(cell, dict) else cell for cell in line[:-1]
-                ]
-                start = next(
-                    at for at, _ in enumerate(shown) if shown[at : at + len(texts)] == texts
-                )  # StopIteration where the row is not there
-                wanted += start > 0
-            for finding in part["findings"]:
-                assert " ".join(finding["text"].split()) in whole
-    assert wanted > 50
-    assert any("," in line[1][0] for line in data["verdicts"])
+    parts = [part for section in comma_report["sections"] for part in section["parts"]]
+    lines = [line[:-1] for part in parts for line in part["table"]["body"]]
+    assert len(lines) > 50
+    for line in lines:
+        texts = ["".join(cell.values()) if isinstance(cell, dict) else cell for cell in line]
+        assert any(shown[at : at + len(texts)] == texts for at, _ in enumerate(shown)), texts
+    for finding in (finding for part in parts for finding in part["findings"]):
+        assert " ".join(finding["text"].split()) in whole
 
 
-def test_headings_captions_and_regions_are_named_for_those_who_listen(text: str) -> None:
-    page = Page(text)
+def test_headings_captions_and_regions_are_named_for_those_who_listen(page: Page) -> None:
     tags = [tag for tag, _, _ in page.elements]
-    assert tags.count("h1") == 1
-    assert tags.count("main") == 1
+    assert tags.count("h1") == tags.count("main") == 1
     levels = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    identifiers = [a["id"] for _, a, _ in page.elements if "id" in a]
+    identifiers = [attributes["id"] for _, attributes, _ in page.elements if "id" in attributes]
     assert len(identifiers) == len(set(identifiers))
     for tag, attributes, content in page.elements:
         if tag == "img" and attributes.get("src"):
@@ -175,19 +230,18 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(text: str)
             assert str(attributes["href"])[1:] in identifiers
         if attributes.get("role") == "region":
             assert attributes.get("aria-label")
-    assert next(a for tag, a, _ in page.elements if tag == "html")["lang"] == "en"
+        if tag == "html":
+            assert attributes["lang"] == "en"
 
 
 def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
-    of = make.cell("cpubench", "DP", subsystem="cpu")
-    bad = make.record(of, [make.measurement(of, "rate", 4e10)], host=HOSTILE, warnings=[HOSTILE])
-    failed = make.record(
-        make.cell("hpl", "DP", subsystem="cpu"), status="failed", reason=HOSTILE, host=HOSTILE
-    )
-    config = {"report": {"title": HOSTILE, "author": HOSTILE, "course": HOSTILE}}
-    folder = make.write(
-        tmp_path / "c", [bad], attempts=[failed], config=config, facts={"host": HOSTILE}
-    )
+    records = make.runs("cpubench", "DP", 4e10, host=HOSTILE)
+    records[0]["warnings"] = [HOSTILE]
+    hpl = make.cell("hpl", "DP", subsystem="cpu")
+    failed = make.record(hpl, status="failed", reason=HOSTILE, host=HOSTILE)
+    config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
+    facts = {"host": HOSTILE}
+    folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
     page = Page(html_report.build(folder).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
@@ -195,9 +249,8 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
 
 
 def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
-    assert (
-        html_report.build(comma, target=tmp_path / "again.html").read_text(encoding="utf-8") == text
-    )
+    again = html_report.build(comma, target=tmp_path / "again.html")
+    assert again.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(
@@ -221,22 +274,20 @@ def test_cells_are_sorted_by_their_value(cell: str, mark: str, value: float | No
 
 
 def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done, hole = (make.cell("cpubench", workload, subsystem="cpu") for workload in ("DP", "QP"))
+    hole = make.cell("cpubench", "QP", subsystem="cpu")
     logo = tmp_path / "logo.svg"
-    logo.write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
-    )
-    record = make.record(done, [make.measurement(done, "rate", 4e10)])
-    folder = make.write(
-        tmp_path / "c", [record], planned=[hole], config={"report": {"logo": str(logo)}}
-    )
+    logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>')
+    config = {"report": {"logo": str(logo)}}
+    records = make.runs("cpubench", "DP", 4e10)
+    folder = make.write(tmp_path / "c", records, planned=[hole], config=config)
+    target = tmp_path / "p.html"
     with pytest.raises(PeakmarkError, match=r"peakmark html --partial"):
         html_report.build(folder)
-    assert cli.main(["html", "--partial", str(folder), "-o", str(tmp_path / "p.html")]) == 0
-    page = Page((tmp_path / "p.html").read_text(encoding="utf-8"))
+    assert cli.main(["html", "--partial", str(folder), "-o", str(target)]) == 0
+    page = Page(target.read_text(encoding="utf-8"))
     assert "not measured" in page.texts("td")
     assert any("Partial report" in text for text in page.texts("p"))
-    assert any(a.get("alt") == "Logo" for _, a, _ in page.elements)
+    assert any(attributes.get("alt") == "Logo" for _, attributes, _ in page.elements)
     assert cli.main(["html", "--partial", str(folder), "-o", str(tmp_path / "no" / "p.html")]) == 1
     assert str(tmp_path / "no") in capsys.readouterr().err
     logo.unlink()
@@ -245,29 +296,13 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_the_page_runs_under_its_own_policy(text: str, tmp_path: Path) -> None:
-    dom = _in_browser(text, tmp_path)
+    dom = in_browser(text, tmp_path)
     assert re.search(r'<html[^>]* class="js"', dom)
     assert dom.count("<button") > 60
 
 
-def test_tables_sort_by_value_both_ways_and_back(text: str, tmp_path: Path) -> None:
-    found = _after(
-        text,
-        tmp_path,
-        """
-        const table = [...tables].find((one) => one.caption.textContent.startsWith("Memory: throughput"));
-        const heading = [...table.querySelectorAll("th[data-column]")].find((one) => one.textContent === "MyRAMBench");
-        const column = () => bodyRows(table).map((row) => row.cells[heading.dataset.column].dataset.v ?? null);
-        const press = () => heading.querySelector("button").click();
-        found.before = column();
-        press(); found.up = [column(), heading.getAttribute("aria-sort")];
-        press(); found.down = [column(), heading.getAttribute("aria-sort")];
-        press(); found.back = [column(), heading.getAttribute("aria-sort")];
-        const block = [...table.querySelectorAll("th[data-column]")].find((one) => one.textContent.startsWith("Block"));
-        block.querySelector("button").click();
-        found.blocks = [...new Set(bodyRows(table).map((row) => row.cells[block.dataset.column].textContent))];
-        """,
-    )
+def test_tables_sort_by_value_both_ways_and_back(pressed: Found) -> None:
+    found = pressed["sort"]
     numbers = [float(value) for value in found["before"]]
     assert len(set(numbers)) > 5
     assert numbers != sorted(numbers)
@@ -278,94 +313,38 @@ def test_tables_sort_by_value_both_ways_and_back(text: str, tmp_path: Path) -> N
     assert found["blocks"] == ["1 KiB", "1 MiB", "10 MiB"]
 
 
-def test_the_filter_leaves_the_rows_that_hold_every_word(text: str, tmp_path: Path) -> None:
-    found = _after(
-        text,
-        tmp_path,
-        """
-        const type = (words) => { filter.value = words; filter.dispatchEvent(new Event("input")); };
-        const shown = () => tables.flatMap(bodyRows).filter((row) => row.offsetParent !== null).map((row) => row.dataset.text);
-        found.all = shown().length;
-        type("rws 1 mib"); found.some = shown(); found.status = status.textContent;
-        found.count = tables.map((table) => table.caption.textContent).find((text) => text.startsWith("Memory: throughput"));
-        type("no such row"); found.none = shown().length;
-        type("-rws"); found.without = shown();
-        type(""); found.again = shown().length; found.quiet = status.textContent;
-        """,
-    )
+def test_the_filter_leaves_the_rows_that_hold_every_word(pressed: Found) -> None:
+    found = pressed["filter"]
     assert 0 < len(found["some"]) < found["all"]
     assert all("rws" in row and "1" in row and "mib" in row for row in found["some"])
     assert found["status"] == f"{len(found['some'])} of {found['all']} rows"
     assert re.search(r"\d+ of \d+ rows$", found["count"])
-    assert found["without"] and not any("rws" in row for row in found["without"]), (
-        "a minus leaves out"
-    )
+    assert found["without"], "a minus leaves out"
+    assert not any("rws" in row for row in found["without"])
     assert (found["none"], found["again"], found["quiet"]) == (0, found["all"], "")
 
 
-def test_it_fits_a_phone_and_no_heading_is_hidden(text: str, tmp_path: Path) -> None:
-    """In a frame as wide as a phone, since a browser's own window cannot be made that narrow."""
-    inner = json.dumps(
-        re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-    ).replace("</", "<\\/")
-    script = f"""
-        const frame = (width) => {{
-          const made = document.createElement("iframe");
-          made.style.cssText = `width:${{width}}px;height:800px;border:0`;
-          made.srcdoc = {inner};
-          document.body.append(made);
-          return new Promise((done) => made.addEventListener("load", () => done(made.contentDocument)));
-        }};
-        const found = {{}};
-        const ask = async () => {{
-          const narrow = await frame(390);
-          found.narrow = narrow.documentElement.scrollWidth;
-          const wide = await frame(1000);
-          found.wide = wide.documentElement.scrollWidth;
-          found.bar = wide.querySelector(".bar").getBoundingClientRect().height;
-          found.room = parseFloat(getComputedStyle(wide.documentElement).scrollPaddingTop);
-          document.title = "found" + JSON.stringify(found);
-        }};
-        ask();"""
-    page = f"<!DOCTYPE html><html><head><title>none</title></head><body><script>{script}</script></body></html>"
-    title = re.search(r"<title>found(.*?)</title>", _in_browser(page, tmp_path))
-    assert title, "no end"
-    found = json.loads(title[1])
-    assert found["narrow"] <= 390
-    assert found["wide"] <= 1000
-    # A link leads to a heading below the bar.
-    assert found["bar"] <= found["room"]
-
-
-def test_figures_open_large_and_the_theme_changes(text: str, tmp_path: Path) -> None:
-    found = _after(
-        text,
-        tmp_path,
-        """
-        const button = document.querySelectorAll("figure button.zoom")[0];
-        button.click();
-        found.open = dialog.open; found.title = dialog.querySelector("span").textContent;
-        found.same = picture.src === button.querySelector("img").src; found.alt = picture.alt;
-        const width = () => parseFloat(picture.style.width);
-        const press = (key) => dialog.dispatchEvent(new KeyboardEvent("keydown", { key }));
-        const whole = width();
-        dialog.querySelector("[data-zoom=in]").click(); found.larger = width() > whole * 1.4;
-        press("-"); press("-"); found.smaller = width() < whole * 0.9;
-        press("0"); found.fit = Math.abs(width() - whole) < 1 && whole <= stage.clientWidth + 1;
-        stage.dispatchEvent(new WheelEvent("wheel", { deltaY: -1 })); found.wheel = width() > whole * 1.1;
-        dialog.querySelector("form button:last-child").click(); found.closed = !dialog.open;
-        const ground = () => getComputedStyle(document.body).backgroundColor;
-        const before = ground();
-        document.getElementById("theme").click();
-        found.theme = [before, ground(), root.dataset.theme];
-        """,
-    )
+def test_figures_open_large_and_the_theme_changes(pressed: Found) -> None:
+    found = pressed["zoom"]
     assert found["title"] == "Operations per second"
     assert found["alt"]
     for key in ("open", "same", "larger", "smaller", "fit", "wheel", "closed"):
         assert found[key] is True, key
     assert found["theme"][0] != found["theme"][1]
     assert found["theme"][2] in ("light", "dark")
+
+
+def test_it_fits_a_phone_and_no_heading_is_hidden(text: str, tmp_path: Path) -> None:
+    """In a frame as wide as a phone, since a browser's own window cannot be made that narrow."""
+    inner = json.dumps(without_policy(text)).replace("</", "<\\/")
+    script = PHONE.replace("INNER", inner)
+    head = "<!DOCTYPE html><html><head><title>none</title></head>"
+    page = f"{head}<body><script>{script}</script></body></html>"
+    found = title_of(in_browser(page, tmp_path))
+    assert found["narrow"] <= 390
+    assert found["wide"] <= 1000
+    # A link leads to a heading below the bar.
+    assert found["bar"] <= found["room"]
 
 
 def test_code_between_backticks_is_marked_and_escaped() -> None:

@@ -3,74 +3,84 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.report import machine_text
 from peakmark.storage.results import Results
 
-
-def test_the_network_on_the_facts_page_is_the_one_that_was_measured(tmp_path: Path) -> None:
-    default = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
-    fast = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
-
-    def page(*networks: dict[str, Any] | None) -> list[list[str]]:
-        records = []
-        for number, network in enumerate(networks):
-            context = {"network": network} if network else {}
-            records += make.runs("netbench", "TCP", 1e9, repetition=number, context=context)
-        name = f"c{len(list(tmp_path.iterdir()))}"
-        folder = make.write(tmp_path / name, records, facts={"host": "node1", "network": default})
-        (node,) = machine_text.nodes(Results.read(folder))
-        (group,) = (one for one in node["groups"] if one["title"] == "Network")
-        return list(group["items"])
-
-    where = {"address": "10.0.0.1", "server_interface": "ib0"}
-    over_ib = {**where, "interface": "ib0", "loopback": False, "link": fast}
-    over_lo = {**where, "interface": "lo", "loopback": True, "link": None}
-    assert page(None)[0][1].startswith("eth0") and "not measured" in page(None)[0][1]
-    assert page(over_ib, over_ib)[0] == ["Interface", "ib0 (measured)"]
-    assert ["Line rate", "200.0 Gb/s"] in page(over_ib)
-    assert page(over_ib, over_lo)[0][1].startswith("ib0 (measured")
-    assert page(over_ib, over_lo)[0][1].endswith("lo)")
-    loopback = page(over_lo)
-    assert loopback[0] == ["Interface", "lo (measured)"] and not any(
-        what == "Line rate" for what, _ in loopback
-    )
+NETWORK = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
+FAST = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
+OVER_IB = {"interface": "ib0", "loopback": False, "link": FAST, "server_interface": "ib0"}
+OVER_LO = {"interface": "lo", "loopback": True, "link": None, "server_interface": "ib0"}
+NUMA = [
+    {"node": 0, "cpus": "0", "memory": 1 << 36, "distances": [10, 21, 21]},
+    {"node": 1, "cpus": "1", "memory": 1 << 36, "distances": [21, 10, 21]},
+    {"node": 2, "cpus": "", "memory": 0, "distances": [21, 21, 10]},
+]
 
 
-def test_the_core_type_that_the_runs_took_stands_before_what_the_library_takes_by_itself(
-    tmp_path: Path,
+def group(folder: Path, records: list[dict[str, Any]], title: str, **facts: Any) -> dict[str, str]:
+    """A group of what the report tells of node1."""
+    folder = make.write(folder, records, facts={"host": "node1", **facts})
+    (node,) = machine_text.nodes(Results.read(folder))
+    (lines,) = (one["items"] for one in node["groups"] if one["title"] == title)
+    return dict(lines)
+
+
+@pytest.mark.parametrize(
+    ("networks", "interface", "rate"),
+    [
+        ([{}], "eth0 (of the default route; not measured)", "1.000 Gb/s"),
+        ([OVER_IB, OVER_IB], "ib0 (measured)", "200.0 Gb/s"),
+        ([OVER_IB, OVER_LO], "ib0 (measured", "200.0 Gb/s"),
+        ([OVER_LO], "lo (measured)", None),
+    ],
+)
+def test_the_network_on_the_facts_page_is_the_one_that_was_measured(
+    tmp_path: Path, networks: list[dict[str, Any]], interface: str, rate: str | None
 ) -> None:
-    blas = {
-        "name": "OpenBLAS",
-        "config": "OpenBLAS 0.3.21 Prescott",
-        "core_type": "Prescott",
-        "library": "libblas.so.3",
-    }
-
-    def told(core: str | None) -> str:
-        context = {"library": {"core_type": core, "requested": core}} if core else {}
-        record, *_ = make.runs("hpl", "DP", 4e10, context=context)
-        folder = make.write(tmp_path / str(core), [record], facts={"host": "node1", "blas": blas})
-        (node,) = machine_text.nodes(Results.read(folder))
-        (group,) = (one for one in node["groups"] if one["title"] == "Programs and libraries")
-        return str(dict(group["items"])["BLAS"])
-
-    for core, by_itself in (("SkylakeX", True), ("Prescott", False), (None, True)):
-        text = told(core)
-        assert text.startswith("OpenBLAS 0.3.21") and text.endswith("(libblas.so.3)")
-        assert f"core type {core or 'Prescott'}" in text
-        assert ("by itself" in text) is by_itself and ("HPL" in text) is bool(core)
-        assert "Prescott" in text
+    records = []
+    for number, network in enumerate(networks):
+        context = {"network": network} if network else {}
+        records += make.runs("netbench", "TCP", 1e9, repetition=number, context=context)
+    lines = group(tmp_path / "c", records, "Network", network=NETWORK)
+    assert lines["Interface"].startswith(interface) and next(iter(lines)) == "Interface"
+    assert lines["Interface"].endswith("lo)") == (networks == [OVER_IB, OVER_LO])
+    assert lines.get("Line rate") == rate
+    assert (lines["Kind"] == "loopback") == (networks == [OVER_LO])
 
 
-def test_the_memory_of_several_numa_nodes_is_a_list() -> None:
-    numa = [
-        {"memory": 1 << 36, "distances": [10, 21, 21]},
-        {"memory": 1 << 36, "distances": [21, 10, 21]},
-    ]
-    assert (
-        machine_text._numa({"numa": numa}) == "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"
+@pytest.mark.parametrize(
+    ("core", "by_itself"), [("SkylakeX", True), ("Prescott", False), (None, True)]
+)
+def test_the_core_type_of_the_runs_stands_before_that_of_the_library(
+    tmp_path: Path, core: str | None, by_itself: bool
+) -> None:
+    blas = {"name": "OpenBLAS", "config": "OpenBLAS 0.3.21 Prescott", "core_type": "Prescott"}
+    context = {"library": {"core_type": core, "requested": core}} if core else {}
+    records = make.runs("hpl", "DP", 4e10, context=context)
+    lines = group(
+        tmp_path / "c", records, "Programs and libraries", blas=blas | {"library": "libblas.so.3"}
     )
-    three = machine_text._numa({"numa": [*numa, {"memory": 0, "distances": [21, 21, 10]}]})
-    assert str(three).startswith("3: 64 GiB, 64 GiB and no memory;")
+    text = lines["BLAS"]
+    assert text.startswith("OpenBLAS 0.3.21") and text.endswith("(libblas.so.3)")
+    assert f"core type {core or 'Prescott'}" in text and "Prescott" in text
+    assert ("by itself" in text) is by_itself and ("HPL" in text) is bool(core)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        (2, "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"),
+        (3, "3: 64 GiB, 64 GiB and no memory; distances 10 21 21, 21 10 21, 21 21 10"),
+    ],
+)
+def test_the_memory_of_several_numa_nodes_is_a_list(tmp_path: Path, nodes: int, text: str) -> None:
+    lines = group(
+        tmp_path / "c",
+        make.runs("hpl", "DP", 1e9),
+        "Processor",
+        cpu={"model_name": "X", "numa": NUMA[:nodes]},
+    )
+    assert lines["NUMA nodes"] == text

@@ -1,11 +1,11 @@
-"""How it was measured, in words."""
+"""How it was measured, in words, and where the theoretical values of a table come from."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
@@ -17,10 +17,12 @@ from peakmark.storage.results import Results
 
 def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
     results = Results.read(make.write(tmp_path, []))
-    texts = {"method": " ".join(method_text.build(Analysis(results))["parts"][0]["paragraphs"])}
+    method = " ".join(method_text.build(Analysis(results))["parts"][0]["paragraphs"])
     vars(results)["decisions"] = {"row": Decision(Criterion(6, 9, 0.02), 6, 6, 0.001, "narrow")}
-    texts["adaptive"] = " ".join(method_text._adaptive(results))
-    texts["kernels"] = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
+    adaptive = " ".join(method_text.build(Analysis(results))["parts"][0]["paragraphs"])
+    assert "6 to 9 until ±2 %" in adaptive and "6 to 9" not in method
+    kernels = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
+    texts = {"method": method, "adaptive": adaptive, "kernels": kernels}
     for path in pdf_report.TEMPLATE.glob("*.bib"):
         cited = re.findall(r"author = \{(.*?),.*?year = \{(\d+)", path.read_text(), re.DOTALL)
         assert len(cited) == path.read_text().count("@")
@@ -28,10 +30,20 @@ def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
             assert re.search(rf"{name}\b.{{0,40}}{year}", texts[path.stem]), (path.stem, name)
 
 
-@pytest.mark.parametrize(
-    ("count", "words"), [(1, "at most 1 repetition of"), (2, "at most 2 repetitions of")]
-)
-def test_few_repetitions_are_told(tmp_path: Path, count: int, words: str) -> None:
-    results = Results.read(make.write(tmp_path, make.runs("cpubench", "DP", *[4e10] * count)))
-    reading = method_text.build(Analysis(results))["parts"][1]["paragraphs"]
-    assert words in reading[-1]
+def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path: Path) -> None:
+    waiting = replace(make.cell("cpubench", "SP", subsystem="cpu"), word="cores")
+    rows = make.judge(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting]).rows["cpu"]
+    lines = [line["rows"] for line in method_text.build_formulas(rows, {})["lines"]]
+    assert [line for line in lines if "SP" in line] == ["SP; cores"]
+
+
+def test_brackets_that_formulas_share_are_told_once(tmp_path: Path) -> None:
+    records = make.runs("cpubench", "DP", 4e10) + make.runs("cpubench", "DP", 4e10, concurrency=2)
+    rows = make.judge(tmp_path / "c", records, facts=make.ZEN3).rows["cpu"]
+    formulas = method_text.build_formulas(rows, {})
+    assert all(row.limit.detail for row in rows), "otherwise this tests nothing"
+    assert len(formulas["lines"]) == 2
+    assert all("(Zen 3" not in line["formula"] for line in formulas["lines"])
+    (source,) = [source for source in formulas["sources"] if "Zen 3" in source]
+    number = source.partition(".")[0]
+    assert all(number in line["source"].split(", ") for line in formulas["lines"])

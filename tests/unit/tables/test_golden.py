@@ -1,8 +1,8 @@
-"""Real campaigns whose tables must not change unless somebody means it.
+"""Real campaigns whose tables and report must not change unless somebody means it.
 
 ``tests/unit/data/golden/NAME.tar.xz`` holds the records of a campaign, ``NAME/`` the tables made of
-them. ``PEAKMARK_GOLDEN=write pytest tests/unit/tables/test_golden.py`` writes the tables anew: look
-at the difference before you commit it.
+them and ``report.txt``, what the report says. ``PEAKMARK_GOLDEN=write pytest
+tests/unit/tables/test_golden.py`` writes them anew: look at the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.analysis.analysis import Analysis
+from peakmark.report import document, pictures
 from peakmark.resources import ROOT
 from peakmark.storage import planfile
 from peakmark.tables import tables
@@ -29,6 +34,11 @@ CAMPAIGNS = {
     "fleet": "fleet",  # eight nodes, each by itself
     "layout": "two-nodes",  # with the layout of a paper
 }
+WIDTH = 480
+"""Longest line of ``report.txt`` that holds a list or an object whole."""
+
+CELL = re.compile(r'\{"text": "([^"]*)", "pad": "([^"]*)"\}')
+"""A cell of a column of numbers."""
 
 
 def unpacked(name: str, folder: Path) -> Path:
@@ -42,28 +52,51 @@ def unpacked(name: str, folder: Path) -> Path:
     return folder
 
 
-def made(folder: Path) -> dict[str, bytes]:
-    """Name -> content of every table; a checksum stands for a long one."""
-    tables.build(folder)
-    found = {path.name: path.read_bytes() for path in sorted((folder / "tables").glob("*.csv"))}
+def report_text(analysis: Analysis) -> str:
+    """What the report says, without the list of checksums, whose digest stands above it."""
+    data = document.build(analysis, dict.fromkeys(pictures.names(analysis), 50))
+    data["provenance"]["checksums"] = len(data["provenance"]["checksums"])
+    return "\n".join(line for name, value in data.items() for line in outline(name, value)) + "\n"
+
+
+def outline(name: str, value: Any, indent: str = "") -> Iterator[str]:
+    """A JSON value as indented lines; lists and objects that are short stand on one. Numbers of a
+    table have their padding in brackets.
+    """
+    text = CELL.sub(r'"\1[\2]"', json.dumps(value, ensure_ascii=False)).replace('[]"', '"')
+    line = f"{indent}{name}: {text}"
+    if len(line) <= WIDTH or not isinstance(value, dict | list):
+        yield line
+        return
+    yield f"{indent}{name}:"
+    for key, entry in value.items() if isinstance(value, dict) else (("-", one) for one in value):
+        yield from outline(key, entry, indent + " ")
+
+
+def built(folder: Path) -> dict[str, bytes]:
+    """Name -> content of every table and of the report; a checksum stands for a long table."""
+    analysis = Analysis.of(folder)
+    tables.build(analysis)
+    contents = {path.name: path.read_bytes() for path in (folder / "tables").glob("*.csv")}
     for name in LONG:
-        found[f"{name}.sha256"] = hashlib.sha256(found.pop(name)).hexdigest().encode() + b"\n"
-    return found
+        digest = hashlib.sha256(contents.pop(name)).hexdigest()
+        contents[f"{name}.sha256"] = f"{digest}\n".encode()
+    return contents | {"report.txt": report_text(analysis).encode()}
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_tables_of_a_real_campaign_stay_as_they_are(
+def test_tables_and_report_of_a_real_campaign_stay_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(ROOT)
-    now = made(unpacked(name, tmp_path / "campaign"))
+    now = built(unpacked(name, tmp_path / "campaign"))
     kept = GOLDEN / name
     if os.environ.get("PEAKMARK_GOLDEN") == "write":
         kept.mkdir(exist_ok=True)
         for path in kept.iterdir():
             path.unlink()
-        for table, content in now.items():
-            (kept / table).write_bytes(content)
-    before = {path.name: path.read_bytes() for path in sorted(kept.iterdir())}
+        for file, content in now.items():
+            (kept / file).write_bytes(content)
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
     assert sorted(now) == sorted(before)
-    assert [table for table in now if now[table] != before[table]] == []
+    assert [file for file in sorted(now) if now[file] != before[file]] == []

@@ -1,142 +1,63 @@
-"""Rows and tables: what belongs together, under which heading, with which note."""
+"""Tables as CSV: what belongs together, under which heading, in which unit and order."""
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import analysis
-from peakmark.storage.results import Results
-from peakmark.tables import footnotes, presentation, tables
+from peakmark.analysis.analysis import Analysis
+from peakmark.tables import presentation, tables
 from peakmark.tools.tables import BY_NAME, TABLES
 
-# As printed in the reports that students and administrators write by hand.
 CLASSIC = {
-    "cpu": [
-        "Workload", "Concurrency", "MyCPUBench Measured Ops/Sec (GigaOPS)", "HPL Measured Ops/Sec (GigaOPS)",
-        "Theoretical Ops/Sec (GigaOPS)", "MyCPUBench Efficiency (%)", "HPL Efficiency (%)", "Standard Deviation",
-    ],
-    "memory_throughput": [
-        "Workload", "Concurrency", "Block Size", "MyRAMBench Measured Throughput (GB/sec)",
-        "pmbw Measured Throughput (GB/sec)", "Theoretical Throughput (GB/sec)", "MyRAMBench Efficiency (%)",
-        "pmbw Efficiency (%)", "Standard Deviation",
-    ],
-    "memory_latency": [
-        "Workload", "Concurrency", "Block Size", "MyRAMBench Measured Latency (us)", "pmbw Measured Latency (us)",
-        "Theoretical Latency (us)", "MyRAMBench Efficiency (%)", "pmbw Efficiency (%)", "Standard Deviation",
-    ],
-    "disk_throughput": [
-        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured Throughput (MB/sec)",
-        "IOZone Measured Throughput (MB/sec)", "Theoretical Throughput (MB/sec)", "MyDiskBench Efficiency (%)",
-        "IOZone Efficiency (%)", "Standard Deviation",
-    ],
-    "disk_latency": [
-        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured Latency (ms)", "IOZone Measured Latency (ms)",
-        "Theoretical Latency (ms)", "MyDiskBench Efficiency (%)", "IOZone Efficiency (%)", "Standard Deviation",
-    ],
-    "disk_iops": [
-        "Workload", "Concurrency", "Block Size", "MyDiskBench Measured IOPS", "IOZone Measured IOPS",
-        "Theoretical IOPS", "MyDiskBench Efficiency (%)", "IOZone Efficiency (%)", "Standard Deviation",
-    ],
-    "network_throughput": [
-        "Protocol", "Concurrency", "Block Size", "MyNETBench Measured Throughput (Mb/sec)",
-        "iperf3 Measured Throughput (Mb/sec)", "Theoretical Throughput (Mb/sec)", "MyNETBench Efficiency (%)",
-        "iperf3 Efficiency (%)",
-    ],
-    "network_latency": [
-        "Protocol", "Concurrency", "Message Size", "MyNETBench Measured Latency (ms)", "ping Measured Latency (ms)",
-        "Theoretical Latency (ms)", "MyNETBench Efficiency (%)",
-    ],
+    "cpu": ("Workload, Concurrency", "MyCPUBench, HPL", "Ops/Sec (GigaOPS)"),
+    "memory_throughput": (
+        "Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Throughput (GB/sec)",
+    ),
+    "memory_latency": ("Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Latency (us)"),
+    "disk_throughput": (
+        "Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "Throughput (MB/sec)",
+    ),
+    "disk_latency": ("Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "Latency (ms)"),
+    "disk_iops": ("Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "IOPS"),
+    "network_throughput": (
+        "Protocol, Concurrency, Block Size", "MyNETBench, iperf3", "Throughput (Mb/sec)",
+    ),
+    "network_latency": (
+        "Protocol, Concurrency, Message Size", "MyNETBench, ping", "Latency (ms)",
+    ),
 }  # fmt: skip
+"""Keys, programs and quantity as in the tables that students and administrators write by hand."""
 
 
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All eight tables with figures in them, built once."""
-    folder = make.write(tmp_path_factory.mktemp("results") / "sweep", make.sweep())
-    tables.build(folder)
-    return folder
-
-
-def _read(folder: Path, name: str) -> pd.DataFrame:
+def read(folder: Path, name: str) -> pd.DataFrame:
     return pd.read_csv(folder / "tables" / f"{name}.csv", keep_default_na=False)
 
 
-def _heading(name: str, instrument: str = "") -> str:
+def heading(name: str, instrument: str = "") -> str:
     """Heading of the measured values of a program, by default of the own kernel."""
     table = BY_NAME[name]
-    programs = {one.instrument: one for one in (table.own, *table.references)}
+    programs = {series.instrument: series for series in table.series}
     return table.measured_heading(programs[instrument or table.own.instrument])
 
 
-@pytest.mark.parametrize("name", CLASSIC)
-def test_headings_are_those_of_the_classic_reports_in_their_order(swept: Path, name: str) -> None:
-    columns = list(_read(swept, name).columns)
-    positions = [columns.index(heading) for heading in CLASSIC[name]]
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_headings_are_the_classic_ones_and_columns_filled(swept: Path, table: tables.Table) -> None:
+    keys, names, quantity = CLASSIC[table.name]
+    programs = names.split(", ")
+    classic = [*keys.split(", "), *(f"{name} Measured {quantity}" for name in programs)]
+    classic += [f"Theoretical {quantity}"]
+    classic += [f"{name} Efficiency (%)" for name in programs if name != "ping"]
+    classic += ["Standard Deviation"]
+    frame = read(swept, table.name)
+    columns = list(frame.columns)
+    positions = [columns.index(name) for name in classic]
     assert positions == sorted(positions)
-
-
-def test_all_eight_tables_have_their_own_column_filled(swept: Path) -> None:
-    for table in TABLES:
-        frame = _read(swept, table.name)
-        assert len(frame) > 0, table.name
-        assert (frame[table.measured_heading(table.own)] != "").all(), table.name
-        assert (frame["n"] == 3).all(), table.name
-
-
-def test_values_are_the_median_in_the_tables_unit_with_full_precision(swept: Path) -> None:
-    results = Results.read(swept)
-    built = analysis.build_rows(results)["network_throughput"]
-    values = [
-        entry["value"]
-        for record in results.records
-        for entry in record.data["measurements"]
-        if record.cell.point == "UDP_32KiB_x2" and record.cell.instrument == "netbench"
-    ]
-    row = next(
-        row
-        for row in built
-        if row.key.workload == "UDP" and row.key.block == 32768 and row.key.concurrency == 2
-    )
-    assert row.measured.centre == statistics.median(values)
-    frame = _read(swept, "network_throughput")
-    line = frame[
-        (frame["Protocol"] == "UDP")
-        & (frame["Concurrency"] == 2)
-        & (frame["Block Size"] == "32KiB")
-    ]
-    assert line[_heading("network_throughput")].item() == statistics.median(values) / 1e6
-    assert line["Standard Deviation"].item() == pytest.approx(statistics.stdev(values) / 1e6)
-
-
-def test_rows_are_sorted_by_workload_then_concurrency_then_block(swept: Path) -> None:
-    frame = _read(swept, "disk_throughput")
-    keys = list(zip(frame["Workload"], frame["Concurrency"], frame["Block Size"], strict=True))
-    first = [("RS", threads, block) for threads in (1, 2) for block in ("1MiB", "16MiB")]
-    assert keys[:4] == first
-    assert list(dict.fromkeys(frame["Workload"])) == ["RS", "RR", "WS", "WR"]
-
-
-def test_the_summary_has_the_level_of_each_interval_and_the_doubt(swept: Path) -> None:
-    results = Results.read(swept)
-    found = analysis.build_rows(results)["memory_throughput"]
-    frame = tables.summary(found)
-    own = frame[frame.instrument == "rambench"]
-    assert set(own.level) == {0.75}, "of three repetitions"
-    assert list(own.doubt) == [str(row.level or "") for row in found if row.own is not None]
-
-
-def test_working_sets_are_never_in_one_row(swept: Path) -> None:
-    frame = _read(swept, "memory_throughput")
-    pool, block = (frame[frame["Working Set"] == name] for name in ("pool", "block"))
-    assert len(pool) == len(block) == 24
-    pmbw = _heading("memory_throughput", "pmbw")
-    assert (pool[pmbw] == "").all()
-    assert (block[block["Workload"] == "RS"][pmbw] != "").all()
+    assert len(frame) > 0
+    assert (frame[heading(table.name)] != "").all() and (frame["n"] == 3).all()
 
 
 def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
@@ -144,67 +65,15 @@ def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
     places = (("RR", 4096), ("WR", 16384), ("RR", 65536), ("RS", 4096), ("WS", 1 << 20))
     for workload, block in places:
         assert throughput.takes(workload, block) != iops.takes(workload, block)
-    assert iops.takes("RR", 4096)
-    assert throughput.takes("RS", 4096)
-
-
-def test_ping_stands_beside_every_protocol_and_stream_count(swept: Path) -> None:
-    frame = _read(swept, "network_latency")
-    assert set(frame["Protocol"]) == {"TCP", "UDP"}
-    assert frame[_heading("network_latency", "ping")].nunique() == 1
-    two = frame[frame["Concurrency"] == 2]
-    assert list(two[_heading("network_latency", "qperf")]) == ["", ""]
-
-
-def test_ping_is_printed_with_the_decimals_that_it_gives(tmp_path: Path) -> None:
-    records = make.runs("netbench", "LAT-TCP", 1.5e-5, block=1)
-    records += make.runs("ping", "LAT-ICMP", 23e-6, details={"resolution": 1e-6})
-    found = make.judge(tmp_path / "c", records)
-    grid = presentation.grid(
-        found.results, BY_NAME["network_latency"], found.rows["network_latency"]
-    )
-    labels = [column.label for column in grid.columns]  # measured ones before efficiencies
-    shown = [grid.body[0][labels.index(name)] for name in ("MyNETBench", "ping")]
-    assert shown == ["0.01500", "0.023"]
-
-
-def test_programs_of_a_disk_that_disagree_are_asked_for_their_buffers(tmp_path: Path) -> None:
-    for pages, said in ((2 << 20, "MyDiskBench has huge pages"), (0, "buffers, files")):
-        records = make.runs("diskbench", "RS", 2e9, details={"huge_pages": pages})
-        records += make.runs("fio", "RS", 8e8)
-        (row,) = make.judge(tmp_path / str(pages), records).rows["disk_throughput"]
-        (note,) = [note for note in row.warnings if note.code == "disagreement"]
-        assert dict(note.values)["factor"] == pytest.approx(2.5)
-        assert said in str(dict(note.values)["compare"])
-
-
-def test_a_latency_efficiency_is_theoretical_by_measured(tmp_path: Path) -> None:
-    config = {"site_facts": {"network": {"latency": {"TCP": 5e-6}}}}
-    records = make.runs("netbench", "LAT-TCP", 1e-5, block=1)
-    (row,) = make.judge(tmp_path / "c", records, config=config, facts={}).rows["network_latency"]
-    assert row.limit.value == 5e-6
-    assert row.measured.efficiency == pytest.approx(0.5)
-
-
-def test_mean_instead_of_median_when_the_configuration_asks(tmp_path: Path) -> None:
-    records = make.runs("cpubench", "DP", 1e9, 2e9, 6e9)
-    (row,) = make.judge(tmp_path / "c", records, config={"report": {"summary": "mean"}}).rows["cpu"]
-    assert row.measured.centre == pytest.approx(3e9)
-
-
-def test_runs_hold_every_repetition_and_measurements_rebuild_them(swept: Path) -> None:
-    runs = _read(swept, "runs")
-    count = sum(len(record.data["measurements"]) for record in Results.read(swept).records)
-    assert len(runs) == count
+    assert iops.takes("RR", 4096) and throughput.takes("RS", 4096)
 
 
 def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
-    folder = make.write(
-        tmp_path / "c", [], planned=[make.cell("ping", "LAT-ICMP", subsystem="network")]
-    )
+    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
+    folder = make.write(tmp_path / "c", [], planned=[ping])
     tables.build(folder)
     for table in TABLES:
-        assert list(_read(folder, table.name).columns) == [*tables.frame(table, [])]
+        assert list(read(folder, table.name).columns) == [*tables.frame(table, [])]
 
 
 def test_building_again_gives_the_same_bytes(swept: Path) -> None:
@@ -214,45 +83,84 @@ def test_building_again_gives_the_same_bytes(swept: Path) -> None:
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_row_keeps_its_own_number_of_a_sentence_that_it_shares(tmp_path: Path) -> None:
-    spreads = {1: (0.7, 1.0, 1.3), 2: (0.8, 1.0, 1.2), 4: (1.0, 1.0, 1.0)}
+def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) -> None:
+    holes = [make.cell("cpubench", "QP", subsystem="cpu", repetition=number) for number in range(3)]
+    holes += [make.cell("cpubench", "DP", subsystem="cpu", repetition=1)]
+    failed = make.record(holes[0], status="failed", reason="cpubench ended with exit code 1")
+    records = make.runs("cpubench", "DP", 4e10)
+    found = make.judge(tmp_path / "c", records, planned=holes, attempts=[failed])
+    tables.build(found)
+    frame = read(tmp_path / "c", "cpu")
+    assert list(frame["Workload"]) == ["QP", "DP"]
+    hole = frame.iloc[0]
+    assert (hole["n"], hole[heading("cpu")], hole["Standard Deviation"]) == (0, "", "")
+    assert "not measured" in hole["Notes"] and "exit code 1" in hole["Notes"]
+    half_measured = found.rows["cpu"][1]
+    (note,) = [note for note in half_measured.warnings if note.code == "not-measured"]
+    assert half_measured.missing == 1
+    assert (dict(note.values)["missing"], dict(note.values)["planned"]) == (1, 2)
+
+
+def test_a_warning_of_a_record_is_one_note_with_its_share(tmp_path: Path) -> None:
+    records = make.runs("cpubench", "DP", *[4e10] * 3, concurrency=4, context={"cpus": [0, 1]})
+    shared = "4 threads share 2 CPUs: the threads take turns, so this is no scaling result"
+    records[0]["warnings"] = [shared, "something else"]
+    (row,) = make.judge(tmp_path / "c", records).rows["cpu"]
+    assert "oversubscribed" in {note.code for note in row.warnings}
+    texts = row.said(row.remarks)
+    assert len([text for text in texts if "2 CPUs" in text]) == 1
+    (note,) = [text for text in texts if "something else" in text]
+    assert "1 of 3" in note
+
+
+def between(folder: Path, *pairs: tuple[str, str]) -> Analysis:
+    """A campaign with its tables, whose one row has a repetition between each of these clients and
+    servers.
+    """
     records = []
-    for threads, values in spreads.items():
-        records += make.runs(
-            "cpubench", "DP", *(1e11 * value for value in values), concurrency=threads
-        )
-    results = Results.read(make.write(tmp_path / "c", records))
-    grid = presentation.grid(results, BY_NAME["cpu"], analysis.build_rows(results)["cpu"])
-    at = [column.label for column in grid.columns].index("Notes")
-    ((letter, text),) = [(note.letter, note.text) for note in grid.notes if "spread" in note.text]
-    assert "20 – 30\u00a0%" in text
-    warnings = [line[at].split(footnotes.BETWEEN) for line in grid.body]
-    own = [next((mark for mark in line if mark.startswith(letter)), "") for line in warnings]
-    assert own == [f"{letter}\u00a030\u00a0%", f"{letter}\u00a020\u00a0%", ""]
-    assert footnotes.BESIDE in grid.below
+    for number, (client, server) in enumerate(pairs):
+        place = {"repetition": number, "host": client, "context": {"server_host": server}}
+        records += make.runs("netbench", "TCP", 1e9, **place)
+    found = make.judge(folder, records)
+    tables.build(found)
+    return found
 
 
-def test_what_holds_for_all_rows_is_said_once(tmp_path: Path) -> None:
-    context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
-    small, large = (
-        make.runs("netbench", "TCP", 1e9, block=block, context=context) for block in (1024, 32768)
+@pytest.mark.parametrize(
+    ("pairs", "clients", "servers", "printed"),
+    [
+        ([("n1", "n2")], "n1", "n2", "n1 → n2"),
+        ([("n1", "n2"), ("n2", "n1"), ("n1", "n2")], "n1; n2", "n2; n1", "2 pairs"),
+        ([("n1", "n1")], "n1", "n1", ""),
+    ],
+)
+def test_both_ends_of_pairs_of_nodes_are_in_every_table(
+    tmp_path: Path, pairs: list[tuple[str, str]], clients: str, servers: str, printed: str
+) -> None:
+    found = between(tmp_path / "c", *pairs)
+    frame = read(tmp_path / "c", "network_throughput")
+    assert (list(frame["Client"]), list(frame["Server"])) == ([clients], [servers])
+    assert list(read(tmp_path / "c", "runs")["server_host"]) == [server for _, server in pairs]
+    (row,) = found.rows["network_throughput"]
+    grid = presentation.grid(found.results, row.table, [row])
+    tex = (tmp_path / "c" / "tables" / "network_throughput.tex").read_text()
+    named = [dict(note.values)["pairs"] for note in row.warnings if note.code == "pairs"]
+    assert named == ([("n1 → n2", "n2 → n1")] if len(pairs) > 1 else [])
+    assert (r"Client $\rightarrow$" in tex) == bool(printed)
+    if printed:
+        assert printed.replace("→", r"$\rightarrow$") in tex
+        assert (grid.columns[0].label, grid.body[0][0]) == ("Client → server", printed)
+    else:  # one machine is both ends
+        assert grid.columns[0].label == "Protocol"
+
+
+def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
+    first, second = (
+        make.runs("cpubench", "DP", 4e10, node=node, host=node) for node in ("n1", "n2")
     )
-    found = make.judge(tmp_path / "c", [*small, *large])
-    table = BY_NAME["network_throughput"]
-    grid = presentation.grid(found.results, table, found.rows[table.name])
-    assert sum("over loopback" in remark for remark in grid.shared) == 1
-    assert not [note for note in grid.notes if "over loopback" in note.text]
-
-
-def test_a_value_above_its_limit_is_doubtful(tmp_path: Path) -> None:
-    config = {"site_facts": {"disk": {"throughput": {"RS": 5e8}}}}
-    found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e9), config=config)
-    (row,) = found.rows["disk_throughput"]
-    assert row.measured.efficiency == pytest.approx(2.0)
-    (warning,) = [note for note in row.specific_warnings if note.code == "above-limit"]
-    assert dict(warning.values)["share"] == pytest.approx(2.0)
-
-
-def test_letters_go_on_after_z() -> None:
-    shown = [footnotes.letter(number) for number in (0, 25, 26, 27, 52)]
-    assert shown == ["a", "z", "aa", "ab", "ba"]
+    folder = make.write(tmp_path / "c", [*first, *second])
+    tables.build(folder)
+    assert list(read(folder, "cpu")["Node"]) == ["n1", "n2"]
+    assert (folder / "tables" / "nodes.csv").exists()
+    tables.build(make.write(folder, first))
+    assert not (folder / "tables" / "nodes.csv").exists(), "one node"

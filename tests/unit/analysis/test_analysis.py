@@ -1,0 +1,378 @@
+"""A row belongs to equal nodes and to what its jobs were given there: limits and claims follow the
+records.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit import pdf
+from tests.unit.analysis.checked import VM, N, U, W
+
+from peakmark.analysis import findings, ratios, verdict
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
+from peakmark.cell import Cell
+from peakmark.messages import Message
+from peakmark.report import html_report, pdf_report
+from peakmark.resources import ROOT
+from peakmark.tables import columns, tables
+
+KERNELS = ROOT / "build" / "kernels"
+CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
+LIMIT = 3e9 * 16  # of one core of the VM in double precision
+SHARES = (0.95, 0.951, 0.949, 0.952, 0.948, 0.95)
+
+
+def machines(**changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Hosts that are alike but for these facts: host -> part -> name -> value."""
+    return {
+        host: VM | {"host": host} | {part: VM[part] | facts for part, facts in parts.items()}
+        for host, parts in changes.items()
+    }
+
+
+def dp(hosts: str, shares: Sequence[float] = SHARES, threads: int = 1, **more: Any) -> Any:
+    """Records of a DP row: a repetition on each host, with its share of the limit at 3 GHz."""
+    return [
+        record
+        for number, (host, share) in enumerate(zip(hosts, shares, strict=True))
+        for record in make.runs(
+            "cpubench", "DP", threads * share * LIMIT, repetition=number, concurrency=threads,
+            host=host, details=CLOCK, **more,
+        )
+    ]  # fmt: skip
+
+
+def notes(row: Row, code: str) -> list[Message]:
+    return [note for note in row.warnings if note.code == code]
+
+
+def topics(row: Row) -> set[str]:
+    return {found.heading for found in findings.conclusions([row])}
+
+
+@pytest.mark.parametrize("hosts", ["aaaaaa", "ababab"])
+def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path: Path, hosts: str) -> None:
+    both = [*dp(hosts), *dp(hosts, threads=2)]
+    of = make.judge(tmp_path / "c", both, machines=machines(a={}, b={}))
+    for row in of.rows["cpu"]:
+        assert (row.measured.efficiency, row.level) == (pytest.approx(0.95), None)
+        assert not notes(row, "hosts") and not notes(row, "hosts-differ")
+    assert "best with" in findings.conclusions(of.rows["cpu"])[0].text
+    (head,) = verdict.verdicts(of.rows)
+    assert (head.what, head.confidence, head.why) == ("DP, 2 threads", "no doubt seen", "")
+    tables.build(tmp_path / "c")
+    with (tmp_path / "c" / "tables" / "runs.csv").open() as file:
+        assert {line["host"] for line in csv.DictReader(file)} == set(hosts)
+
+
+@pytest.mark.parametrize("other", [{"model_name": "Another CPU"}, {"threads": 4}])
+def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str, Any]) -> None:
+    of = make.judge(tmp_path / "c", dp("ababab"), machines=machines(a={}, b={"cpu": other}))
+    (row,) = of.rows["cpu"]
+    assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, W)
+    (doubt,) = notes(row, "hosts")
+    assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
+    (head,) = verdict.verdicts(of.rows)
+    assert head.what == verdict.NO_ROW and "on b" in head.why
+    assert topics(row) == {"Doubt"}
+
+
+def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> None:
+    unequal = machines(a={}, b={"cpu": {"model_name": "Another CPU"}})
+    folder = make.write(tmp_path / "c", dp("ababab"), machines=unequal)
+    tables.build(folder)
+    with (folder / "tables" / "cpu.csv").open() as file:
+        (line,) = csv.DictReader(file)
+    assert line["Doubt"] == "wrong" and "Another CPU" in line["Notes"]
+    for text in (html_report.build(folder).read_text(), pdf.text(pdf_report.build(folder))):
+        words = " ".join(text.split())
+        assert "1 is wrong" in words and "Another CPU" in words
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ends"),
+    # Three repetitions on each of two nodes can show nothing, however far they are apart.
+    [("aaabbb", ""), ("aaaabbbb", "ab"), ("abababab", ""), ("aaaabbbbcccc", "ac")],
+)
+def test_hosts_that_differ_beyond_chance_say_by_how_much(
+    tmp_path: Path, hosts: str, ends: str
+) -> None:
+    shares = [0.9 - 0.02 * (number // 4) + number / 1000 for number in range(len(hosts))]
+    row = make.only_row(tmp_path / "c", dp(hosts, shares), machines=machines(a={}, b={}, c={}))
+    found = notes(row, "hosts-differ")
+    assert len(found) == bool(ends)
+    for note in found:
+        high, low = (
+            statistics.median(
+                share for share, host in zip(shares, hosts, strict=True) if host == end
+            )
+            for end in ends
+        )
+        assert note.severity is N
+        values = dict(note.values)
+        assert (values["highest"], values["lowest"]) == tuple(ends)
+        assert values["share"] == pytest.approx(high / low - 1)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "known", "shares", "unknown"),
+    [
+        ("ababab", "a", SHARES, [("b",)]),
+        ("cababa", "ab", SHARES, [("c",)]),
+        # Where something else speaks against the row it is not said.
+        ("ababab", "a", [share * (1 + n) for n, share in enumerate(SHARES)], []),
+    ],
+)
+def test_nodes_without_facts_count_as_equal_and_the_row_says_so(
+    tmp_path: Path, hosts: str, known: str, shares: Sequence[float], unknown: list[tuple[str]]
+) -> None:
+    facts = machines(**{host: {} for host in known})
+    row = make.only_row(tmp_path / "c", dp(hosts, shares), machines=facts)
+    assert row.measured.efficiency and (row.level is None) == bool(unknown)
+    assert [dict(note.values)["hosts"] for note in notes(row, "hosts")] == unknown
+
+
+def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> None:
+    """Half the memory channels populated on one of two hosts: half its limit, by the same model."""
+    measured: list[dict[str, Any]] = []
+    for number, host in enumerate("ababab"):
+        measured += make.runs("rambench", "RS", 1e10, repetition=number, host=host)
+    memory = {"speed_mts": 3200, "channels": 8, "populated_channels": 8}
+    half = memory | {"channels": 4, "populated_channels": 4}
+    hosts = machines(a={"memory": memory}, b={"memory": half})
+    row = make.only_row(tmp_path / "c", measured, machines=hosts)
+    assert row.measured.efficiency is None and row.level is U
+    assert "a and b" in str(row.limit.reason)
+    assert [note.case for note in notes(row, "hosts")] == ["limits"]
+
+
+def row_with_reference(
+    folder: Path, own: str, reference: str, values: dict[str, float], other: str = "AMD EPYC"
+) -> Row:
+    """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the
+    reference's.
+    """
+    of_both: list[dict[str, Any]] = []
+    for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
+        for number, host in enumerate(hosts):
+            value = (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
+            place = {"repetition": number, "host": host, "details": CLOCK}
+            of_both += make.runs(instrument, "DP", 1e10 * value, **place)
+    models = {"a": "AMD EPYC", "b": other}
+    facts = machines(**{host: {"cpu": {"model_name": name}} for host, name in models.items()})
+    return make.only_row(folder, of_both, machines=facts)
+
+
+@pytest.mark.parametrize(
+    ("own", "reference", "value", "rounds", "says"),
+    [
+        ("abab", "abab", 1.2, 4, "n = 4"),  # in rounds on the same node
+        ("abab", "baba", 1.2, 0, "n = 4"),  # on the same nodes, in no round together
+        ("ab", "bb", 1.3, 1, "n = 2"),  # on b alone
+        ("aa", "bb", 0.55, 0, "on other nodes"),
+    ],
+)
+def test_a_ratio_is_taken_within_the_nodes_where_both_ran(
+    tmp_path: Path, own: str, reference: str, value: float, rounds: int, says: str
+) -> None:
+    row = row_with_reference(tmp_path / "c", own, reference, {"a": 1.1, "b": 1.3})
+    ratio = ratios.of(row.measured, row.series["likwid-bench"])
+    assert (ratio.value, ratio.rounds) == (pytest.approx(value), rounds)
+    assert says in ratios.text(row)
+
+
+def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> None:
+    row = row_with_reference(tmp_path / "c", "aaaaaa", "bbbbbb", {"a": 0.4}, other="Another CPU")
+    assert ratios.best(row) is None and ratios.text(row) == ""
+    assert row.level is not W and row.measured.efficiency is not None
+    assert [(note.about, note.severity) for note in notes(row, "hosts")] == [("likwid-bench", W)]
+    assert not {"Reference", "Disagreement"} & topics(row) and not notes(row, "disagreement")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kernel_of_c", "void", "differ"),
+    [
+        (["ab", "bc", "ca"], "6.1.0-1", "", ()),
+        (["ab"] * 4 + ["ba"] * 4, "6.1.0-1", "", ("b → a", "a → b")),
+        (["ab", "ac"], "6.1.0-2", "6.1.0-2 on c", ()),
+        (["ac", "ac"], "6.1.0-2", "", ()),
+    ],
+)
+def test_pairs_of_equal_kinds_of_node_are_one_row(
+    tmp_path: Path, pairs: list[str], kernel_of_c: str, void: str, differ: tuple[str, ...]
+) -> None:
+    of_pairs: list[dict[str, Any]] = []
+    for number, (client, server) in enumerate(pairs):
+        value = (1.02e9 if client == "b" else 1e9) + number
+        place = {"repetition": number, "host": client, "context": {"server_host": server}}
+        of_pairs += make.runs("netbench", "TCP", value, **place)
+    kernels = {"a": "6.1.0-1", "b": "6.1.0-1", "c": kernel_of_c}
+    facts = machines(**{host: {"os": {"kernel": kernel}} for host, kernel in kernels.items()})
+    row = make.only_row(tmp_path / "c", of_pairs, machines=facts)
+    assert row.level is (W if void else None) and bool(row.unequal_nodes) == bool(void)
+    assert not void or void in row.specific_warnings[0].text
+    values = [dict(note.values) for note in notes(row, "hosts-differ")]
+    assert [(each["highest"], each["lowest"]) for each in values] == ([differ] if differ else [])
+
+
+def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Path) -> None:
+    clocks = {"clock_hz": {"nominal": 6e9, "maximum": 12e9, "observed": None}}
+    of = make.judge(tmp_path / "c", dp("a" * 6), machines=machines(a={"cpu": clocks}))
+    (row,) = of.rows["cpu"]
+    assert row.shares == {"nominal": pytest.approx(0.475), "maximum": pytest.approx(0.2375)}
+    (warning,) = notes(row, "below-nominal")
+    assert dict(warning.values)["nominal"] == 6e9
+    (head,) = verdict.verdicts(of.rows)
+    assert "47.5 %" in head.clocks and "23.8 %" in head.clocks
+    assert (head.confidence, head.why) == ("unsure", warning.fact)
+    tables.build(tmp_path / "c")
+    heading, line = (tmp_path / "c" / "tables" / "cpu.csv").read_text().splitlines()
+    assert "at nominal clock (%)" in heading and "47.5" in line
+
+
+@pytest.mark.parametrize(
+    ("loaded", "clock", "words"),
+    [
+        ([2.70e9, 2.72e9, 2.75e9], 2.72e9, "under the work"),
+        ([None, 2.72e9, None], 2.72e9, "under the work"),
+        ([None, None, None], 3.05e9, "(observed clock)"),  # records from before
+    ],
+)
+def test_the_limit_takes_the_clock_under_the_work(
+    tmp_path: Path, loaded: list[float | None], clock: float, words: str
+) -> None:
+    idle = {"clock_hz_before": 3.0e9, "clock_hz_after": 3.1e9}
+    both = make.runs("likwid-bench", "DP", 42e9)
+    for number, hz in enumerate(loaded):
+        details = idle | ({} if hz is None else {"clock_hz_loaded": hz})
+        place = {"details": details, "context": idle, "repetition": number}
+        both += make.runs("cpubench", "DP", 43e9, **place)
+    row = make.only_row(tmp_path / "c", both, facts=make.ZEN3)
+    assert row.limit.value == pytest.approx(clock * 16)
+    assert words in row.limit.formula
+    assert bool(notes(row, "clock-lowered")) == (clock < 3e9)
+    # The reference has the same limit: it told no clock of its own.
+    assert row.series["likwid-bench"].efficiency == pytest.approx(42e9 / (clock * 16))
+
+
+def test_records_tell_what_their_jobs_were_given_not_what_the_first_one_was(tmp_path: Path) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2 or not (KERNELS / "cpubench").exists():
+        pytest.skip("needs two CPUs and built kernels")
+    program = (
+        "import json, sys; from pathlib import Path; from peakmark.cell import Cell\n"
+        "from peakmark.run.measure import Request, measure\n"
+        "cell, folder = Cell.from_json(json.loads(sys.argv[1])), Path(sys.argv[2])\n"
+        "path = folder / 'cells' / f'{cell.id}.json'\n"
+        "measure(Request(cell, path, folder, Path(sys.argv[3])))\n"
+    )
+    folder, found = tmp_path / "c", []
+    of_one = make.cell("cpubench", "DP", subsystem="cpu", seconds=0.01, warmup=0.0).to_json()
+    for job, threads in ((cpus[:1], 1), (cpus[:2], "cpus")):
+        of = of_one | {"concurrency": threads}
+        words = [program, json.dumps(of), str(folder), str(KERNELS)]
+        argv = ["taskset", "-c", ",".join(map(str, job)), sys.executable, "-c", *words]
+        subprocess.run(argv, check=True, timeout=120)
+        found.append(json.loads((folder / "cells" / f"{Cell.from_json(of).id}.json").read_text()))
+    contexts = [record["context"] for record in found]
+    assert [context["allowed"]["cpus"] for context in contexts] == [cpus[:1], cpus[:2]]
+    assert [len(context["placed"]["cpus"]) for context in contexts] == [1, 2]
+    assert found[1]["cell"]["concurrency"] == "cpus"
+    assert found[1]["measurements"][0]["concurrency"] == 2
+    (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
+    assert facts["cpu"]["threads"] >= 2
+
+
+def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path) -> None:
+    """Also where some of them are not measured: their number comes from the others of the node, or
+    is not known yet.
+    """
+
+    def of(workload: str, node: str) -> Cell:
+        data = make.cell("cpubench", workload, subsystem="cpu", node=node).to_json()
+        return Cell.from_json(data | {"concurrency": "cores"})
+
+    measured = make.measurement(of("DP", "a"), "rate", 4 * LIMIT, concurrency=8, details=CLOCK)
+    record = make.record(of("DP", "a"), [measured], host="a", context=make.placed(8, 8))
+    folder = make.write(tmp_path / "c", [record], planned=[of("SP", "a"), of("SP", "b")])
+    tables.build(folder)
+    lines = (folder / "tables" / "cpu.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
+    ]  # fmt: skip
+    threads = [LabelFormatter.of(row).threads(row) for row in Analysis.of(folder).rows["cpu"]]
+    assert threads == ["8 threads (cores)", "8 threads (cores)", "cores"]
+
+
+def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_path: Path) -> None:
+    """The facts of the host are from its first job, which had one core."""
+    context = {"placed": make.placed(2, 2)["placed"]}
+    first = machines(a={"limits": {"physical_cores_allowed": 1, "cpus_allowed": [0]}})
+    row = make.only_row(tmp_path / "c", dp("a" * 6, threads=2, context=context), machines=first)
+    assert row.limit.value == pytest.approx(2 * LIMIT)
+    assert row.measured.efficiency == pytest.approx(0.95)
+
+
+def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path: Path) -> None:
+    """Own and reference, measured or not: one row for each number of threads, under the bytes that
+    were walked.
+    """
+    one, again, two, reference = (
+        make.cell(tool, "LAT", subsystem="memory", concurrency=threads, repetition=repetition)
+        for tool, threads, repetition in (
+            ("rambench", 1, 0), ("rambench", 1, 1), ("rambench", 2, 0), ("pmbw", 1, 0)
+        )
+    )  # fmt: skip
+    measured = [
+        make.record(of, [make.measurement(of, "latency", 1e-7, block=2 << 30)])
+        for of in (one, reference)
+    ]
+    rows = make.judge(tmp_path / "c", measured, planned=[again, two]).rows["memory_latency"]
+    first, second = rows
+    assert (first.key.block, first.missing, first.measured.summary.n) == (2 << 30, 1, 1)
+    assert sorted(first.series) == ["pmbw", "rambench"]
+    assert (second.key.block, second.key.concurrency, second.own) == (None, 2, None)
+
+
+def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(
+    tmp_path: Path,
+) -> None:
+    default = {
+        "mtu": 1500,
+        "loopback": False,
+        "interface": "eth0",
+        "kind": "ethernet",
+        "speed_bps": 1e9,
+    }
+    link = default | {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
+    network = {"interface": "ib0", "loopback": False, "link": link, "server_interface": "ib0"}
+    measured = make.runs("netbench", "TCP", 1e11, context={"network": network})
+    row = make.only_row(tmp_path / "c", measured, facts=VM | {"host": "node1", "network": default})
+    assert row.limit.value is not None and row.limit.value > 1e11
+
+
+@pytest.mark.parametrize(
+    ("counts", "heading"),
+    [((3, 3), "75 % interval"), ((6,), "95 % interval"), ((3, 6), "75 to 95 % interval")],
+)
+def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
+    tmp_path: Path, counts: Sequence[int], heading: str
+) -> None:
+    measured = []
+    for threads, n in enumerate(counts, 1):
+        measured += dp("a" * n, SHARES[:n], threads)
+    rows = make.judge(tmp_path / "c", measured, machines=machines(a={})).rows["cpu"]
+    assert columns.interval_label(rows) == heading

@@ -1,0 +1,163 @@
+"""The sides of a comparison: campaigns, published results, and campaigns measured in turn."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark import statistics
+from peakmark.analysis import compare, datasets
+from peakmark.analysis.datasets import Dataset
+from peakmark.config import published
+from peakmark.errors import ConfigError
+
+WANDERING = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
+"""A machine that moves by far more than the change that is looked for."""
+WOBBLE = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]
+
+
+def campaign(
+    folder: Path, factor: float, beside: str, late: Sequence[int] = (), isa: str = "auto"
+) -> Dataset:
+    """Four rows in six rounds, each a minute after the one before; this side of the rounds in
+    ``late`` an hour later.
+    """
+    records = []
+    for number, (moved, own) in enumerate(zip(WANDERING, WOBBLE, strict=True)):
+        for row, workload in enumerate(("QP", "HP", "SP", "DP")):
+            hour = 5 if number in late else 4
+            started = f"2026-11-21T{hour:02d}:{10 + number:02d}:{2 * row + (factor != 1):02d}+00:00"
+            value = 1e10 * moved * (1 + (factor - 1) * own) * (own if factor == 1 else 1)
+            records += make.runs(
+                "cpubench",
+                workload,
+                value,
+                repetition=number,
+                isa=isa,
+                context={"started": started},
+            )
+    path = make.write(folder, records) / "plan.json"
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | ({"beside": beside} if beside else {}))
+    )
+    return datasets.read(str(folder))
+
+
+def both(
+    folder: Path, factor: float, late: Sequence[int] = (), isa: str = "auto"
+) -> tuple[Dataset, Dataset]:
+    before = campaign(folder / "a", 1.0, "b")
+    return before, campaign(folder / "b", factor, "a", late, isa)
+
+
+def test_a_change_far_below_the_drift_is_found_in_pairs_and_only_there(tmp_path: Path) -> None:
+    text, counts = compare.report(*both(tmp_path / "turn", 1.05))
+    assert counts == {"better": 4}
+    assert "measured in turn" in text
+    apart = [campaign(tmp_path / name, factor, "") for name, factor in (("a", 1.0), ("b", 1.05))]
+    assert compare.report(*apart)[1] == {"no difference shown": 4}
+    elsewhere = campaign(tmp_path / "c", 1.05, "elsewhere")
+    assert not compare.in_turn(both(tmp_path / "turn", 1.05)[0], elsewhere)
+
+
+def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path: Path) -> None:
+    text, counts = compare.report(*both(tmp_path, 0.9, isa="scalar"))
+    assert "A has auto, B has scalar (4 rows)" in text.splitlines()[0]
+    assert counts == {"worse": 4}
+
+
+@pytest.mark.parametrize(
+    ("factor", "late", "verdict", "left_out"),
+    [(1.004, (), "no difference shown", 0), (1.05, (2,), "cannot tell", 4)],
+)
+def test_a_half_that_was_measured_at_another_time_is_no_pair(
+    tmp_path: Path, factor: float, late: Sequence[int], verdict: str, left_out: int
+) -> None:
+    text, counts = compare.report(*both(tmp_path, factor, late=late))
+    assert counts == {verdict: 4}
+    assert (f"{left_out} repetitions left out" in text) == bool(left_out)
+
+
+def test_halves_on_two_hosts_are_no_pair() -> None:
+    before = {number: datasets.Turn(1.0, 10.0 * number, 10.0 * number, "a") for number in range(3)}
+    after = {number: turn._replace(host="ab"[number == 1]) for number, turn in before.items()}
+    assert datasets.pairs(before, before) == [(1.0, 1.0)] * 3
+    assert datasets.pairs(before, after) == [(1.0, 1.0)] * 2
+
+
+def test_the_ratio_is_the_median_of_the_pairs_own_and_its_interval_theirs() -> None:
+    pairs = [(1.0, 1.1), (2.0, 2.4), (4.0, 4.0), (1.0, 1.3), (1.0, 1.2), (1.0, 1.15)]
+    ratio, low, high, enough = datasets.pair_ratio(pairs)
+    assert (ratio, low, high) == pytest.approx(((1.15 * 1.2) ** 0.5, 1.0, 1.3))
+    assert enough and not datasets.pair_ratio(pairs[:5])[3]
+
+
+def test_the_p_of_pairs_is_students() -> None:
+    pairs = [(1.0, 2.0), (1.0, 4.0), (1.0, 8.0)]  # logarithms 1, 2, 3 of two: t = 2 / (1 / sqrt(3))
+    assert datasets.pair_p_value(pairs) == pytest.approx(statistics.student(2 * 3**0.5, 2))
+    assert datasets.pair_p_value([(1.0, 1.0), (2.0, 2.0)]) == 1.0
+
+
+def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
+    copy = shutil.copyfile(published.FOLDER / "file-io-lab.csv", tmp_path / "copy.csv")
+    found, *only = compare.compare(datasets.read(str(copy)), datasets.read("file-io-lab"))
+    assert {one.judged.ratio for one in found} == {1.0}
+    assert only == [0, 0]
+
+
+def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) -> None:
+    records = [
+        *make.runs("diskbench", "RS", 4e8, node="n1"), *make.runs("diskbench", "RS", 4e8, node="n2")
+    ]  # fmt: skip
+    side = datasets.read(str(make.write(tmp_path / "c", records)))
+    with pytest.raises(ConfigError, match="several nodes"):
+        compare.compare(datasets.read("disk-patterns-2020"), side)
+
+
+def test_two_sizes_of_one_published_row_are_one_row(tmp_path: Path) -> None:
+    records = make.runs("diskbench", "RS", 4e8, block=1 << 20)
+    records += make.runs("diskbench", "RS", 3e8, block=10**6)
+    side = datasets.read(str(make.write(tmp_path / "c", records)))
+    (found, *_), _, _ = compare.compare(datasets.read("disk-patterns-2020"), side)
+    assert found.after == (4e8,)
+
+
+def of_words(folder: Path, requested: dict[str | int, float]) -> Dataset:
+    """DP rows by what was asked for; a word means two threads."""
+    records = []
+    for word, value in requested.items():
+        is_word = isinstance(word, str)
+        context = make.placed(2, 2) if is_word else {}
+        for each in make.runs("cpubench", "DP", *make.near(value), concurrency=2, context=context):
+            each["cell"]["concurrency"] = word
+            records.append(each)
+    return datasets.read(str(make.write(folder, records)))
+
+
+def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> None:
+    before = of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})
+    found, _, _ = compare.compare(before, of_words(tmp_path / "b", {2: 1e9, "cores": 1e9}))
+    assert [(datasets.describe(one.point), one.verdict) for one in found] == [
+        ("cpu cpubench DP x2", "no difference shown"), ("cpu cpubench DP xcores", "worse"),
+    ]  # fmt: skip
+    only, first, second = compare.compare(before, of_words(tmp_path / "c", {2: 1e9}))
+    assert (len(only), first, second) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("requested", "value"), [({2: 1e9, "cores": 2e9}, 1e9), ({"cores": 2e9}, 2e9)]
+)
+def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(
+    tmp_path: Path, requested: dict[str | int, float], value: float
+) -> None:
+    point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 2, "")
+    one_row = Dataset(
+        "published", {point: datasets.DatasetRow(tuple(make.near(1e9, 4)))}, bare=True
+    )
+    ((found,), _, _) = compare.compare(one_row, of_words(tmp_path / "a", requested))
+    assert found.after[0] == pytest.approx(value)

@@ -1,0 +1,207 @@
+"""Many nodes: the median speaks for all, slow nodes are named, and paper has a line for each point,
+not for each node.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit import pdf
+
+from peakmark.analysis import fleet, verdict
+from peakmark.analysis.analysis import Analysis
+from peakmark.figures import dots
+from peakmark.report import appendix, document, html_report, machine_text, pdf_report, pictures
+from peakmark.storage.results import Results
+from peakmark.tables import tables
+from peakmark.tools.tables import BY_NAME
+from peakmark.workflow import status
+
+SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
+
+
+def campaign(
+    folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]], n: int = 3, **more: Any
+) -> Path:
+    """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent
+    of the others'.
+    """
+    records = []
+    for number in range(1, nodes + 1):
+        name = f"node{number}"
+        by = slow.get(name, {})
+        wobble = [1 + 0.002 * ((number * 7 + each * 3) % 5 - 2) for each in range(n)]
+        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+            values = [4e11 / 2**place * one * by.get("cpu", 1.0) for one in wobble]
+            records += make.runs("cpubench", workload, *values, node=name, host=name)
+        for workload in ("RS", "WS"):
+            values = [1.5e10 * one * by.get("memory", 1.0) for one in wobble]
+            records += make.runs("rambench", workload, *values, node=name, host=name)
+    return make.write(folder, records, **more)
+
+
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    folder = campaign(tmp_path_factory.mktemp("nodes") / "twelve", 12, SLOW)
+    tables.build(folder)
+    return Analysis.of(folder)
+
+
+def lines(of: Analysis, name: str) -> list[dict[str, str]]:
+    with (of.results.directory / "tables" / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Analysis) -> None:
+    group = verdict.headline_group(twelve.rows, "memory")
+    assert group is not None and len(group.rows) == 12
+    assert group.median == pytest.approx(1.5e10, rel=0.005)
+    assert group.middle.measured.centre == pytest.approx(group.median, rel=1e-4)
+    assert group.high > group.median * 1.001  # which is another node
+    assert [row.key.node for row in (group.worst, *group.slow)] == ["node10", "node10"]
+    _, memory = verdict.verdicts(twelve.rows)
+    assert (memory.measured, memory.slowest) == ("15.00 GB/s", "node10")
+    value, behind = memory.behind.split(", ")
+    assert value.startswith("13.") and behind.startswith("12.")
+    described = status.summary(twelve.results.directory)
+    assert "median of 12 nodes" in described and "slowest node10" in described
+
+
+def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
+    rows = Analysis.of(campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}})).rows
+    (*_, group) = fleet.group_rows(rows["cpu"])
+    assert group.median == pytest.approx(sum(row.measured.centre for row in group.rows) / 2)
+    assert verdict.verdicts(rows)[0].measured == f"{group.median / 1e9:.2f} GigaOPS"
+
+
+def test_slow_nodes_are_told(twelve: Analysis) -> None:
+    memory, cpu = fleet.slow_nodes(twelve.rows)
+    for slow, node, subsystem, rows, behind in (
+        (memory, "node10", "memory", 2, 0.12), (cpu, "node3", "cpu", 4, 0.1)
+    ):  # fmt: skip
+        assert (slow.node, slow.subsystem, slow.rows, slow.of) == (node, subsystem, rows, rows)
+        assert slow.mostly and slow.behind == pytest.approx(behind, abs=0.01)
+    first, second, _ = fleet.slow_node_sentences(twelve.rows)
+    assert first.startswith("node10 ") and "memory is 12." in first and "all 2 rows" in first
+    assert second.startswith("node3 ") and "CPU is 10." in second
+
+
+def test_quiet_nodes_are_none(tmp_path: Path) -> None:
+    rows = Analysis.of(campaign(tmp_path / "even", 6, {})).rows
+    assert fleet.slow_nodes(rows) == []
+    assert fleet.slow_node_sentences(rows)[0].startswith("No node of 6 ")
+    for group in fleet.group_rows(rows["cpu"]):
+        assert not group.slow and not group.fast
+        assert group.behind(group.worst) < fleet.BEYOND
+
+
+def test_rows_that_spread_name_a_slow_node_together(tmp_path: Path) -> None:
+    """Twelve nodes whose rows spread so far that none lies apart by itself; node5 is slow in all of
+    them together.
+    """
+    records = []
+    for number in range(1, 13):
+        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+            own = 1e10 * (1 + 0.003 * ((number + place) % 3 - 1)) * (0.9 if number == 5 else 1.0)
+            node = {"node": f"node{number}", "host": f"node{number}"}
+            records += make.runs(
+                "cpubench", workload, *(own * by for by in (0.6, 1.0, 1.4)), **node
+            )
+    rows = make.judge(tmp_path / "c", records).rows
+    assert not any(group.slow for group in fleet.group_rows(rows["cpu"]))
+    (slow,) = fleet.slow_nodes(rows)
+    assert (slow.node, slow.rows, slow.of, slow.apart) == ("node5", 0, 4, True)
+    assert fleet.slow_node_sentences(rows)[0].startswith("node5 ")
+    drawn = dots.plot(BY_NAME["cpu"], rows["cpu"], slow=dots.slow(rows))
+    for figure in (dots.overview(rows), drawn):  # which mark and name it
+        assert figure is not None
+        (axis,) = figure.axes
+        count = len(axis.get_yticks())
+        points = [len(one.get_offsets()) for one in axis.collections]
+        assert [number for number in points if number] == [11, 1] * count
+        assert [text.get_text().split()[0] for text in axis.texts] == ["node5"] * count
+
+
+def test_every_node_is_in_the_csv_and_the_slowest_on_paper(twelve: Analysis) -> None:
+    nodes = lines(twelve, "nodes")
+    assert len(nodes) == 12 * 6
+    assert {(line["node"], line["table"]) for line in nodes if line["apart"]} == {
+        ("node10", "memory_throughput"), ("node3", "cpu"),
+    }  # fmt: skip
+    names = [f"node{number}" for number in range(1, 13)]  # node2 comes before node10
+    assert list(dict.fromkeys(line["Node"] for line in lines(twelve, "cpu"))) == names
+    assert fleet.node_names(twelve.rows) == names
+    # LaTeX has a line for each point, with the slowest node.
+    text = (twelve.results.directory / "tables" / "memory_throughput.tex").read_text()
+    assert text.count("node10") == 2 and "node2" not in text
+
+
+def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path: Path) -> None:
+    pages = set()
+    for nodes in (6, 24):
+        folder = campaign(tmp_path / str(nodes), nodes, {"node3": {"memory": 0.8}}, n=1)
+        text = pdf.text(pdf_report.build(folder))
+        pages.add(text.count("\f"))
+        assert "node3 is slow" in text and "node2 " not in text
+        page = html_report.build(folder).read_text()
+        assert "node3 is slow" in page and page.count(">node2</th>") == 6
+    assert len(pages) == 1
+
+
+def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path: Path) -> None:
+    """Of the CPU nothing counts, of the memory nobody has measured anything."""
+    records = []
+    for name in (f"node{number}" for number in range(1, 7)):
+        place = {"node": name, "host": name, "concurrency": 2}
+        records += make.runs("cpubench", "DP", 1e10, context={"cpus": [0]}, **place)
+        of = make.cell("rambench", "LAT", subsystem="memory", node=name, concurrency=2)
+        records.append(make.record(of, status="unavailable", reason="no memory", host=name))
+    folder = make.write(tmp_path / "c", records)
+    tables.build(folder)
+    assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
+    assert pdf_report.build(folder).exists()
+
+
+def test_a_layout_beside_many_nodes_is_told_and_figures_say_who_is_slow(tmp_path: Path) -> None:
+    layout = "four-subsystems-2018-hyperion"
+    of = Analysis.of(campaign(tmp_path / "c", 12, SLOW, config={"report": {"tables": layout}}))
+    names = pictures.names(of)
+    assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
+    data = document.build(of, dict.fromkeys(names, 50))
+    (caveat,) = [one for one in data["caveats"] if "layout" in one]
+    assert f"tables/{layout}" in caveat
+    assert "Memory: slowest node10" in data["overview"]["alt"]
+    (cpu,) = data["sections"][0]["parts"][0]["figures"]
+    assert cpu["alt"].startswith(cpu["caption"]) and "node3 (4 rows" in cpu["alt"]
+
+
+def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
+    cells = [make.cell("hpl", "DP", subsystem="cpu", node=f"node{n}") for n in range(1, 13)]
+    records = [
+        make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]
+    ]
+    folder = make.write(tmp_path / "c", records, planned=cells[10:])
+    refused, missing = appendix.problems(Results.read(folder))["lines"]
+    assert "10 nodes (10 cells)" in refused[0] and refused[1:] == ["not possible here", "no HPL"]
+    assert "node11 and node12 (2 cells)" in missing[0] and missing[1] == "not measured"
+
+
+def test_what_machines_have_alike_is_said_once() -> None:
+    machines = [
+        {
+            "name": f"node{number}",
+            "groups": [{"title": "Processor", "items": [["Model", "one"], ["Turbo", on]]}],
+        }
+        for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
+    ]
+    (one,) = machine_text.alike(machines)
+    assert one["name"].startswith("5 nodes")
+    assert [group["items"] for group in one["groups"]] == [
+        [["Model", "one"]], [["Turbo", "on (4 nodes); off (node3)"]]
+    ]  # fmt: skip
+    assert machine_text.alike(machines[:2]) == machines[:2]

@@ -1,0 +1,183 @@
+"""Figures that a layout asks for: what they draw is what the rows hold."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from matplotlib.axes import Axes
+from tests.unit import campaign_data as make
+
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row
+from peakmark.config import layouts
+from peakmark.config.layouts import Drawing
+from peakmark.figures import figures, layout_figures, selection, style
+from peakmark.report import document, pictures
+from peakmark.tables import captions
+from peakmark.tools.tables import BY_NAME
+
+KIB, MIB = 1024, 1 << 20
+DISK = BY_NAME["disk_throughput"]
+LIMIT = 4e9
+PATTERNS = ("WS", "RS", "RR", "WR")
+SHOWN = ["RS", "RR", "WS", "WR"]
+DEVIATIONS, MEDIANS, SHARES = (
+    Drawing(name="x", of=DISK.name, title="Four patterns", kind=kind, value=value)
+    for kind, value in (("together", "deviation"), ("together", "measured"), ("bars", "efficiency"))
+)
+Preset = Callable[[str], Analysis]
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    """Four patterns at one, two and four threads, three runs each; IOZone measures twice what the
+    own kernel does.
+    """
+    records = []
+    for (number, name), block, threads in itertools.product(
+        enumerate(PATTERNS, 1), (64 * KIB, MIB), (1, 2, 4)
+    ):
+        for tool, times in (("diskbench", 1), ("iozone", 2)):
+            values = [1e8 * times * number * threads * (1 + run / 10) for run in range(3)]
+            records += make.runs(tool, name, *values, block=block, concurrency=threads)
+    facts = {"disk": {"throughput": dict.fromkeys(PATTERNS, LIMIT)}}
+    folder = tmp_path_factory.mktemp("results") / "c"
+    found = make.judge(folder, records, config={"site_facts": facts})
+    return list(found.rows["disk_throughput"])
+
+
+def drawn(drawing: Drawing, rows: list[Row]) -> list[Row]:
+    """The rows that a drawing shows."""
+    (one,) = selection.figures_of(
+        DISK, rows, layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
+    )
+    assert one.drawing is drawing
+    return list(one.rows)
+
+
+def plot(drawing: Drawing, rows: list[Row]) -> list[Axes]:
+    """The panels of a drawing."""
+    style.begin()
+    bars = drawing.kind == "bars"
+    figure = (layout_figures.plot_bars if bars else layout_figures.plot_combined)(drawing, rows)
+    assert figure is not None
+    if not bars:
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == SHOWN
+    return [axis for axis in figure.axes if axis.get_visible()]
+
+
+def test_all_patterns_are_lines_of_one_panel_for_each_block(limited: list[Row]) -> None:
+    axes = plot(MEDIANS, drawn(MEDIANS, limited))
+    assert [axis.get_title(loc="left") for axis in axes] == ["64 KiB", "1 MiB"]
+    for axis in axes:
+        lines = [line.get_ydata() for line in axis.lines if line.get_linestyle() == "-"]
+        assert len([line for line in lines if len(line) == 3]) >= 4
+        repetitions = sum(len(points.get_offsets()) for points in axis.collections)
+        assert repetitions == 4 * 3 * 3  # every run of the own kernel, none of IOZone
+
+
+def test_deviations_are_those_of_the_runs(limited: list[Row]) -> None:
+    rows = drawn(DEVIATIONS, [row for row in limited if row.key.block == MIB])
+    (axis,) = plot(DEVIATIONS, rows)
+    heights = sorted(float(y) for line in axis.lines for y in line.get_ydata())
+    deviations = sorted((row.measured.summary.stdev or 0) * 1e-6 for row in rows)
+    assert heights == pytest.approx(deviations) and min(heights) > 0
+    assert len(axis.collections) == 0  # a deviation has no repetitions
+    assert axis.get_ylabel() == "Standard deviation (MB/s)"
+
+
+def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited: list[Row]) -> None:
+    axes = plot(SHARES, drawn(SHARES, limited))
+    assert [axis.get_title(loc="left") for axis in axes] == SHOWN
+    heights = sorted(bar.get_height() for axis in axes for bar in axis.patches)
+    shares = sorted(100 * (row.measured.efficiency or 0) for row in limited)
+    assert heights == pytest.approx(shares)
+    collections = [one for axis in axes for one in axis.collections]
+    marks = sorted(point[1] for one in collections for point in one.get_offsets())
+    assert marks == pytest.approx([2 * share for share in shares])
+    for axis in axes:
+        assert [100.0, 100.0] in [list(line.get_ydata()) for line in axis.lines], "the limit"
+        assert {text.get_text() for text in axis.texts} >= {"64 KiB", "1 MiB"}
+
+
+def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited: list[Row]) -> None:
+    far = [
+        replace(row, series={**row.series, "iozone": replace(row.series["iozone"], efficiency=6.4)})
+        for row in drawn(SHARES, limited)
+    ]
+    for axis in plot(SHARES, far):
+        top = axis.get_ylim()[1]
+        assert top <= layout_figures.FARTHEST
+        assert len(axis.collections) == 6
+        assert all(points.get_offsets()[0][1] <= top for points in axis.collections)
+    assert layout_figures.goes_beyond(SHARES, far)
+    whole = captions.of_drawing(SHARES, ())
+    assert "upper edge" in whole
+    short = captions.of_drawing(SHARES, ("limit", "references", "beyond"))
+    assert short.startswith("Four patterns. ") and len(short) < len(whole) and "edge" not in short
+
+
+def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
+    found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e8))
+    rows = drawn(SHARES, list(found.rows["disk_throughput"]))
+    assert rows == []
+    assert layout_figures.plot_bars(SHARES, rows) is None
+    reason = selection.without_rows(SHARES)
+    assert "“Four patterns”" in reason and "limit" in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("disk-patterns-2020",
+         "disk_throughput together measured, disk_throughput together deviation"),
+        ("four-subsystems-2018-hyperion",
+         "cpu together measured, cpu bars efficiency, memory_throughput bars efficiency, "
+         "disk_throughput bars measured, disk_throughput bars efficiency, "
+         "disk_latency together measured, network_latency together measured"),
+        ("four-subsystems-2018-prometheus",
+         "disk_latency together measured, disk_iops together measured"),
+        ("six-core-evaluation", "cpu together measured, memory_throughput together measured"),
+    ],
+)  # fmt: skip
+def test_layouts_draw_what_their_reports_drew(name: str, expected: str) -> None:
+    found = {f"{one.table.name} {one.kind} {one.value}" for one in layouts.load(name).drawings}
+    assert set(expected.split(", ")) <= found
+
+
+def test_the_layout_of_2020_draws_averages_and_deviations(preset: Preset, tmp_path: Path) -> None:
+    whole = preset("disk-patterns-2020").results
+    records = [record.data for record in whole.records if record.cell.concurrency <= 2]
+    campaign = make.judge(tmp_path / "c", records, config=whole.config)
+    names = {path.stem for path in figures.build(campaign)}
+    assert names >= {
+        "disk_averages", "disk_deviations", *(f"disk_throughput_{name}" for name in PATTERNS)
+    }  # fmt: skip
+    shown = pictures.names(campaign)
+    assert set(shown) <= names
+    sections = document.build(campaign, dict.fromkeys(shown, 50))["sections"]
+    figures_by_file = {
+        figure["file"]: (part["name"], figure)
+        for section in sections
+        for part in section["parts"]
+        for figure in part["figures"]
+    }
+    # After the last of the four.
+    assert "write random" in figures_by_file["figures/disk_averages.svg"][0]
+    assert "write sequential" in figures_by_file["figures/disk_throughput_WS.svg"][0]
+    _, deviations = figures_by_file["figures/disk_deviations.svg"]
+    assert deviations["caption"].startswith("Standard deviations")
+    assert "repetition" not in deviations["caption"] and "from" in deviations["alt"]
+
+
+def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset: Preset) -> None:
+    campaign = preset("four-subsystems-2018-hyperion")
+    names = pictures.names(campaign)
+    assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
+    data = document.build(campaign, dict.fromkeys(names, 50))
+    cpu = data["sections"][0]["parts"][-1]
+    assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])

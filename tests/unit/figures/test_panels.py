@@ -1,0 +1,219 @@
+"""Small multiples of a table: every repetition, the limit, labels and legends in their place."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from tests.unit import campaign_data as make
+
+from peakmark.analysis import label_formatter
+from peakmark.analysis.row import Row
+from peakmark.figures import elements, panels, style
+from peakmark.formatting import size
+
+MIB = 1 << 20
+MEMORY = [
+    *make.runs("rambench", "LAT", 1e-9, block=16 << 10),
+    *make.runs("rambench", "LAT", 1e-9, block=256 << 20),
+    *(
+        record
+        for block in (1024, 10**6, 10**7)
+        for record in make.runs("rambench", "RWS", 1e10, block=block)
+    ),
+]
+
+
+def judged(folder: Path, records: Sequence[Any], name: str, **more: Any) -> list[Row]:
+    return list(make.judge(folder, records, **more).rows[name])
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    style.begin()
+    figure = panels.plot(rows[0].table, rows)
+    assert figure is not None
+    figure.draw_without_rendering()
+    return figure
+
+
+@pytest.fixture(scope="module")
+def cpu(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
+    records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
+    return judged(tmp_path_factory.mktemp("results") / "c", records, "cpu", facts=make.ZEN3)
+
+
+def disk_reads(threads: Sequence[int] = (1, 2)) -> list[dict[str, Any]]:
+    return [
+        record
+        for number in threads
+        for record in make.runs("diskbench", "RS", 1e8 * number, concurrency=number)
+    ]
+
+
+def test_every_repetition_is_a_point(cpu: list[Row]) -> None:
+    collections = [one for axis in plot(cpu).axes for one in axis.collections]
+    repetitions = sum(len(series.points) for row in cpu for series in row.series.values())
+    assert sum(len(one.get_offsets()) for one in collections) == repetitions
+
+
+def test_limit_and_names_of_programs_are_inside_the_panel(cpu: list[Row]) -> None:
+    rows = [row for row in cpu if row.key.workload == "DP"]
+    limits = [row.limit.value * 1e-9 for row in rows if row.limit.value is not None]
+    assert len(limits) == len(rows)
+    figure = plot(rows)
+    (axis,) = figure.axes
+    assert sorted(limits) in [sorted(line.get_ydata()) for line in axis.lines]
+    assert axis.get_ylim()[1] > max(limits)
+    assert not figure.legends
+    names = [text for text in axis.texts if "limit" not in text.get_text()]
+    colours = {text.get_text(): text.get_color() for text in names}
+    assert colours == {"MyCPUBench": style.look(0).ink, "HPL": style.look(1).ink}
+    boxes = [text.get_window_extent() for text in names]
+    assert all(box.x1 <= figure.bbox.x1 and box.x0 >= 0 for box in boxes)
+    assert not boxes[0].overlaps(boxes[1])
+
+
+def test_a_legend_names_programs_where_the_last_panel_cannot(tmp_path: Path) -> None:
+    records = []
+    for workload, tool in (("RS", "diskbench"), ("WS", "diskbench"), ("RS", "fio")):
+        records += make.runs(tool, workload, 1e8)
+    config = {"report": {"published": ["disk-patterns-2020", "file-io-lab"]}}
+    figure = plot(judged(tmp_path / "c", records, "disk_throughput", config=config))
+    texts = [text.get_text().split(" ")[0] for text in figure.legends[0].get_texts()]
+    assert texts == ["MyDiskBench", "fio", "disk-patterns-2020", "file-io-lab"]
+    box = figure.legends[0].get_window_extent()
+    assert box.x1 <= figure.bbox.x1 and box.x0 >= figure.bbox.x0
+
+
+@pytest.mark.parametrize(("limit", "scale"), [(4e8, "linear"), (6e10, "log")])
+def test_what_lies_far_below_its_limit_is_no_flat_line(
+    tmp_path: Path, limit: float, scale: str
+) -> None:
+    config = {"site_facts": {"disk": {"throughput": {"RS": limit}}}}
+    rows = judged(tmp_path / "c", disk_reads((1, 2, 4)), "disk_throughput", config=config)
+    assert plot(rows).axes[0].get_yscale() == scale
+
+
+def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) -> None:
+    config = {"report": {"published": ["disk-patterns-2020"]}}
+    rows = judged(tmp_path / "c", disk_reads(), "disk_throughput", config=config)
+    assert [row.published["disk-patterns-2020"] for row in rows] == [398e6, 498e6]
+    figure = plot(rows)
+    (axis,) = [axis for axis in figure.axes if axis.get_visible()]
+    marks = [tuple(point) for collection in axis.collections for point in collection.get_offsets()]
+    assert {(1.0, 398.0), (2.0, 498.0)} <= set(marks)
+    assert axis.get_ylim()[1] > 498.0
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "disk-patterns-2020 (published)" in texts
+
+
+def test_panels_of_one_place_are_rows_of_dots_with_every_repetition(tmp_path: Path) -> None:
+    """RWS has two blocks and keeps its panel; RS and WS have one each, at one and two threads."""
+    records = []
+    for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB])):
+        for block, threads in itertools.product(blocks, (1, 2)):
+            values = [1e9 * (1 + threads + number / 10) for number in range(3)]
+            place = {"block": block, "concurrency": threads}
+            records += make.runs("rambench", workload, *values, **place)
+    rows = judged(tmp_path / "c", records, "memory_throughput")
+    axes = [axis for part in plot(rows).subfigs for axis in part.axes if axis.get_visible()]
+    panel, dots = axes
+    assert panel.get_title(loc="left") == "RWS"
+    names = [label.get_text() for label in dots.get_yticklabels()]
+    assert names == [
+        f"{workload}, 1 MiB, {threads}"
+        for workload in ("RS", "WS")
+        for threads in ("1 thread", "2 threads")
+    ]
+    drawn = sum(len(collection.get_offsets()) for collection in dots.collections)
+    assert drawn == 4 * (3 + 1)  # three repetitions and their median in each row
+    single = plot([row for row in rows if row.key.workload == "RS" and row.key.concurrency == 1])
+    assert len(single.axes) == 1 and len(single.axes[0].get_yticks()) == 1
+
+
+def test_panels_carry_the_names_and_units_of_the_layout(tmp_path: Path) -> None:
+    config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
+    figure = plot(judged(tmp_path / "four", MEMORY, "memory_latency", config=config))
+    labels = [label.get_text().partition(",")[0] for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["RWS", "RWR"]
+    config = {"report": {"tables": "six-core-evaluation"}}
+    axis = plot(judged(tmp_path / "six", MEMORY, "memory_throughput", config=config)).axes[0]
+    assert axis.get_ylabel() == "Throughput (MB/s)"
+    assert axis.get_ylim()[1] > 1e4
+
+
+def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: Path) -> None:
+    config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
+    found = make.judge(tmp_path / "c", MEMORY, config=config).rows
+    for name, blocks in (
+        ("memory_throughput", ["1 KiB", "1 MB", "10 MB"]),
+        ("memory_latency", ["1 B", "1 B"]),
+    ):
+        labels = [label_formatter.LabelFormatter.of(row).block(row) for row in found[name]]
+        assert labels == blocks
+
+
+@pytest.mark.parametrize(
+    ("places", "names", "labels"),
+    [
+        ([1 << 10, 10**6, MIB, 10**7, 10 << 20], size, ["1\nKiB", "1\nMB", "", "10\nMB", ""]),
+        ([1 << 10, MIB], {1 << 10: "1KB", MIB: "1MB"}.__getitem__, ["1\nKB", "1\nMB"]),
+        ([1, 2, 4, 8], lambda _: "", ["1", "2", "4", "8"]),
+    ],
+)
+def test_labels_of_close_blocks_do_not_overlap(
+    places: list[int], names: Any, labels: list[str]
+) -> None:
+    assert elements.tick_labels(places, {place: names(place) for place in places}) == labels
+
+
+@given(
+    st.lists(st.floats(min_value=0, max_value=500), max_size=12),
+    st.floats(min_value=1, max_value=20),
+)
+def test_labels_are_spread_in_order_without_overlap(positions: list[float], gap: float) -> None:
+    moved = style.spread(positions, gap)
+    ordered = sorted(range(len(positions)), key=lambda index: positions[index])
+    for lower, upper in itertools.pairwise(ordered):
+        assert moved[upper] - moved[lower] >= gap - 1e-6
+    if len(positions) == 1:
+        assert moved == positions
+
+
+def channels(colour: str) -> list[int]:
+    return [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+
+
+def weighted(values: Sequence[float]) -> float:
+    """Red, green and blue by how bright they are to the eye."""
+    return sum(part * one for part, one in zip((0.2126, 0.7152, 0.0722), values, strict=True))
+
+
+def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
+    looks = [style.look(position) for position in range(3)]
+    assert len({look.marker for look in looks}) == 3
+    first, second, _ = (weighted(channels(look.colour)) for look in looks)
+    assert first < second - 10
+
+
+@pytest.mark.parametrize(
+    "colour",
+    [
+        *(style.look(position).ink for position in range(3)),
+        *(style.line(position).ink for position in range(6)),
+        style.INK,
+        style.QUIET,
+    ],
+)
+def test_words_can_be_read_on_white(colour: str) -> None:
+    """By the contrast of WCAG 2.2: 4.5 : 1 for text of this size."""
+    shares = [channel / 255 for channel in channels(colour)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in shares]
+    assert 1.05 / (weighted(linear) + 0.05) >= 4.5

@@ -1,0 +1,64 @@
+"""Presets that repeat published reports: their plans, and campaigns of them with values that nobody
+measured.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.unit import campaign_data as make
+
+from peakmark.cell import Cell
+from peakmark.config import overrides
+from peakmark.plan import plan
+from peakmark.resources import ROOT
+
+PRESETS = (
+    "four-subsystems-2018-hyperion",
+    "four-subsystems-2018-prometheus",
+    "disk-patterns-2020",
+    "six-core-evaluation",
+    "file-io-lab",
+)
+METRICS = {"cpu": ["rate"], "disk": ["throughput", "iops", "latency"]}
+
+
+def planned(name: str, **changes: Any) -> plan.Plan:
+    """The plan of a preset for nodes that have every reference tool."""
+    return _plan(name, json.dumps(changes))
+
+
+@cache
+def _plan(name: str, changes: str) -> plan.Plan:
+    values = overrides.read([ROOT / "config" / "presets" / f"{name}.yaml"])
+    return plan.make({**values, "tools_on": "nodes", **json.loads(changes)})
+
+
+def record(cell: Cell, number: int) -> dict[str, Any]:
+    """A record with all the values that the cell's instrument would give, none of them measured."""
+    if cell.workload == "ALL":
+        metrics = ("iops", "latency") if cell.options.get("ops") else ("throughput",)
+        return make.record(
+            cell,
+            [
+                make.measurement(cell, metric, 2e9 + number, workload=workload)
+                for workload in ("RS", "WS", "RR", "WR")
+                for metric in metrics
+            ],
+        )
+    latency = cell.workload.startswith("LAT")
+    metrics = METRICS.get(cell.subsystem, ["latency" if latency else "throughput"])
+    return make.record(cell, [make.measurement(cell, metric, 1e9 + number) for metric in metrics])
+
+
+def small_campaign(folder: Path, name: str) -> Path:
+    """A campaign of every planned cell of a preset, one repetition each, except where three runs
+    are listed.
+    """
+    kept = 3 if name == "disk-patterns-2020" else 1
+    cells = [cell for cell in planned(name).cells if cell.repetition < kept]
+    records = [record(cell, number) for number, cell in enumerate(cells)]
+    return make.write(folder / name, records, config=planned(name).config)

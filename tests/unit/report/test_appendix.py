@@ -1,0 +1,103 @@
+"""The appendix: what went wrong, where the numbers come from, what it takes to reproduce them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.unit import campaign_data as make
+
+from peakmark.analysis.analysis import Analysis
+from peakmark.report import appendix
+from peakmark.storage.results import Results
+
+CPU = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=number) for number in range(1, 31)]
+
+
+def read(folder: Path, records: list[dict[str, Any]], **more: Any) -> Results:
+    return Results.read(make.write(folder, records, **more))
+
+
+def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path) -> None:
+    done, refused, hole, failing = (
+        make.cell(tool, name, subsystem="cpu")
+        for tool, name in (
+            ("cpubench", "DP"),
+            ("cpubench", "QPDOT"),
+            ("cpubench", "SP"),
+            ("hpl", "DP"),
+        )
+    )
+    records = make.runs("cpubench", "DP", 4e10)
+    records += [make.record(refused, status="unavailable", reason="no such instruction")]
+    attempts = [make.record(done, status="failed", reason="killed by signal 9")]
+    attempts += [make.record(failing, status="failed", reason="no output") for _ in range(5)]
+    results = read(tmp_path / "c", records, planned=[hole, failing], attempts=attempts)
+    assert sorted(appendix.problems(results)["lines"]) == [
+        ["cpubench DP_none_x1 any 0", "failed, repeated later", "killed by signal 9 (node1)"],
+        ["cpubench QPDOT_none_x1 any 0", "not possible here", "no such instruction"],
+        ["cpubench SP_none_x1 any 0", "not measured", "no record yet"],
+        ["hpl DP_none_x1 any 0", "failed (5 times)", "no output (node1)"],
+    ]
+
+
+def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
+    few, many = (read(tmp_path / str(count), [], planned=CPU[:count]) for count in (3, 30))
+    assert len(appendix.problems(few)["lines"]) == 3
+    assert appendix.problems(many)["lines"] == [
+        ["cpubench: 30 cells", "not measured", "no record yet"]
+    ]
+
+
+def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path: Path) -> None:
+    formula = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s"}
+    facts = {"name": "here", "cpu": {"cores": 2}}
+    grid = {"total": 1e12, "workloads": ["DP"], "concurrency": [1]}
+    config = {"cpu": [grid], "warmup": 0.2, "seconds": 12345.25, "seed": 0, "isa": "auto"}
+    section = {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}
+    site = {**facts, "formulas": {"report-1": [{**formula, "formula": "a * b"}]}}
+    whole = {**config, "scratch": None, "site": "here.yaml", "site_facts": site, "report": section}
+    results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
+    text = appendix.provenance(results)["config"]
+    printed = yaml.safe_load(text)
+    assert "total: 1.0e+12" in text
+    assert printed.items() >= config.items()
+    assert printed["site_facts"] == facts
+    assert printed["report"]["title"] == "Mine"
+    assert not {"course", "authors", "text"} & set(printed["report"])
+    assert "scratch" not in printed
+
+
+def test_the_first_start_is_that_of_the_earliest_moment(tmp_path: Path) -> None:
+    """In the night in which clocks go back the later start has the smaller time of day."""
+    starts = ("2026-10-25T02:50:00.000+02:00", "2026-10-25T02:10:00.000+01:00")
+    records = make.runs("cpubench", "DP", 4e10, 4e10)
+    for record, start in zip(records, starts, strict=True):
+        record["context"]["started"] = start
+    facts = dict(appendix.provenance(read(tmp_path / "c", records))["facts"])
+    assert " to ".join(starts) in facts.values()
+
+
+def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_path: Path) -> None:
+    records = []
+    for number, job in enumerate(("99", "100", "36")):
+        place = {"repetition": number, "block": 4096, "context": {"job_id": job}}
+        records += make.runs("rambench", "RS", 1e9, pool=256 << 20, **place)
+        records += make.runs("rambench", "LAT", 1e-7, pool=1 << 30, **place)
+    results = read(tmp_path / "c", records)
+    assert dict(appendix.provenance(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
+    time = dict(appendix.artifact(results)["time"])
+    assert time["Memory while measuring"].startswith("256 MiB")
+
+
+def test_the_checksum_file_is_what_sha256sum_reads(
+    swept: Path, sweep: Analysis, report: dict[str, Any]
+) -> None:
+    content = (swept / "tables" / "checksums.txt").read_bytes()
+    lines = content.decode().splitlines()
+    assert len(lines) == len(sweep.results.checksums)
+    assert hashlib.sha256(content).hexdigest() in report["provenance"]["checksums_text"]
+    digest, path = lines[0].split("  ")
+    assert len(digest) == 64 and path.startswith("cells/")

@@ -1,0 +1,189 @@
+"""The PDF: what it says, how its pages are filled, that hostile names cannot break it, and that it
+never changes without a reason.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit import pdf
+from tests.unit.presets import small_campaign
+
+from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.report import pdf_report
+from peakmark.resources import ROOT
+
+HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
+LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
+    '<rect width="40" height="40" fill="#ff0000"/></svg>'
+)
+CPU = make.cell("cpubench", "DP", subsystem="cpu")
+DPI = 20
+TOP_MM, END_MM = 16, 282  # as in reports/template
+PALE = 200
+LEAST = 0.5
+
+
+@pytest.fixture(scope="module")
+def text(swept: Path) -> str:
+    return pdf.text(swept / "report.pdf")
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the longest preset, whose tables take several pages."""
+    return pdf_report.build(small_campaign(tmp_path_factory.mktemp("results"), "full"))
+
+
+def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: str) -> None:
+    front = ("Limits", "Jane Dœ", "CS 553", "21. November 2026")
+    programs = ("MyCPUBench", "MyNETBench", "likwid-bench")
+    titles = ("CPU: operations per second", "Memory: latency", "Disk: throughput")
+    commands = ("snakemake --profile local --configfile sweep.yaml", "peakmark report sweep.zip")
+    for words in (*front, *programs, *titles, *commands):
+        assert words in text, words
+    pages = text.split("\f")
+    (memory,) = [
+        number for number, page in enumerate(pages, 1) if re.search(r"(?m)^ *\d+ Memory$", page)
+    ]
+    assert f"Memory {memory} " in pages[0], "contents"
+
+
+def test_the_results_come_first_and_each_table_before_its_figures(text: str) -> None:
+    whole = text.replace("\f", "\n")
+    expected = ["CPU", "Memory", "Disk", "Network", "Machine", "Method", "Every run"]
+    expected += ["Artifact description", "References"]
+    chapters = re.findall(r"(?m)^ *\d+ ([A-Z][a-zA-Z ]+)$", whole)
+    assert [title for title in chapters if title in expected] == expected
+    results = whole[whole.index("1.1 Operations") : whole.index("How a number arises")]
+    parts = [part for part in re.split(r"(?m)^ *\d\.\d ", results) if "Table " in part]
+    assert len(parts) == 8
+    for part in parts:
+        table, *later = [
+            part.find(words) for words in ("Table ", "Figure ", "What the numbers say")
+        ]
+        assert 0 <= table < min(place for place in later if place >= 0), part[:200]
+
+
+def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept: Path, tmp_path: Path) -> None:
+    content = (swept / "report.pdf").read_bytes()
+    assert pdf_report.build(swept, target=tmp_path / "again.pdf").read_bytes() == content
+    assert b"<pdfaid:part>2</pdfaid:part>" in content  # archival
+    assert b"<pdfaid:conformance>A</pdfaid:conformance>" in content
+    assert b"<pdfuaid:part>1</pdfuaid:part>" in content  # accessible
+
+
+def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
+    """The standards' own checker, which envs/install.sh brings where it can; it holds a file to all
+    that it claims to be.
+    """
+    jars = ROOT / ".venv" / "verapdf"
+    if not jars.is_dir():
+        pytest.skip("veraPDF is not installed: see what envs/install.sh says")
+    # It ends before a compiler that optimises has paid.
+    java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
+    java += [f"-Duser.home={tmp_path}", f"-Djava.io.tmpdir={tmp_path}", "-cp", f"{jars}/*"]
+    file = str(swept / "report.pdf")
+    words = [*java, "org.verapdf.apps.GreenfieldCliWrapper", "--format", "text", "-v", file]
+    done = subprocess.run(words, capture_output=True, text=True)
+    lines = [line.split() for line in done.stdout.splitlines() if file in line]
+    verdicts = {words[-1]: words[0] for words in lines}
+    assert verdicts == {"2a": "PASS", "ua1": "PASS"}, done.stdout + done.stderr
+
+
+def drawn(file: Path, folder: Path, *options: str) -> list[tuple[int, bytes]]:
+    """Width and pixels of each page."""
+    pdf.poppler("pdftoppm", *options, file, folder / "page")
+    pages = [path.read_bytes().partition(b"\n255\n") for path in sorted(folder.glob("page*.p*m"))]
+    return [(int(header.split()[1]), pixels) for header, _, pixels in pages]
+
+
+@pytest.mark.parametrize(("name", "fewest", "most"), [("sweep", 5, 8), ("full", 11, 13)])
+def test_pages_are_filled_and_no_word_is_drawn_over_another(
+    request: pytest.FixtureRequest, tmp_path: Path, name: str, fewest: int, most: int
+) -> None:
+    fixture = request.getfixturevalue("swept" if name == "sweep" else "long")
+    file = fixture / "report.pdf" if fixture.is_dir() else fixture
+    shares = []
+    for width, pixels in drawn(file, tmp_path, "-r", str(DPI), "-gray"):
+        ends = range(0, width * int(END_MM * DPI / 25.4), width)  # above the footer
+        inked = [number for number, at in enumerate(ends) if min(pixels[at : at + width]) < PALE]
+        shares.append((inked[-1] * 25.4 / DPI - TOP_MM) / (END_MM - TOP_MM))
+    assert fewest <= len(shares) <= most, "the report grows"
+    assert min(shares[:-1]) > LEAST, [f"{share:.2f}" for share in shares]
+    assert pdf.overlaps(file) == []
+
+
+def test_a_caption_stands_with_its_table(long: Path) -> None:
+    for page in pdf.text(long).split("\f"):
+        # The last line is the footer.
+        lines = [line for line in page.splitlines() if line.strip()][:-1]
+        assert not any(re.match(r" *Table \d+: ", line) for line in lines[-2:]), lines[-2:]
+
+
+def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
+    records = make.runs("cpubench", "DP", 4e10, host=HOSTILE)
+    records[0]["warnings"] = [HOSTILE]
+    hpl = make.cell("hpl", "DP", subsystem="cpu")
+    failed = make.record(hpl, status="failed", reason=HOSTILE, host=HOSTILE)
+    config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
+    facts = {"host": HOSTILE}
+    folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
+    assert '#panic("x") $a$ *b*' in pdf.text(pdf_report.build(folder))
+
+
+def test_letters_without_a_font_are_told_and_others_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
+    text = pdf.text(pdf_report.build(make.write(tmp_path / "c", [], config=config)))
+    assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
+    assert set("גבולות") <= set(text)
+    config = {"report": {"title": "Title \U0010fffd", "author": "Жанна"}}
+    text = pdf.text(pdf_report.build(make.write(tmp_path / "d", [], config=config)))
+    assert "Title" in text and "Жанна" in text
+    assert "no font" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("records", [[], make.runs("cpubench", "DP", 4e10)])
+def test_missing_cells_need_partial_and_are_then_shown(
+    tmp_path: Path, records: list[dict[str, object]]
+) -> None:
+    hole = make.cell("cpubench", "QP", subsystem="cpu")
+    folder = make.write(tmp_path / "c", records, planned=[hole])
+    with pytest.raises(PeakmarkError, match=r"1 of [12] planned cells? .* have no record"):
+        pdf_report.build(folder)
+    text = pdf.text(pdf_report.build(folder, partial=True))
+    assert "Partial report" in text and "not measured" in text
+    assert ("nothing measured yet" in text) == (not records)
+    assert "1970" not in text
+
+
+def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
+    logo = tmp_path / "logo.svg"
+    logo.write_text(LOGO)
+    for name, section, shown in (("c", {}, False), ("d", {"logo": str(logo)}, True)):
+        file = pdf_report.build(make.write(tmp_path / name, [], config={"report": section}))
+        ((width, pixels),) = drawn(file, tmp_path / name, "-r", "50", "-l", "1")
+        top_right = {
+            pixels[at : at + 3]
+            for line in range(80)
+            for at in range(3 * (line * width + width // 2), 3 * (line + 1) * width, 3)
+        }
+        assert (b"\xff\x00\x00" in top_right) == shown
+    logo.unlink()
+    with pytest.raises(ConfigError, match=r"report\.logo: .*logo\.svg' is not an image"):
+        pdf_report.build(tmp_path / "d")
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    folder = make.write(tmp_path / "c", [])
+    for target, why in ((tmp_path / "no" / "r.pdf", "there is no folder"), (folder, "a folder")):
+        with pytest.raises(PeakmarkError, match=rf"cannot write .*{why}"):
+            pdf_report.build(folder, target=target)
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]

@@ -1,0 +1,89 @@
+"""Tables and report are made anew only when the campaign or what makes them has changed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.report import makers, pdf_report, stored
+from peakmark.resources import ROOT
+from peakmark.storage.results import Results
+
+SECTION = {"logo": None, "tables": "file-io-lab", "published": ["file-io-lab"]}
+OTHER = "disk-patterns-2020"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("checkout")
+    for folder in ("src/peakmark", "reports"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("src/peakmark/tables/tables.py", True),
+        ("src/peakmark/analysis/checks.py", True),
+        ("src/peakmark/data/memory.csv", True),
+        ("reports/layouts/file-io-lab.yaml", True),
+        ("reports/published/file-io-lab.csv", True),
+        ("src/peakmark/figures/style.py", True),
+        ("src/peakmark/report/html_report.py", True),
+        ("reports/template/main.typ", True),
+        ("reports/captions.yaml", True),
+        ("reports/html/report.css", True),
+        ("src/peakmark/run/measure.py", False),
+        (f"reports/layouts/{OTHER}.yaml", False),
+        (f"reports/published/{OTHER}.csv", False),
+    ],
+)
+def test_what_makes_them_is_in_the_digest(checkout: Path, name: str, counts: bool) -> None:
+    before = makers.digest(SECTION, checkout)
+    content = (checkout / name).read_text()
+    (checkout / name).write_text(content + "\n")
+    after = makers.digest(SECTION, checkout)
+    (checkout / name).write_text(content)
+    assert (before != after) == counts
+
+
+def test_files_of_the_user_count_and_a_moved_checkout_does_not(
+    checkout: Path, tmp_path: Path
+) -> None:
+    logo = tmp_path / "logo.svg"
+    digests = set()
+    for text in ("<svg/>", "<svg></svg>"):
+        logo.write_text(text)
+        digests.add(makers.digest({**SECTION, "logo": str(logo)}, checkout))
+    assert len(digests) == 2
+    before = makers.digest(SECTION, checkout)
+    moved = shutil.copytree(checkout, tmp_path / "moved")
+    assert makers.digest(SECTION, moved) == before
+
+
+def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path: Path) -> None:
+    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10))
+    first = stored.build(folder)
+    path, figure = folder / "analysis.json", folder / "figures" / "cpu.svg"
+
+    def current() -> object:
+        return stored.current(Results.read(folder), False, "report", folder)
+
+    before = path.stat().st_mtime_ns
+    pdf_report.build(folder)
+    assert path.stat().st_mtime_ns == before
+    for spoil in (
+        lambda: path.write_text(path.read_text().replace("DP", "QP")),
+        lambda: path.write_text("[]"),
+        figure.unlink,
+    ):
+        spoil()
+        assert current() == first
+        assert figure.exists()
+    make.write(folder, make.runs("cpubench", "DP", 5e10))
+    assert current() != first

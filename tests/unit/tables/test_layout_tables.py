@@ -1,0 +1,108 @@
+"""Tables as a layout prints them: its columns, its names, and what is wrong with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit import campaign_data as make
+
+from peakmark.config import layouts
+from peakmark.config.layouts import LayoutTable
+from peakmark.errors import ConfigError
+from peakmark.plan import plan
+from peakmark.tables import layout_tables
+from peakmark.tools.tables import BY_NAME
+
+TABLE = {
+    "name": "cpu", "of": "cpu", "title": "CPU",
+    "columns": [{"heading": "Workload", "text": "{workload}"}],
+}  # fmt: skip
+
+
+def write_layout(folder: Path, **changes: Any) -> str:
+    """The path of a layout ``mine`` of one table, with changes."""
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "mine", "tables": [TABLE], **changes}))
+    return str(path)
+
+
+def table_of(layout: str, name: str) -> LayoutTable:
+    return next(one for one in layouts.load(layout).layout_tables if one.name == name)
+
+
+def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Path) -> None:
+    layout = "four-subsystems-2018-prometheus"
+    of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=1024)
+    measured = [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)]
+    facts = {"disk": {"latency": {"RR": 5e-4}}}
+    config = {"site_facts": facts, "report": {"tables": layout}}
+    found = make.judge(tmp_path / "c", [make.record(of, measured)], config=config)
+    layout_table, rows = table_of(layout, "disk_latency"), found.rows["disk_latency"]
+    efficiency = layout_tables.frame(layout_table, rows)["MyDiskBench Efficiency (%)"]
+    assert efficiency.item() == pytest.approx(80.0)
+    remarks = layout_tables.grid(found.results, layout_table, rows).remarks
+    assert "100 - 100 * measured / theoretical" in " ".join(remarks)
+
+
+def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> None:
+    records = make.runs("diskbench", "RS", 1e9) + make.runs("diskbench", "RS", 1e9, block=16 << 20)
+    records[0]["warnings"] = ["the clock moved"]
+    found = make.judge(tmp_path / "c", records)
+    layout_table = table_of("file-io-lab", "rs_throughput")
+    grid = layout_tables.grid(found.results, layout_table, found.rows["disk_throughput"])
+    labels = [column.label for column in grid.columns]
+    assert labels[:3] == ["Workload", "Concurrency", "Record Size"]
+    assert grid.texts("notes") == ["a", ""]
+    assert "the clock moved" in grid.notes[0].text
+
+
+def column(**keys: str) -> dict[str, Any]:
+    return {"tables": [TABLE | {"columns": [{"heading": "X", **keys}]}]}
+
+
+def figure(**keys: str) -> dict[str, Any]:
+    return {"figures": [{"name": "mine", "of": "disk_throughput", "title": "Mine", **keys}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"tables": [TABLE | {"of": "gpu"}]}, ["tables[0].of", "gpu", "cpu"]),
+        (column(), ["X", "either text or value"]),
+        (column(value="measured", of="fio"), ["X", "fio", "cpubench"]),
+        (column(text="{threads}"), ["X", "{threads}", "{concurrency}"]),
+        (column(text="{block.unit}"), ["X", "{block.unit}", "{concurrency}"]),
+        (column(text="{block[unit]}"), ["X", "{block[unit]}", "{concurrency}"]),
+        (column(value="efficiency", formula="import os"), ["X", "arithmetic"]),
+        ({"compare": {"cpu": [["QP", "RS"]]}}, ["compare.cpu names 'RS': allowed are QP, HP"]),
+        (figure(kind="panels", value="deviation"), ["'mine'", "kind panels", "together and bars"]),
+        (figure(name="overview"), ["two figures are called 'overview'"]),
+        (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),
+        (figure(kind="pie"), ["figures[0].kind", '"together"']),
+        (figure(of="gpu"), ["figures[0].of", "disk_throughput"]),
+    ],
+)
+def test_a_wrong_layout_is_one_sentence(
+    tmp_path: Path, change: dict[str, Any], parts: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        layouts.load(write_layout(tmp_path, **change))
+    assert "\n" not in str(error.value)
+    assert [part for part in parts if part not in str(error.value)] == []
+
+
+def test_an_unknown_layout_is_refused_before_anything_is_measured() -> None:
+    grid = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
+    with pytest.raises(ConfigError, match=r"report\.tables is 'mine'.*disk-patterns-2020"):
+        plan.make({**grid, "report": {"tables": "mine"}})
+
+
+@pytest.mark.parametrize("path", sorted(layouts.FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_column_belongs_to_its_table(path: Path) -> None:
+    for layout_table in layouts.load(path.stem).layout_tables:
+        assert BY_NAME[layout_table.table.name] is layout_table.table
+        headings = [column.heading for column in layout_table.columns]
+        assert len(set(headings)) == len(headings), layout_table.name

@@ -1,0 +1,89 @@
+"""Tables as printed: their columns, units and digits, the notes below them and their captions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.analysis.analysis import Analysis
+from peakmark.figures import selection
+from peakmark.tables import captions, footnotes, presentation, tables
+from peakmark.tables.presentation import PrintedTable
+from peakmark.tools.tables import BY_NAME
+
+REMEDY = "repeat on an idle node, or set pool: auto"
+
+
+def printed(analysis: Analysis, name: str) -> PrintedTable:
+    return presentation.grid(analysis.results, BY_NAME[name], analysis.rows[name])
+
+
+def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
+    absent = {"instrument": "iozone", "executable": "iozone", "path": None, "package": "iozone3"}
+    absent["reason"] = "iozone not found on PATH"
+    found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e9), references=[absent])
+    table, grid = BY_NAME["disk_throughput"], printed(found, "disk_throughput")
+    measured = [column.label for column in grid.columns if column.group.startswith("Measured")]
+    assert measured == ["MyDiskBench"]
+    of_iozone, of_fio = [remark for remark in grid.remarks if remark.startswith("No columns")]
+    assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
+    assert "fio" in of_fio and "plan" in of_fio
+    columns = tables.frame(table, found.rows[table.name]).columns
+    assert {table.measured_heading(program) for program in table.references} <= set(columns)
+
+
+def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path: Path) -> None:
+    context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
+    records: list[dict[str, Any]] = []
+    for threads, block in ((1, 1024), (2, 32768)):
+        records += make.runs("diskbench", "RS", 1e9, variant="io_uring", concurrency=threads)
+        records += make.runs("netbench", "TCP", 1e9, block=block, context=context)
+    found = make.judge(tmp_path / "c", records)
+    grid = printed(found, "disk_throughput")
+    labels = {column.label for column in grid.columns}
+    assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & labels
+    assert {"Engine: io_uring.", "n = 1 in all rows."} <= set(grid.remarks)
+    assert all(len(line) == len(grid.columns) for line in grid.body)
+    network = printed(found, "network_throughput")
+    assert sum("over loopback" in remark for remark in network.shared) == 1
+    assert not [note for note in network.notes if "over loopback" in note.text]
+
+
+def test_letters_go_on_after_z() -> None:
+    shown = [footnotes.letter(number) for number in (0, 25, 26, 27, 52)]
+    assert shown == ["a", "z", "aa", "ab", "ba"]
+
+
+def test_every_figure_has_a_caption() -> None:
+    drawn = {one.name for table in BY_NAME.values() for one in selection.figures_of(table, [])}
+    assert set(captions.FIGURES) == {"overview", "fleet", *drawn}
+    others = {*captions.KINDS, captions.NODES, captions.WORKLOAD}
+    assert set(captions.sentences()) == {*captions.FIGURES, *others}
+
+
+def test_a_caption_is_silent_about_programs_that_are_not_in_the_figure() -> None:
+    without = captions.text("network_latency", {"qperf"})
+    assert "qperf" in captions.text("network_latency")
+    assert "qperf" not in without and "ping" in without
+
+
+def test_figures_of_one_workload_have_a_caption_that_fits_them() -> None:
+    texts = captions.texts()
+    assert "panel" in texts["disk_throughput_RS"]
+    assert "whether random access" not in texts["disk_throughput_RS"]
+    assert "lower is better" in texts["disk_latency_RR"]
+
+
+@pytest.mark.parametrize(
+    ("title", "subsystem", "caption"),
+    [
+        ("Throughput", "disk", "Disk: throughput"),
+        ("Disk latency (IOPS)", "disk", "Disk latency (IOPS)"),
+        ("TCP and UDP", "network", "Network: TCP and UDP"),
+    ],
+)
+def test_a_caption_names_the_resource_once(title: str, subsystem: str, caption: str) -> None:
+    assert captions.of_table(title, subsystem) == caption
