@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli soak cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -106,10 +106,6 @@ test-debian11: ## the kernels and their tests with the compiler and assembler of
 
 test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, every preset: an hour more
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
-
-CELLS ?= 2000
-soak: setup-test kernels ## CELLS=2000 short cells on the test cluster while everything breaks (root); see docs/soak.md
-	@PYTHONPATH=. python tests/cluster/soak.py --cells $(CELLS) --seed $(SEED)
 
 cluster: setup-test ## a real Slurm cluster of two nodes on this machine, to try things on (root)
 	@python -m tests.cluster.testcluster up

@@ -15,19 +15,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 300
-LEFT_OUT = (
-    ".git",
-    ".venv*",
-    ".snakemake",
-    "results",
-    "build",
-    "__pycache__",
-    "tests",
-    ".mypy_cache",
-    ".ruff_cache",
-)
+LEFT_OUT = (".git", ".venv*", ".snakemake", "results", "build", "tests", "__pycache__", ".*_cache")
 OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "fuzz")
-"""What test-kernels leaves beside the kernels: much, and needed by no checkout."""
+"""What test-kernels leaves with the kernels: much, and needed by no checkout."""
 
 TINY: dict[str, Any] = {
     "campaign": "tiny",
@@ -49,12 +39,9 @@ TO_TABLES = ("--until", "tables")
 
 
 def copy(directory: Path) -> None:
-    """The sources and the compiled kernels of this checkout, of which none is older than its
-    sources.
-    """
-    subprocess.run(
-        ["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=LIMIT_S
-    )
+    """Copy the sources of this checkout and its kernels, compiled anew where a source is newer."""
+    make = ["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"]
+    subprocess.run(make, check=True, timeout=LIMIT_S)
     shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(*LEFT_OUT))
     built = directory / "build" / "kernels"
     shutil.copytree(ROOT / "build" / "kernels", built, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
@@ -90,6 +77,11 @@ def records(results: Path) -> dict[str, dict[str, Any]]:
         for path in cells.rglob("*.json")
         if ".raw" not in str(path)
     }
+
+
+def started(results: Path) -> dict[str, str]:
+    """Cell id -> when it was measured: what a second run must not change."""
+    return {name: record["context"]["started"] for name, record in records(results).items()}
 
 
 @dataclass
@@ -131,16 +123,9 @@ class Checkout:
         """The same in the background; in a session of its own it can be sent what a terminal sends
         to all.
         """
-        return subprocess.Popen(
-            argv,
-            cwd=self.directory,
-            env=self._environment(env),
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=own_session,
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
+        where: dict[str, Any] = {"cwd": self.directory, "env": self._environment(env)}
+        return subprocess.Popen(argv, **where, **streams, text=True, start_new_session=own_session)
 
     def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         profile = ("--profile", "local", "--configfile", str(config))
@@ -160,7 +145,5 @@ class Checkout:
         return records(self.directory / "results" / campaign)
 
     def started(self, campaign: str) -> dict[str, str]:
-        """Cell id -> when it was measured: what a second run must not change."""
-        return {
-            name: record["context"]["started"] for name, record in self.records(campaign).items()
-        }
+        """Cell id -> when it was measured, of a campaign."""
+        return started(self.directory / "results" / campaign)

@@ -1,10 +1,9 @@
 """The parts of `make test`, each with its time, and at the end in one line what was skipped, and
 why.
 
-    python tests/parts.py lint test-unit              each a target of the Makefile; none begins
-    after one has failed
-    python tests/parts.py --times 10 --load 8 ...     so often, however each ends, while 8 processes
-    keep the machine busy
+    python tests/parts.py lint test-unit              targets of the Makefile, until one fails
+    python tests/parts.py --times 10 --load 8 ...     all of them ten times, however each ends,
+                                                      while 8 processes keep the machine busy
 
 Parts that mostly wait run beside the others, one after the other; the output of such a part is shown
 whole once it has ended. All output is kept in build/tests/. A test that is skipped prints a line of
@@ -23,8 +22,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
@@ -35,122 +34,116 @@ BUSY = "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL)\nwhile
 SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
 
 
-class Part(NamedTuple):
-    """One run of a target: exit code, seconds, its log, and the tests it skipped by their reason."""
+@dataclass(frozen=True)
+class Part:
+    """One run of a target: its exit status, its seconds, and all that it printed."""
 
     name: str
     code: int
     seconds: float
-    log: Path
-    skipped: Counter[str]
+    output: str
 
-    @property
-    def failed(self) -> str:
-        return "FAILED" if self.code else ""
-
-    def say(self) -> None:
-        print(", ".join(filter(None, (f"== {self.name}: {self.seconds:.0f} s", self.failed))))
-        sys.stdout.flush()
+    def print_end(self) -> None:
+        print(f"== {self.name}: {self.seconds:.0f} s{', FAILED' if self.code else ''}", flush=True)
 
 
 def skipped(output: str) -> Counter[str]:
     """How many tests were skipped for which reason, as pytest's closing lines say."""
-    found: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     for count, reason in SKIPPED.findall(output):
-        found[reason.removeprefix("Skipped: ").strip()] += int(count)
-    return found
+        reasons[reason.removeprefix("Skipped: ").strip()] += int(count)
+    return reasons
 
 
-def run(name: str, log: Path, shown: bool) -> Part:
-    """Make a target; its output is kept, and shown as it comes."""
+def run(name: str, log: Path, is_shown: bool) -> Part:
+    """Make a target; its output goes to a log, and is shown as it comes."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    words = [os.environ.get("MAKE", "make"), "--no-print-directory", name]
-    how = {"cwd": ROOT, "env": {**os.environ, "PYTHONUNBUFFERED": "1"}, "text": True}
-    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "errors": "replace"}
+    command = [os.environ.get("MAKE", "make"), "--no-print-directory", name]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "bufsize": 0}
     began = time.monotonic()
-    with log.open("w", buffering=1) as kept, subprocess.Popen(words, **how, **pipe) as process:
-        while piece := process.stdout.read(1):
-            kept.write(piece)
-            if shown:
-                sys.stdout.write(piece)
-                if not piece.isalnum():
-                    sys.stdout.flush()
+    with (
+        log.open("wb", buffering=0) as stream,
+        subprocess.Popen(command, cwd=ROOT, env=environment, **pipe) as process,
+    ):
+        while piece := process.stdout.read(4096):
+            stream.write(piece)
+            if is_shown:
+                sys.stdout.write(piece.decode(errors="replace"))
+                sys.stdout.flush()
     seconds = time.monotonic() - began
-    return Part(name, process.returncode, seconds, log, skipped(log.read_text()))
+    return Part(name, process.returncode, seconds, log.read_text(errors="replace"))
 
 
-def run_all(targets: Sequence[str], log: str = "{}.log", go_on: bool = False) -> list[Part]:
-    """All parts once: those that wait in a thread beside the others, where there are two CPUs.
+def run_all(targets: Sequence[str], suffix: str, go_on: bool) -> list[Part]:
+    """Make each target, those that wait in a thread beside the others where there are two CPUs.
 
     Args:
         targets: of the Makefile.
-        log: file name of a part's log.
+        suffix: of the name of each log.
         go_on: also after a failure.
 
     Returns:
         The parts in the order in which they ended.
     """
-    both = len(os.sched_getaffinity(0)) > 1 and not {*targets} <= {*WAITING}
-    waiting = [name for name in targets if name in WAITING and both]
+    beside = len(os.sched_getaffinity(0)) > 1 and not {*targets} <= {*WAITING}
+    waiting = [name for name in targets if name in WAITING and beside]
     parts: list[Part] = []
     silent: list[Part] = []
 
-    def each(names: Sequence[str], shown: bool) -> Iterator[Part]:
+    def run_each(names: Sequence[str], is_shown: bool) -> Iterator[Part]:
         for name in names:
             if go_on or not any(part.code for part in parts):
-                parts.append(part := run(name, LOGS / log.format(name), shown))
+                part = run(name, LOGS / f"{name}{suffix}.log", is_shown)
+                parts.append(part)
                 yield part
 
-    def show() -> None:
+    def show_silent() -> None:
         while silent:
             part = silent.pop(0)
-            print(f"== {part.name} said:\n{part.log.read_text().rstrip()}")
-            part.say()
+            print(f"== {part.name} said:\n{part.output.rstrip()}")
+            part.print_end()
 
-    def wait() -> None:
-        for part in each(waiting, False):
-            silent.append(part)
-
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=lambda: silent.extend(run_each(waiting, False)))
     if waiting:
-        names = " ".join(waiting)
-        print(f"== {names}: beside the others, shown at the end of each", flush=True)
+        print(f"== {' '.join(waiting)}: beside the others, shown at the end of each", flush=True)
     thread.start()
-    for part in each([name for name in targets if name not in waiting], True):
-        part.say()
-        show()
+    for part in run_each([name for name in targets if name not in waiting], True):
+        part.print_end()
+        show_silent()
     thread.join()
-    show()
+    show_silent()
     return parts
 
 
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
     """So many processes that only compute, until the end of the block or of this process."""
-    with contextlib.ExitStack() as stack:
-        for _ in range(count):
-            process = subprocess.Popen([sys.executable, "-c", BUSY])
-            stack.callback(process.wait)
-            stack.callback(process.kill)
+    processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    try:
         yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
-def summary(parts: Sequence[Part], seconds: float) -> str:
+def print_summary(parts: Sequence[Part], seconds: float) -> None:
     """Times, then what was skipped in one line; ``seconds``: of all."""
-    lines = [f"{part.name:<15}{part.seconds:5.0f} s  {part.failed}".rstrip() for part in parts]
-    reasons: Counter[str] = sum((part.skipped for part in parts), Counter())
+    for part in parts:
+        print(f"{part.name:<15}{part.seconds:5.0f} s  {'FAILED' if part.code else ''}".rstrip())
+    reasons = sum((skipped(part.output) for part in parts), Counter())
     each = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
-    skips = f"skipped here: {reasons.total()} tests{': ' + each if each else ''}"
-    return "\n".join([*lines, f"{'all':<15}{seconds:5.0f} s", skips])
+    print(f"{'all':<15}{seconds:5.0f} s")
+    print(f"skipped here: {reasons.total()} tests{': ' + each if each else ''}")
 
 
 def main(words: Sequence[str]) -> int:
+    """Exit status: 1 when a part has failed."""
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("targets", nargs="+", help="of the Makefile")
-    parser.add_argument(
-        "--times", type=int, default=1, help="more than once goes on after failures"
-    )
+    parser.add_argument("--times", type=int, default=1, help="more than 1 goes on after failures")
     parser.add_argument("--load", type=int, default=0, help="processes that keep the machine busy")
     options = parser.parse_args(words)
     several = options.times > 1
@@ -158,16 +151,14 @@ def main(words: Sequence[str]) -> int:
     began = time.monotonic()
     with busy(options.load):
         for number in range(1, options.times + 1):
-            parts += run_all(
-                options.targets, f"{{}}-{number}.log" if several else "{}.log", several
-            )
+            parts += run_all(options.targets, f"-{number}" if several else "", several)
             if several:
                 print(f"== {number} of {options.times}", flush=True)
-    print(summary(parts, time.monotonic() - began))
+    print_summary(parts, time.monotonic() - began)
     failed = sum(part.code != 0 for part in parts)
     if several:
-        count = f"{len(parts) - failed} of {len(parts)}"
-        print(f"passed: {count}; what each said: {LOGS.relative_to(ROOT)}/")
+        logs = LOGS.relative_to(ROOT)
+        print(f"passed: {len(parts) - failed} of {len(parts)}; what each said: {logs}/")
     return 1 if failed else 0
 
 

@@ -1,20 +1,17 @@
 """A Linux of our own that ends with what is done in it: for what the kernel here has not, or would
 not do to this machine.
 
-    call(directory, "module:function", argument, limit_s=60, modules=["sch_netem"]) call(directory,
-    "module:function", argument, limit_s=300, machine=Machine(sockets=2, cores=2, threads=2,
-    nodes=2))
+    call(directory, "module:function", argument, limit_s=60, modules=["sch_netem"])
+    call(directory, "module:function", argument, limit_s=300,
+         machine=Machine(sockets=2, cores=2, threads=2, nodes=2))
 
 Its file system is this machine's, read-only; it needs no root. Without ``machine`` it is the
 user-mode kernel, an ordinary process with one CPU, network emulation, quotas and a clock that can
-be set: processor time is near the machine's, starting a process takes some 40 ms. With ``machine``
-it has that machine's CPUs, sockets, caches and NUMA nodes, and is slow: without KVM a boot takes
-some 5 s of a core (more CPUs: more), the import of numpy as long again.
+be set; starting a process takes some 40 ms. With ``machine`` it has that machine's CPUs, sockets,
+caches and NUMA nodes, and is slow: without KVM a boot takes some 5 s of a core.
 
-__init__.py  boots it, waits with a deadline, brings back what the function returned
-usermode.py  the user-mode kernel      xstate.c  lets it run on CPUs with more vector state than it
-             knows
-emulated.py  machines under qemu       stage.c   their first program, cpio.py what it is packed in
+usermode.py  the user-mode kernel      xstate.c  lets it run on CPUs with more vector state
+emulated.py  machines under qemu       stage.c   their first program
 init         the first process in it   inside.py calls the function
 """
 
@@ -58,8 +55,9 @@ kill "$!"
 
 
 def why_not(machine: Machine | None = None) -> str | None:
-    """Why there can be no guest here, in a sentence; None where there can. The user-mode kernel is
-    tried, once a process.
+    """Why there can be no such guest here, in a sentence; None if there can.
+
+    The user-mode kernel is tried, once a process.
     """
     if machine is not None:
         reason = common.missing(emulated.NEEDED)
@@ -71,10 +69,10 @@ def why_not(machine: Machine | None = None) -> str | None:
 
 @functools.cache
 def _why_it_does_not_boot(_: int) -> str | None:
-    """Some kernels, CPUs and sandboxes keep it from starting; only its own last words tell."""
+    """Some kernels, CPUs and sandboxes keep it from starting; only its console says which."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            _call(Path(folder).resolve(), "builtins:int", "1", TRIAL_S, None, (), (), ())
+            _call(Path(folder).resolve(), "builtins:int", "1", TRIAL_S)
         except GuestError as error:
             return f"no user-mode kernel here: {str(error).splitlines()[-1]}"
     return None
@@ -91,19 +89,21 @@ def call(
     path: Sequence[Path] = (),
     shown: Sequence[Path] = (),
 ) -> Any:
-    """Boot a guest, call ``module:function`` with the argument as root in it, and return what it
-    returns.
+    """Boot a guest, call a function as root in it, and return what that returns.
 
-    directory  the guest can write here; what the function writes stays. No blanks in its name
-    argument   and the result: whatever JSON can hold
-    limit_s    from start to end; then the guest is killed
-    machine    its shape, under qemu; None: the user-mode kernel
-    modules    of the guest's kernel, loaded before
-    path       folders with Python modules, beside the checkout's own
-    shown      other folders of this machine that the function reads
+    Args:
+        directory: the guest can write here, and its files stay. No blanks in its name.
+        function: "module:function", which takes the argument.
+        argument: whatever JSON can hold; so is the result.
+        limit_s: seconds from start to end; then the guest is killed.
+        machine: its shape, under qemu; None: the user-mode kernel.
+        modules: of the guest's kernel, loaded before.
+        path: folders with Python modules, with the checkout's own.
+        shown: other folders of this machine that the function reads.
 
-    Errors: GuestError when there can be no such guest here, after the deadline, or with the words
-    of the function's error.
+    Raises:
+        GuestError: when there can be no such guest here, after the deadline, or with the
+            function's error.
     """
     if reason := why_not(machine):
         raise GuestError(reason)
@@ -112,19 +112,13 @@ def call(
         raise GuestError(
             f"a guest's folder may have no blanks, quotes or commas in its name: {directory}"
         )
-    return _call(directory, function, argument, limit_s, machine, modules, path, shown)
+    return _call(directory, function, argument, limit_s, machine, modules, [*path], [*shown])
 
 
 def _call(
-    directory: Path,
-    function: str,
-    argument: Any,
-    limit_s: float,
-    machine: Machine | None,
-    modules: Sequence[str],
-    path: Sequence[Path],
-    shown: Sequence[Path],
-) -> Any:
+    directory: Path, function: str, argument: Any, limit_s: float, machine: Machine | None = None,
+    modules: Sequence[str] = (), path: Sequence[Path] = (), shown: Sequence[Path] = (),
+) -> Any:  # fmt: skip
     (directory / "order.json").write_text(json.dumps({"function": function, "argument": argument}))
     (directory / "result.json").unlink(missing_ok=True)
     if machine is None:
@@ -134,11 +128,11 @@ def _call(
         own, load, environment = emulated.OWN, ":", dict(os.environ)
         argv = emulated.argv(directory, machine, modules)
     _prepare(directory, own, load, path, shown)
-    said = _boot(argv, environment, directory, limit_s)
+    end = _boot(argv, environment, directory, limit_s)
     try:
         answer: dict[str, Any] = json.loads((directory / "result.json").read_text())
     except (OSError, ValueError) as error:
-        raise GuestError(f"the guest's kernel ended without a result{said}") from error
+        raise GuestError(f"the guest's kernel ended without a result{end}") from error
     if "error" in answer:
         raise GuestError(f"in the guest: {answer['error']}")
     return answer["result"]

@@ -21,18 +21,12 @@ from pathlib import Path
 
 from benchmarks.guest import common
 from benchmarks.guest.common import GuestError
-from benchmarks.guest.cpio import archive
 
 PROGRAM = "qemu-system-x86_64"
-NEEDED = {
-    PROGRAM: "qemu-system-x86",
-    "depmod": "kmod",
-    "ip": "iproute2",
-    "gcc": "gcc",
-    "apt-get": "apt",
-    "tar": "tar",
-}
+NEEDED = {PROGRAM: "qemu-system-x86", "depmod": "kmod", "ip": "iproute2", "gcc": "gcc"}
+NEEDED |= {"apt-get": "apt", "tar": "tar"}
 PACKAGE = "linux-image-amd64"
+NO_KERNEL = "no kernel for the emulated machine"
 BUILD = Path(__file__).resolve().parents[2] / "build" / "guest"
 OWN = 'mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 guest "$GUEST"'
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p")
@@ -74,9 +68,8 @@ class Machine:
     def argv(self) -> list[str]:
         """qemu's options. Errors: GuestError when nodes cannot have equal shares."""
         if self.cpus % self.nodes or self.memory_mib % self.nodes:
-            raise GuestError(
-                f"{self.cpus} CPUs and {self.memory_mib} MiB are not shared evenly by {self.nodes} nodes"
-            )
+            what = f"{self.cpus} CPUs and {self.memory_mib} MiB"
+            raise GuestError(f"{what} are not shared evenly by {self.nodes} nodes")
         parts = f"sockets={self.sockets},dies={self.dies},cores={self.cores},threads={self.threads}"
         words = ["-m", str(self.memory_mib), "-smp", f"{self.cpus},{parts}", "-cpu", self.cpu]
         share = self.cpus // self.nodes
@@ -129,24 +122,18 @@ def kernel() -> Path:
             return root
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
-        found = re.findall(
-            r"Depends: (linux-image-\S+)", _run("apt-cache", "depends", PACKAGE, cwd=root)
-        )
-        if not found:
-            raise GuestError(
-                f"no kernel for the emulated machine: apt knows no {PACKAGE}; try apt-get update"
-            )
-        _run(
-            "apt-get", "download", "--quiet=2", "-o", "APT::Sandbox::User=root", found[0], cwd=root
-        )
+        depends = _run("apt-cache", "depends", PACKAGE, cwd=root)
+        names = re.findall(r"Depends: (linux-image-\S+)", depends)
+        if not names:
+            raise GuestError(f"{NO_KERNEL}: apt knows no {PACKAGE}; try apt-get update")
+        options = ("--quiet=2", "-o", "APT::Sandbox::User=root")
+        _run("apt-get", "download", *options, names[0], cwd=root)
         package = _one(root, "*.deb")
-        with subprocess.Popen(
-            ["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE
-        ) as whole:
+        unpack = ["dpkg-deb", "--fsys-tarfile", str(package)]
+        with subprocess.Popen(unpack, stdout=subprocess.PIPE) as whole:
             words = ["tar", "--extract", "--wildcards", "--no-same-owner", *KEPT]
-            subprocess.run(
-                words, cwd=root, stdin=whole.stdout, stderr=subprocess.DEVNULL, check=False
-            )
+            null = subprocess.DEVNULL
+            subprocess.run(words, cwd=root, stdin=whole.stdout, stderr=null, check=False)
         package.unlink()
         if not (root / "lib").exists():
             # Debian 13 packs the modules below usr/lib; depmod, and what a guest sees, have them
@@ -159,58 +146,45 @@ def kernel() -> Path:
 
 def _run(*words: str, cwd: Path) -> str:
     program = shutil.which(words[0], path=common.SYSTEM_PATH) or words[0]
-    done = subprocess.run(
-        [program, *words[1:]], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    argv = [program, *words[1:]]
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
-        last = (
-            done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
-        ).splitlines()[-1]
-        raise GuestError(f"no kernel for the emulated machine: {words[0]}: {last}")
+        output = done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
+        raise GuestError(f"{NO_KERNEL}: {words[0]}: {output.splitlines()[-1]}")
     return done.stdout
 
 
 def _one(folder: Path, pattern: str) -> Path:
     found = sorted(folder.glob(pattern))
     if not found:
-        raise GuestError(
-            f"no kernel for the emulated machine: no {pattern} in {folder}; remove that folder to get it again"
-        )
+        raise GuestError(f"{NO_KERNEL}: no {pattern} in {folder}; remove that folder")
     return found[-1]
 
 
 def _initial_files(root: Path, directory: Path, modules: Sequence[str]) -> bytes:
     """The first program and the modules it loads, in an order in which each finds what it needs."""
     stage = directory / "stage"
-    source = Path(__file__).with_name("stage.c")
-    done = subprocess.run(
-        ["gcc", "-static", "-O2", "-Wall", "-Wextra", "-o", str(stage), str(source)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise GuestError(f"{source.name} cannot be compiled: {done.stderr.strip()}")
+    common.compile_source("stage.c", stage, "-static")
     files = {"init": stage.read_bytes()}
     for number, path in enumerate(_ordered(_one(root, "lib/modules/*"), (*BOOT_MODULES, *modules))):
         content = path.read_bytes()
-        files[f"modules/{number:02}"] = (
-            lzma.decompress(content) if path.suffix == ".xz" else content
-        )
-    return archive(files)
+        if path.suffix == ".xz":
+            content = lzma.decompress(content)
+        files[f"modules/{number:02}"] = content
+    return common.archive(files)
 
 
 def _ordered(folder: Path, modules: Sequence[str]) -> list[Path]:
     """Files of the modules and all they need. Those that are built into the kernel need none."""
+
+    def module_name(path: str) -> str:
+        return Path(path).name.partition(".")[0].replace("-", "_")
+
     needs = {}
     for line in (folder / "modules.dep").read_text().splitlines():
-        name, _, others = line.partition(":")
-        needs[Path(name).name.partition(".")[0].replace("-", "_")] = [
-            *reversed(others.split()),
-            name,
-        ]
-    built_in = {
-        Path(line).stem.replace("-", "_")
-        for line in (folder / "modules.builtin").read_text().splitlines()
-    }
+        path, _, others = line.partition(":")
+        needs[module_name(path)] = [*reversed(others.split()), path]
+    built_in = {module_name(path) for path in (folder / "modules.builtin").read_text().split()}
     files: dict[str, None] = {}
     for module in modules:
         if module in needs:

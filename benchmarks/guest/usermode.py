@@ -1,17 +1,13 @@
-"""A Linux kernel as an ordinary process: Debian's package user-mode-linux. Boots in a second; one
-CPU.
-"""
+"""A Linux kernel as an ordinary process of one CPU: Debian's package user-mode-linux."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.guest import common
-from benchmarks.guest.common import GuestError
 
 PROGRAM = "linux.uml"
 NEEDED = {PROGRAM: "user-mode-linux", "modprobe": "kmod", "ip": "iproute2", "gcc": "gcc"}
@@ -32,30 +28,16 @@ def load(modules: Sequence[str]) -> str:
 
 
 def argv(directory: Path) -> list[str]:
-    return [
-        shutil.which(PROGRAM, path=common.SYSTEM_PATH) or PROGRAM,
-        *("rootfstype=hostfs", "rootflags=/", "ro", f"init={directory}/init", f"GUEST={directory}"),
-        *(
-            f"mem={MEMORY_MIB}M",
-            f"uml_dir={directory}/",
-            "umid=uml",
-            "con=null",
-            "con0=fd:0,fd:1",
-            "quiet",
-        ),
-    ]
+    words = ["rootfstype=hostfs", "rootflags=/", "ro", f"init={directory}/init", "umid=uml"]
+    words += [f"GUEST={directory}", f"mem={MEMORY_MIB}M", f"uml_dir={directory}/", "quiet"]
+    words += ["con=null", "con0=fd:0,fd:1"]
+    return [shutil.which(PROGRAM, path=common.SYSTEM_PATH) or PROGRAM, *words]
 
 
 def environment(directory: Path) -> dict[str, str]:
     """Of the kernel's process. Errors: GuestError when what is loaded before it cannot be compiled."""
     library = directory / "xstate.so"
-    source = Path(__file__).with_name("xstate.c")
-    done = subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o", str(library), str(source)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise GuestError(f"{source.name} cannot be compiled: {done.stderr.strip()}")
+    common.compile_source("xstate.c", library, "-shared", "-fPIC")
     return {
         **os.environ,
         "TMPDIR": str(_memory_folder(directory)),
@@ -65,14 +47,8 @@ def environment(directory: Path) -> dict[str, str]:
 
 
 def _memory_folder(directory: Path) -> Path:
-    """Where the guest's memory lies, in a file without a name: in memory where there is room and
-    programs may run.
-    """
+    """Where the file of the guest's memory lies: in memory, if there is room and it may run code."""
     memory = Path("/dev/shm")  # noqa: S108
-    try:
-        room = shutil.disk_usage(memory).free > MEMORY_MIB << 20
-        if room and not os.statvfs(memory).f_flag & os.ST_NOEXEC and os.access(memory, os.W_OK):
-            return memory
-    except OSError:
-        pass
-    return directory
+    if not os.access(memory, os.W_OK) or os.statvfs(memory).f_flag & os.ST_NOEXEC:
+        return directory
+    return memory if shutil.disk_usage(memory).free > MEMORY_MIB << 20 else directory

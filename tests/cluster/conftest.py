@@ -10,7 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from testcluster import Cluster, cgroups, why_not
+from testcluster import Cluster, why_not
+from testcluster.requirements import why_no_groups
 from tests import mounts
 
 from workflow import Workflow
@@ -56,7 +57,7 @@ def site() -> Iterator[Cluster]:
     """
     yield from start(
         **SIZES,
-        cgroups=cgroups.why_not() is None,
+        cgroups=why_no_groups() is None,
         name="hpc",
         prefix="gn",
         accounting=True,
@@ -69,9 +70,8 @@ def site() -> Iterator[Cluster]:
 
 @pytest.fixture
 def workflow(cluster: Cluster, tmp_path: Path) -> Workflow:
-    return Workflow.make(
-        cluster, tmp_path / "a checkout"
-    )  # with a space: paths reach no shell unquoted
+    # With a space: paths reach no shell unquoted.
+    return Workflow.make(cluster, tmp_path / "a checkout")
 
 
 @pytest.fixture

@@ -116,9 +116,7 @@ def test_each_end_of_a_network_cell_monitors_its_own_node(workflow: Workflow) ->
 
 @pytest.mark.trouble
 def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> None:
-    """Nothing is as sure as that after seven repetitions: a job for each of them, then one job of a
-    node for all.
-    """
+    """Nothing is as sure as that after seven repetitions: a job for each of them."""
     repetitions = {"min": 6, "max": 7, "until": "0.000001%"}
     cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": repetitions}]
     workflow.configure(cpu=cpu)
@@ -128,12 +126,6 @@ def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> N
     last = max(records, key=lambda record: str(record["context"]["started"]))
     assert last["cell"]["repetition"] == 6, "asked for by what the others showed"
     assert workflow.planned() == set()
-
-    workflow.configure(campaign="whole", nodes="all", fan_out="node", cpu=cpu)
-    workflow.snakemake()
-    assert "14 of 14 cells done" in workflow.peakmark("status", "results/whole")
-    decisions = (workflow.directory / "results/whole/repetitions").iterdir()
-    assert {path.name for path in decisions} == {"node1.own.json", "node2.own.json"}
 
 
 def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
@@ -219,7 +211,7 @@ def test_hostile_names_reach_no_shell(
     values["network"] = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
     workflow.configure(**{**values, "campaign": "short"})
     monkeypatch.setenv("HOSTILE", HOSTILE)  # jobs inherit the environment
-    workflow.snakemake()
+    workflow.snakemake(*TO_TABLES)
     records = workflow.records()
     assert [record["status"] for record in records.values()] == ["ok"] * 3, records
     assert_untouched(tmp_path)
@@ -229,17 +221,15 @@ def test_hostile_names_reach_no_shell(
 
 
 def test_peakmark_with_the_standard_plugin(site_workflow: Workflow) -> None:
-    """Slower, and all the same: to the report, a missing tool named and nothing else lost."""
+    """Slower, and all the same: to the tables, a missing tool named and nothing else lost."""
     workflow = site_workflow
     latency = {"workloads": ["LAT"], "blocks": ["16KiB"], "concurrency": [1]}
     workflow.configure(
-        cpu=[{"workloads": ["DP"], "concurrency": [1]}],
         memory=[{**latency, "references": {"pmbw": {}}}],
         tools={"pmbw": "no-such-program"},
         site=workflow.site("{account: tests}"),
     )
-    workflow.snakemake("--executor", "slurm")
+    workflow.snakemake("--executor", "slurm", *TO_TABLES)
     states = {name.split("/")[1]: record["status"] for name, record in workflow.records().items()}
-    assert states == {"cpubench": "ok", "rambench": "ok", "pmbw": "unavailable"}
-    assert (workflow.results / "report.pdf").exists()
-    assert workflow.planned() == set()
+    assert states == {"rambench": "ok", "pmbw": "unavailable"}
+    assert (workflow.results / "tables/measurements.csv").exists()

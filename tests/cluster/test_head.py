@@ -1,20 +1,14 @@
-"""The process that runs a campaign: interrupted, killed, without its terminal, inside a job, with a
-controller that answers late.
-"""
+"""The process that runs a campaign: interrupted, killed, without its terminal, inside a job."""
 
 import fcntl
 import os
 import pty
 import shlex
 import signal
-import sys
 import termios
 import threading
-from pathlib import Path
 
 import pytest
-from testcluster import Cluster
-from testcluster.config import LOGIN
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
@@ -65,8 +59,9 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(
     wait_until(lambda: "still in the queue and go" in workflow.said, 90, "jobs are taken over", 0.2)
     assert left <= workflow.queued(), "no job has lost its place in the queue"
     workflow.wait_for_tools(2)
-    cluster.stop_controller()
-    cluster.start_controller()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        cluster.stop_controller(number)
+        cluster.start_controller()
     hold.unlink()
     workflow.end_tools("node1", "node2")
     workflow.end(third, 1)
@@ -129,42 +124,6 @@ def test_a_campaign_outlives_its_terminal(equal_workflow: Workflow) -> None:
     assert "report  results/short/report.pdf" in said, said
     assert len(workflow.records()) == 12 and not workflow.attempts()
     assert b"12 cells through Slurm" in terminal.shown
-
-
-# A controller that stops for a while has the submission in its socket, and takes the job when it
-# goes on: long after sbatch.
-LATE = """
-import os, signal, sys
-from pathlib import Path
-from peakmark.cell import Cell
-from peakmark.slurm.queue import Queue, Task
-
-controller = int(sys.argv[1])
-queue = Queue(Path(), say=lambda sentence: print(sentence, flush=True))
-cell = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0, {})
-queue.add(Task(0, (cell,), Path("made"), "late/one 12345678.12345678", ("--output=/dev/null",), "#!/bin/sh\\nsleep 600\\n"))
-os.kill(controller, signal.SIGSTOP)
-try:
-    queue.step()
-    print("unanswered", [task.unanswered for task in queue.waiting], flush=True)
-finally:
-    os.kill(controller, signal.SIGCONT)
-while queue.waiting:
-    queue.step()
-print("active", *queue.active, flush=True)
-"""
-
-
-@pytest.mark.trouble
-def test_a_submission_that_is_answered_too_late_is_no_second_job(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    daemons = cluster.processes(LOGIN)
-    (controller,) = (process.pid for process in daemons if process.name == "slurmctld")
-    done = cluster.run([sys.executable, "-c", LATE, str(controller)], cwd=tmp_path, timeout=120)
-    assert "unanswered [True]" in done.stdout
-    listed = cluster.run(["squeue", "--noheader", "--format=%i"]).stdout.split()
-    assert done.stdout.split()[-1:] == listed
 
 
 @pytest.mark.trouble

@@ -24,14 +24,6 @@ def lost_on(workflow: Workflow, node: str) -> tuple[str, str]:
     return cell, reason
 
 
-def preempt(workflow: Workflow, node: str) -> None:
-    """Take the node from the job that measures on it."""
-    cluster = workflow.cluster
-    cluster.wait_for_process(node, "cpubench", 120)
-    options = ("--partition=urgent", "--exclusive", f"--nodelist={node}", "--output=/dev/null")
-    assert cluster.wait_for_job(cluster.sbatch("sleep 1", *options))["JobState"] == "COMPLETED"
-
-
 def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow: Workflow) -> None:
     workflow = equal_workflow
     workflow.configure(cpu=CPU)
@@ -45,27 +37,16 @@ def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow: Workflow) -> N
     assert len(records) == 4 and records[cell]["context"]["host"] == "node1"
 
 
-@pytest.mark.parametrize("partition", ["main", pytest.param("short", marks=pytest.mark.trouble)])
-def test_a_partition_whose_jobs_are_preempted_leads_to_a_report(
-    equal_workflow: Workflow, partition: str
-) -> None:
-    workflow = equal_workflow
-    workflow.configure(cpu=CPU, site=workflow.site(f"{{partition: {partition}}}"))
+def test_preempted_jobs_are_named_and_lead_to_a_report(equal_workflow: Workflow) -> None:
+    workflow, cluster = equal_workflow, equal_workflow.cluster
+    workflow.configure(cpu=CPU)
     process = workflow.start()
-    preempt(workflow, "node1")
+    cluster.wait_for_process("node1", "cpubench", 120)
+    options = ("--partition=urgent", "--exclusive", "--nodelist=node1", "--output=/dev/null")
+    assert cluster.wait_for_job(cluster.sbatch("sleep 1", *options))["JobState"] == "COMPLETED"
     workflow.end(process, 0)
     assert "PREEMPTED" in lost_on(workflow, "node1")[1]
     assert len(workflow.records()) == 4 and (workflow.results / "report.pdf").exists()
-
-
-@pytest.mark.trouble
-def test_no_more_retries_than_configured(equal_workflow: Workflow) -> None:
-    workflow = equal_workflow
-    workflow.configure(cpu=CPU, retries=0)
-    process = workflow.start(*TO_TABLES)
-    preempt(workflow, "node1")
-    workflow.end(process, 1)
-    assert workflow.planned() == {lost_on(workflow, "node1")[0]}
 
 
 @pytest.mark.trouble
@@ -83,7 +64,7 @@ def test_a_node_that_is_drained_meanwhile_is_given_up_with_its_reason(
         return cluster.run(["squeue", "--noheader", "--states=pending", "--format=%k"]).stdout
 
     wait_until(lambda: "/node1/0 " in pending(), 120, "its cell waits for node1", 0.2)
-    cluster.drain("node1", "a broken fan")
+    cluster.update_node("node1", "State=DRAIN", "Reason=a broken fan")
     cluster.run(["scancel", str(busy)])
     workflow.end(process, 1)
     ((name, reason),) = workflow.attempts().items()
@@ -91,7 +72,7 @@ def test_a_node_that_is_drained_meanwhile_is_given_up_with_its_reason(
     assert set(workflow.records()) == {name.replace("node1", "node2")}
     assert "node1 is" in reason and "a broken fan" in reason and "give_up_after" in reason
     assert "1 job waits since" in workflow.said and reason in workflow.said and not pending()
-    cluster.resume("node1")
+    cluster.update_node("node1", "State=RESUME")
     workflow.snakemake(*TO_TABLES)
     assert len(workflow.records()) == 2
 

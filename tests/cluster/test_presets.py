@@ -24,13 +24,9 @@ def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> 
     assert "Traceback" not in said
     assert not workflow.attempts()
     if fan_out == "node":
-        # A node's job is told of while it runs, not only when it ends.
-        told = {
-            done
-            for done, total in re.findall(r"^(\d+) of (\d+) cells", said, re.MULTILINE)
-            if done != total
-        }
-        assert told, said
+        # Progress is shown while a node's job runs, not only when it ends.
+        counts = re.findall(r"^(\d+) of (\d+) cells", said, re.MULTILINE)
+        assert any(number != total for number, total in counts), said
     records = workflow.records()
     presets.assert_whole(workflow.results, records, cluster.layout.without)
     own_share(cluster, records)
@@ -38,14 +34,10 @@ def to_the_report(cluster: Cluster, folder: Path, preset: str, fan_out: str) -> 
 
 
 def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
-    """Two threads ran on two CPUs: on the node that has them, and not on one of them. Memory is
-    what Slurm has of the node.
-    """
-    cpus = dict(zip(cluster.layout.names, cluster.layout.each(cluster.layout.cpus), strict=True))
-    memory = dict(
-        zip(cluster.layout.names, cluster.layout.each(cluster.layout.memory), strict=True)
-    )
-    most = max(cpus.values())
+    """Two threads ran on two CPUs, on the node that has them; memory is what Slurm has of it."""
+    layout = cluster.layout
+    cpus = dict(zip(layout.names, layout.each(layout.cpus), strict=True))
+    memory = dict(zip(layout.names, layout.each(layout.memory), strict=True))
     for name, record in records.items():
         context = record["context"]
         if record["status"] != "ok" or name.startswith("network/"):
@@ -55,7 +47,7 @@ def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
         threads = record["cell"]["concurrency"]
         # A word such as `cores` is as many as the node has, whichever it is.
         if record["cell"]["node"] == "any" and isinstance(threads, int):
-            assert len(context["cpus"]) >= min(threads, most), name
+            assert len(context["cpus"]) >= min(threads, max(cpus.values())), name
 
 
 # Of presets, sites and ways of fanning out the combination that has found most, and the cheapest of

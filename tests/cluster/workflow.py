@@ -85,18 +85,16 @@ class Workflow:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {
-            name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
-        }
+        known = dict(os.environ)
+        known.pop("PYTHONDONTWRITEBYTECODE", None)
+        return known
 
     def call(
-        self, argv: Sequence[str], limit_s: float = LIMIT_S, **more: str
+        self, argv: Sequence[str], limit_s: float = LIMIT_S, check: bool = False, **more: str
     ) -> "subprocess.CompletedProcess[str]":
         """Run a command in the checkout to its end, with more variables in its environment."""
-        environment = {**self.environment, **more}
-        return self.cluster.run(
-            argv, cwd=self.directory, env=environment, check=False, timeout=limit_s
-        )
+        how: dict[str, Any] = {"cwd": self.directory, "env": {**self.environment, **more}}
+        return self.cluster.run(argv, check=check, timeout=limit_s, **how)
 
     def snakemake(self, *words: str, code: int = 0, **more: str) -> str:
         """What Snakemake prints, which ends with this exit code and without a traceback."""
@@ -115,15 +113,10 @@ class Workflow:
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Snakemake in the background; what it prints is in ``said``."""
+        where: dict[str, Any] = {"cwd": self.directory, "env": self.environment}
         with (self.directory / "said").open("w") as stream:
-            return self.cluster.popen(
-                [*self.argv, *words],
-                cwd=self.directory,
-                env=self.environment,
-                stdout=stream,
-                stderr=stream,
-                stdin=subprocess.DEVNULL,
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": stream}
+            return self.cluster.popen([*self.argv, *words], **where, **streams)
 
     @property
     def said(self) -> str:
@@ -143,9 +136,7 @@ class Workflow:
 
     def peakmark(self, *words: str) -> str:
         """What a command prints, which must succeed."""
-        argv = [sys.executable, "-m", "peakmark", *words]
-        where: dict[str, Any] = {"cwd": self.directory, "env": self.environment}
-        return self.cluster.run(argv, **where, timeout=LIMIT_S).stdout
+        return self.call([sys.executable, "-m", "peakmark", *words], check=True).stdout
 
     @property
     def results(self) -> Path:
@@ -156,7 +147,7 @@ class Workflow:
 
     def started(self) -> dict[str, str]:
         """Cell -> when it was measured."""
-        return {name: record["context"]["started"] for name, record in self.records().items()}
+        return checkout.started(self.results)
 
     def attempts(self) -> dict[str, str]:
         """Cell -> reason of its newest failed attempt."""
@@ -190,23 +181,22 @@ class Workflow:
     def wait_for_tools(self, count: int, seconds: float = 90.0) -> dict[str, str]:
         """Wait until so many nodes run a tool that waits; node -> comment of its job."""
 
+        squeue = ["squeue", "--noheader", "--states=running", "--format=%N|%k"]
+
         def held() -> dict[str, str]:
-            squeue = ["squeue", "--noheader", "--states=running", "--format=%N|%k"]
             lines = self.cluster.run(squeue).stdout.splitlines()
             running = dict(line.split("|") for line in lines)
-            return {
-                node: comment
-                for node, comment in running.items()
-                if node in self.cluster.hosts.nodes and self._waiting_tools(node)
-            }
+            nodes = [node for node in running if node in self.cluster.hosts.nodes]
+            return {node: running[node] for node in nodes if self._waiting_tools(node)}
 
         wait_until(lambda: len(held()) == count, seconds, f"{count} nodes hold a tool", 0.2)
         return held()
 
     def end_tools(self, *nodes: str) -> None:
         """End the tools that wait on these nodes."""
-        for process in (process for node in nodes for process in self._waiting_tools(node)):
-            process.end()
+        for node in nodes:
+            for process in self._waiting_tools(node):
+                process.end()
 
     def _waiting_tools(self, node: str) -> list[Process]:
         return [process for process in self.cluster.processes(node) if process.name == "sleep"]

@@ -46,9 +46,8 @@ def network_cell(
     instrument: str = "netbench", workload: str = "TCP", seconds: float = 0.05
 ) -> Cell:
     block = 1 if workload.startswith("LAT") or workload == "ALL" else 1024
-    return Cell(
-        "network", instrument, workload, "", block, 1, "any", 0, {"seconds": seconds, "warmup": 0.0}
-    )
+    options = {"seconds": seconds, "warmup": 0.0}
+    return Cell("network", instrument, workload, "", block, 1, "any", 0, options)
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
@@ -103,23 +102,24 @@ class Bench:
     def measure(
         self, cell: Cell, tool: str = "auto", **more: Any
     ) -> subprocess.CompletedProcess[str]:
-        argv = self.argv(cell, tool, **more)
-        return subprocess.run(
-            argv, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
-        )
+        return self.run(self.argv(cell, tool, **more))
+
+    def run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": LIMIT_S}
+        return subprocess.run(argv, env=self.environment, check=False, **how)
 
     @contextlib.contextmanager
     def measuring(
         self, cell: Cell, tool: str = "auto", **more: Any
     ) -> Iterator[subprocess.Popen[str]]:
-        argv = self.argv(cell, tool, **more)
-        with subprocess.Popen(
-            argv, env=self.environment, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with self.start(self.argv(cell, tool, **more)) as process:
             try:
                 yield process
             finally:
                 process.kill()
+
+    def start(self, argv: Sequence[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(argv, env=self.environment, stderr=subprocess.PIPE, text=True)
 
     def processes(self, name: str | None = None) -> list[int]:
         """Ids of the processes that were started for this bench, by what the kernel calls them."""

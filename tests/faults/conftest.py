@@ -12,7 +12,6 @@ from tests import mounts
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import guest_cells
 from bench import LIMIT_S, ROOT, Bench
 
 
@@ -21,12 +20,6 @@ def kernels() -> None:
     subprocess.run(
         ["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=10 * LIMIT_S
     )
-
-
-@pytest.fixture(scope="session")
-def seen(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> guest_cells.Seen:
-    """One guest is booted for all tests that ask for what it saw."""
-    return guest_cells.boot_for_all(tmp_path_factory.mktemp("guest"))
 
 
 @pytest.fixture

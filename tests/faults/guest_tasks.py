@@ -1,6 +1,4 @@
-"""What guest_cells.py has done in a guest, where this is root. Each task returns what it saw;
-records stay in its folder.
-"""
+"""What test_guest.py has done in a guest, where this is root; records stay in a task's folder."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ import subprocess
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,19 +41,18 @@ Order = Mapping[str, Any]
 
 def everything(orders: Mapping[str, Order]) -> dict[str, Any]:
     """The tasks by name, one after the other: what each saw, or its error."""
-    found: dict[str, Any] = {}
+    seen: dict[str, Any] = {}
     for name, order in orders.items():
         began = time.monotonic()
         try:
-            found[name] = globals()[name.partition("-")[0]](order)
+            seen[name] = TASKS[name](order)
         except Exception:
-            found[name] = {"error": traceback.format_exc()}
-        found[name]["took"] = round(time.monotonic() - began, 1)
-        print(name, found[name]["took"], "s", flush=True)
-    return found
+            seen[name] = {"error": traceback.format_exc()}
+        print(name, round(time.monotonic() - began, 1), "s", flush=True)
+    return seen
 
 
-def attempt(order: Order, cell: Cell, far_end: FarEnd | None = None) -> dict[str, Any]:
+def attempt(order: Order, cell: Cell, _: str = "", far_end: FarEnd | None = None) -> dict[str, Any]:
     """One cell by the measuring process's own code: why it failed, and how long it took by the
     clock that nobody sets.
     """
@@ -85,11 +82,6 @@ def run(*argv: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
-def shape(_: None) -> list[str]:
-    """CPU, core, socket and node of each CPU, as lscpu prints them."""
-    return run("lscpu", "--parse=cpu,core,socket,node").splitlines()
-
-
 # -- a line that loses, delays, repeats and reorders
 
 
@@ -104,7 +96,7 @@ def line(order: Order) -> dict[str, Any]:
             run("tc", "-n", names.client, *add)
             before = counters(names, device)
             with within(names.client):
-                one = attempt(order, cell, beyond(names))
+                one = attempt(order, cell, far_end=beyond(names))
             after = counters(names, device)
             text = run("tc", "-n", names.client, "-s", "-j", "qdisc", "show", "dev", device)
             queue = next(queue for queue in json.loads(text) if queue["kind"] == "netem")
@@ -134,11 +126,8 @@ def within(name: str) -> Iterator[None]:
 
 def snmp(name: str, protocol: str) -> dict[str, int]:
     with within(name):
-        keys, values = (
-            line.split()[1:]
-            for line in Path("/proc/self/net/snmp").read_text().splitlines()
-            if line.startswith(f"{protocol}:")
-        )
+        lines = Path("/proc/self/net/snmp").read_text().splitlines()
+    keys, values = (line.split()[1:] for line in lines if line.startswith(f"{protocol}:"))
     return dict(zip(keys, map(int, values), strict=True))
 
 
@@ -164,14 +153,8 @@ def counters(names: Namespaces, device: str) -> dict[str, int]:
 # -- a user's quota on a real file system
 
 
-def quota(order: Order) -> dict[str, Any]:
-    """Cells of an ordinary user with a quota on the disk that holds scratch and results."""
-    with disk_of_its_own() as disk:
-        return within_quota(order, disk)
-
-
 @contextmanager
-def disk_of_its_own() -> Iterator[Path]:
+def new_disk() -> Iterator[Path]:
     """An ext4 of 64 MiB that knows quotas, where the others are in memory."""
     image, folder = Path("/tmp/image"), Path("/tmp/disk")
     folder.mkdir(exist_ok=True)
@@ -184,39 +167,35 @@ def disk_of_its_own() -> Iterator[Path]:
         run("umount", str(folder))
 
 
-def within_quota(order: Order, disk: Path) -> dict[str, Any]:
-    results = disk / "results"
-    run("setquota", "-u", str(USER), "0", str(QUOTA_KIB), "0", "0", str(disk))
-    for folder in (disk / "scratch", results):
-        folder.mkdir()
-    shutil.copytree(Path(order["folder"]) / "machine", results / "machine")
-    run("chown", "--recursive", f"{USER}:{USER}", str(disk / "scratch"), str(results))
-    cells = {name: [] for name in ("disk", "cpu")}  # type: dict[str, list[dict[str, Any]]]
-    for one in order["cells"]:
-        cells[one["subsystem"]].append(one)
-    over = as_user(order, results, disk, cells["disk"])
-    seen = {"over": over, "left": left(disk / "scratch"), "free": shutil.disk_usage(disk).free}
-    # The rest of the quota is taken by a file: measuring goes well, but there is no room for the
-    # record.
-    with (disk / "filler").open("wb") as stream:
-        os.chown(stream.fileno(), USER, USER)
-        stream.write(bytes(QUOTA_KIB << 10))
+def quota(order: Order) -> dict[str, Any]:
+    """Cells of an ordinary user with a quota on the disk that holds scratch and results."""
+    with new_disk() as disk:
+        scratch, results = disk / "scratch", disk / "results"
+        run("setquota", "-u", str(USER), "0", str(QUOTA_KIB), "0", "0", str(disk))
+        scratch.mkdir()
+        shutil.copytree(Path(order["folder"]) / "machine", results / "machine")
+        run("chown", "--recursive", f"{USER}:{USER}", str(scratch), str(results))
+        *writing, computing = order["cells"]
+        over = as_user(order, results, writing)
+        seen = {"over": over, "left": left(scratch), "free": shutil.disk_usage(disk).free}
+        # A file takes the rest of the quota: measuring goes well, but the record has no room.
+        with (disk / "filler").open("wb") as stream:
+            os.chown(stream.fileno(), USER, USER)
+            stream.write(bytes(QUOTA_KIB << 10))
 
-    def stored() -> dict[str, str]:
-        return {str(path): path.read_text() for path in (results / "cells").rglob("*.json")}
+        def stored() -> dict[str, str]:
+            return {str(path): path.read_text() for path in (results / "cells").rglob("*.json")}
 
-    before = stored()
-    seen["full"] = as_user(order, results, disk, cells["cpu"])
-    seen["kept"] = before == stored()
-    seen["half"] = [path.name for path in results.rglob("*.tmp")]
-    shutil.copytree(results, order["folder"], dirs_exist_ok=True)
-    return seen
+        before = stored()
+        seen["full"] = as_user(order, results, [computing])
+        seen["kept"] = before == stored()
+        seen["half"] = [path.name for path in results.rglob("*.tmp")]
+        shutil.copytree(results, order["folder"], dirs_exist_ok=True)
+        return seen
 
 
-def as_user(order: Order, results: Path, disk: Path, cells: list[dict[str, Any]]) -> list[str]:
-    """What the measuring process said of each cell. It may read what it must, wherever the checkout
-    lies, and no more.
-    """
+def as_user(order: Order, results: Path, cells: list[dict[str, Any]]) -> list[str]:
+    """What the measuring process said of each cell; it may read the checkout, wherever that lies."""
     may = "-all,+dac_read_search"
     plain = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
     plain += [f"--inh-caps={may}", f"--ambient-caps={may}"]
@@ -233,77 +212,75 @@ def as_user(order: Order, results: Path, disk: Path, cells: list[dict[str, Any]]
 
 
 def clock(order: Order) -> dict[str, Any]:
-    """Each cell twice: as it is, and while the clock is set back by an hour again and again."""
+    """Cells of repetition 0 as they are, others while the clock is set back again and again."""
     seen = []
-    with disk_of_its_own() as disk:
+    with new_disk() as disk:
         os.environ["TMPDIR"] = str(disk)
         # Round trips that last, so that the clock is set within one: ping's are over loopback here.
         run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
         for spec in order["cells"]:
             cell = Cell.from_json(spec["cell"])
-            if cell.repetition:
-                seen.append(while_set_back(order, cell, spec["word"]))
-            else:
-                seen.append(attempt(order, cell))
+            measured = while_set_back if cell.repetition else attempt
+            seen.append(measured(order, cell, spec["word"]))
         run("tc", "qdisc", "del", "dev", "lo", "root")
         del os.environ["TMPDIR"]
         return {"seen": seen, "left": left(disk)}
 
 
 def while_set_back(order: Order, cell: Cell, word: str) -> dict[str, Any]:
-    """An attempt during which the clock was set: on a busy machine a short program may have ended
-    before it could be.
-    """
+    """An attempt during which the clock was set: a short program may have ended before it was."""
+    one: dict[str, Any] = {}
     for _ in range(TRIES):
-        with Backwards(cell.instrument, word) as back:
+        with backwards(cell.instrument, word) as times:
             one = attempt(order, cell)
-        if back.count:
+        if times:
             break
-        # What was measured meanwhile is not what is looked for, and would stand beside a next try
-        # that fails.
+        # What was measured without is no record of this attempt.
         (Path(order["folder"]) / "cells" / f"{cell.id}.json").unlink(missing_ok=True)
-    return {**one, "set_back": back.count}
+    return {**one, "set_back": len(times)}
 
 
-class Backwards:
-    """Sets the clock back by an hour every so often while a program runs, from the moment it is
-    there; right afterwards.
+@contextmanager
+def backwards(program: str, word: str) -> Iterator[list[float]]:
+    """Set the clock back by an hour again and again while a program runs; right afterwards.
 
-    program  as the kernel calls it     word  of its command line, which tells it from a question
-             for its version
+    Args:
+        program: as the kernel calls it.
+        word: of its command line, which tells it from a question for its version.
     """
+    name = {"hpl": "hpcc"}.get(program, program)
+    times: list[float] = []
+    over, offset = threading.Event(), time.time() - time.monotonic()
 
-    def __init__(self, program: str, word: str) -> None:
-        self.program, self.word = {"hpl": "hpcc"}.get(program, program), word
-        self.count = 0
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self.set_back)
-        self.offset = time.time() - time.monotonic()
-
-    def runs(self) -> bool:
+    def runs() -> bool:
         for path in Path("/proc").glob("[0-9]*/comm"):
             try:
                 words = path.with_name("cmdline").read_text()
-                if path.read_text().strip() == self.program and self.word in words:
+                if path.read_text().strip() == name and word in words:
                     return True
             except OSError:
                 continue
         return False
 
-    def set_back(self) -> None:
-        try:
-            wait_for(lambda: self.over.is_set() or self.runs(), f"{self.program} runs")
-            while not self.over.wait(EVERY_S):
-                time.clock_settime(time.CLOCK_REALTIME, time.time() - HOUR_S)
-                self.count += 1
-        finally:
-            self.over.set()
+    def set_back() -> None:
+        wait_for(lambda: over.is_set() or runs(), f"{name} runs")
+        while not over.wait(EVERY_S):
+            times.append(time.time() - HOUR_S)
+            time.clock_settime(time.CLOCK_REALTIME, times[-1])
 
-    def __enter__(self) -> Backwards:
-        self.thread.start()
-        return self
+    thread = threading.Thread(target=set_back)
+    thread.start()
+    try:
+        yield times
+    finally:
+        over.set()
+        thread.join()
+        time.clock_settime(time.CLOCK_REALTIME, offset + time.monotonic())
 
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self.thread.join()
-        time.clock_settime(time.CLOCK_REALTIME, self.offset + time.monotonic())
+
+TASKS: dict[str, Callable[[Order], dict[str, Any]]] = {
+    "line": line,
+    "line-more": line,
+    "quota": quota,
+    "clock": clock,
+}

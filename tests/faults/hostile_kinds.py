@@ -256,17 +256,8 @@ def plan_file(place: Path, chance: random.Random) -> Input:
     if way < 0.15:
         path.write_bytes(damaged(path.read_bytes(), chance))
     elif way < 0.3:
-        names = (
-            "../../precious",
-            "../../../precious",
-            "/tmp/x",
-            "a/b",
-            "..",
-            "",
-            "x" * 300,
-            "a\nb",
-        )
-        name = chance.choice(names)
+        outside = ("../../precious", "../../../precious", "/tmp/x", "..")
+        name = chance.choice((*outside, "a/b", "", "x" * 300, "a\nb"))
         put_json(path, read(path) | {"campaign": name})
     else:
         put_json(path, changed(read(path), chance, chance.choice((1, 2, 5))))
@@ -329,9 +320,8 @@ def inputs(place: Path, chance: random.Random) -> Input:
 
 def record_file(place: Path, chance: random.Random) -> Input:
     folder = place / CAMPAIGN
-    path = chance.choice(
-        sorted((*folder.rglob("cells/**/*.json"), *folder.rglob("attempts/**/*.json")))
-    )
+    paths = (*folder.rglob("cells/**/*.json"), *folder.rglob("attempts/**/*.json"))
+    path = chance.choice(sorted(paths))
     way = chance.random()
     if way < 0.15:
         path.write_bytes(damaged(path.read_bytes(), chance))
@@ -378,21 +368,8 @@ def published(place: Path, chance: random.Random) -> Input:
     else:
         number = chance.randrange(len(lines))
         fields = lines[number].split(",")
-        words = (
-            "-1",
-            "0",
-            "1e308",
-            "1e-320",
-            "nan",
-            "inf",
-            "XX",
-            "",
-            "9" * 500,
-            "\0",
-            '"',
-            "1e999",
-        )
-        words += ("\033[2J", "1KiB", "٣", "../x")
+        words = ("-1", "0", "1e308", "1e-320", "nan", "inf", "1e999", "9" * 500)
+        words += ("XX", "", "\0", '"', "\033[2J", "1KiB", "٣", "../x")
         fields[chance.randrange(len(fields))] = chance.choice(words)
         lines[number] = ",".join(fields)
         path.write_text("\n".join(lines))
@@ -417,16 +394,8 @@ def bundled(place: Path, chance: random.Random) -> Input:
     read_by_report = ("cells/", "plan", "machine/", "inputs/", "repetitions/")
     name = chance.choice(sorted(name for name in content if name.startswith(read_by_report)))
     if way < 0.5:
-        names = (
-            "../../precious/x",
-            "/tmp/x",
-            "a\033[2Jb",
-            "cells",
-            "x" * 300,
-            "plan.json/x",
-            "\\x",
-        )
-        new = chance.choice((*names, "a//b", "./x"))
+        names = ("../../precious/x", "/tmp/x", "plan.json/x", "a//b", "./x", "\\x")
+        new = chance.choice((*names, "a\033[2Jb", "cells", "x" * 300))
         content[new] = content.pop(name)
     elif name.endswith(".json"):
         put_sealed(place / "part", changed(json.loads(content[name]), chance))
@@ -529,18 +498,8 @@ def sizes(place: Path, chance: random.Random) -> Input:
 
 
 def scratch(_: Path, chance: random.Random) -> Input:
-    words = (
-        "/etc/passwd",
-        "/proc",
-        "/sys",
-        "/dev/null",
-        "nowhere",
-        "",
-        "\n",
-        "/dev/shm",
-        "x" * 300,
-    )
-    words += ("precious/thesis.pdf",)
+    words = ("/etc/passwd", "/proc", "/sys", "/dev/null", "/dev/shm", "precious/thesis.pdf")
+    words += ("nowhere", "", "\n", "x" * 300)
     return Input([chance.choice(("doctor", "machine")), "--scratch", chance.choice(words)])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 
 from bench import Bench, disk_cell, wait_for
 from tests.programs import needs
@@ -17,16 +16,12 @@ def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
     argv = bench.argv(disk_cell(seconds=1))
     before = os.umask(0)
     try:
-        process = subprocess.Popen(argv, env=bench.environment, stderr=subprocess.PIPE, text=True)
+        process = bench.start(argv)
     finally:
         os.umask(before)
     with process:
         wait_for(lambda: list(bench.scratch.rglob("peakmark-0")), "its file is there")
-        private = [
-            path
-            for path in bench.scratch.rglob("*")
-            if path.is_dir() and path.name.startswith("peakmark-")
-        ]
+        private = [path for path in bench.scratch.rglob("peakmark-*") if path.is_dir()]
         modes = {stat.S_IMODE(path.stat().st_mode) for path in private}
         file = next(bench.scratch.rglob("peakmark-0"))
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

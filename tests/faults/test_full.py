@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from bench import KERNELS, LIMIT_S, MIB, Bench, cpu_cell, disk_cell, executable
+from bench import KERNELS, MIB, Bench, cpu_cell, disk_cell, executable
 
 from peakmark.storage import records
 
@@ -69,11 +69,8 @@ def test_a_read_only_disk_is_named(bench: Bench, mount: Mount) -> None:
     cell = disk_cell()
     done = bench.measure(cell)
     assert done.returncode == 1
-    bench.assert_failed(
-        cell,
-        done.stderr,
-        f"cannot use the scratch directory {bench.scratch}: Read-only file system",
-    )
+    reason = f"cannot use the scratch directory {bench.scratch}: Read-only file system"
+    bench.assert_failed(cell, done.stderr, reason)
 
 
 def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount) -> None:
@@ -109,9 +106,7 @@ def test_a_results_folder_without_rights_is_one_sentence(bench: Bench, mount: Mo
     before = bench.record_path(cell).read_text()
     argv = bench.argv(cpu_cell(repetition=1))
     subprocess.run(["mount", "-o", "remount,ro", str(bench.campaign)], check=True)
-    done = subprocess.run(
-        argv, env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+    done = bench.run(argv)
     assert done.returncode == 1
     assert os.strerror(errno.EROFS) in done.stderr
     assert "Traceback" not in done.stderr

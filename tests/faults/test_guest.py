@@ -1,11 +1,18 @@
 """What happens in a guest's kernel: a clock set back, lines that delay, lose, repeat and reorder
 packets, a quota that is too small; and guests that end, with one line why.
+
+All of it is measured in one guest (see benchmarks/guest, and guest_tasks.py for what is done in
+it). Programs start slowly there and share one CPU, so no rate means anything: each number is held
+against what the guest's kernel itself has counted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +21,152 @@ from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell, wait
 from benchmarks import guest
 from benchmarks.guest import GuestError, Machine, common, usermode
 from benchmarks.method.faults import FAULTS
-from guest_cells import (
-    ASKING,
-    EVERY_BYTE,
-    FEW,
-    GUEST_S,
-    OTHERS,
-    OURS,
-    RTT_S,
-    Seen,
-    assert_nothing_left,
-    boot,
-    measured_or_skip,
-    record_of,
-    repeated,
-    twice,
-)
 
 from peakmark import machine
 from peakmark.analysis import analysis
 from peakmark.cell import Cell
+from peakmark.plan import plan
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tables import tables
+
+Seen = Callable[[str], dict[str, Any]]
+"""Name of a task -> what it saw in the guest."""
+
+GUEST_S = 900.0
+"""Only a guest that hangs takes so long: half a minute of one CPU on an idle machine."""
+HERE = Path(__file__).resolve().parent
+MODULES = ("veth", "sch_netem", "loop", "quota_v2", "ipv6")  # qperf's server wants IPv6
+BAD_LINE = "delay 2ms loss 2% limit 100000"
+LATE_LINE = "delay 2ms"  # a lost datagram would stop qperf
+RTT_S = 0.002
+FEW = 10  # packets that are no cell's: ARP, neighbours
+POINT = {"concurrency": [1], "seconds": 0.4}
+RATES = {"workloads": ["TCP", "UDP"], "blocks": ["1KiB"], "references": {"iperf3": {"seconds": 1}}}
+TRIPS = {
+    "workloads": ["LAT-TCP", "LAT-UDP"],
+    "blocks": ["1B"],
+    "references": {"qperf": {"seconds": 1}},
+}
+LINE = {"campaign": "line", "seed": 1, "repetitions": 1, "warmup": 0.0}
+LINE["network"] = [{**POINT, **RATES}, {**POINT, **TRIPS}]
+
+
+def cell(
+    subsystem: str, program: str, workload: str, block: int | None = None, **options: Any
+) -> Cell:
+    return Cell(subsystem, program, workload, "", block, 1, "any", 1, {"warmup": 0.0, **options})
+
+
+EVERY_BYTE = cell("network", "netbench", "TCP", 1000, total=2_000_000)
+LASTING = {"warmup": 0.0, "seconds": 0.4}
+# What is measured while the clock is set back.
+OURS = {
+    "cpubench": cell("cpu", "cpubench", "SP", seconds=0.4),
+    "rambench": Cell("memory", "rambench", "RWS", "block", 4096, 1, "any", 1, LASTING),
+    "diskbench": disk_cell(seconds=0.4),
+    "netbench-TCP": network_cell(seconds=0.4),
+    "netbench-UDP": network_cell(workload="LAT-UDP", seconds=0.4),
+}
+# iozone and ping ask the wall clock; make test-trouble looks at the others. The word tells the
+# measuring program from a question for its version.
+ASKING = {
+    "iozone": (disk_cell("iozone", "ALL", size=8 * MIB), "-I"),
+    "ping": (cell("network", "ping", "LAT-ICMP", 1, count=40), "-c"),
+}
+OTHERS = {
+    "hpl": (cell("cpu", "hpl", "DP", budget_s=3, nb=64), "hpcc"),
+    "fio": (disk_cell("fio", seconds=1), "--name"),
+    "iperf3": (network_cell("iperf3", seconds=1), "--client"),
+    "qperf": (network_cell("qperf", "ALL", seconds=1), "--msg_size"),
+}
+
+
+def repeated(cell: Cell, number: int) -> dict[str, Any]:
+    return {**cell.to_json(), "repetition": number}
+
+
+def twice(cells: dict[str, tuple[Cell, str]]) -> list[dict[str, Any]]:
+    """Orders for each cell: as it is, and while the clock is set back."""
+    both = [(cell, word, number) for cell, word in cells.values() for number in (0, 1)]
+    return [{"cell": repeated(cell, number), "word": word} for cell, word, number in both]
+
+
+def boot(folder: Path, orders: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Hand tasks to a guest, each with a campaign's folder of its name; what each saw."""
+    if reason := guest.why_not():
+        pytest.skip(reason)
+    for program, package in (("mkfs.ext4", "e2fsprogs"), ("setquota", "quota")):
+        if shutil.which(program, path=common.SYSTEM_PATH) is None:
+            pytest.skip(f"{program} not found: install {package}")
+    facts = {**machine.collect(folder, cpubench=KERNELS / "cpubench"), "host": "peakmark-guest"}
+    argument = {}
+    for name, cells in orders.items():
+        campaign = folder / name
+        (campaign / "machine").mkdir(parents=True)
+        (campaign / "machine/peakmark-guest.json").write_text(json.dumps(facts))
+        argument[name] = {"cells": cells, "folder": str(campaign), "kernels": str(KERNELS)}
+        argument[name]["python"] = sys.executable
+    how: dict[str, Any] = {"modules": MODULES, "path": [HERE], "shown": [KERNELS]}
+    seen = guest.call(folder, "guest_tasks:everything", argument, limit_s=GUEST_S, **how)
+    return {name: {**task, "folder": folder / name} for name, task in seen.items()}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Seen:
+    """One guest is booted for all tests that ask for what it saw."""
+    folder, planned = tmp_path_factory.mktemp("guest"), plan.make(LINE)
+    netem = {"TCP": BAD_LINE, "UDP": BAD_LINE}
+    repeating = "delay 1ms 1ms duplicate 10% limit 100000"
+    # Too much for the quota, by each program that writes; then what fits; and one whose record
+    # finds no room.
+    tools = (("diskbench", "WS"), ("fio", "WS"), ("iozone", "ALL"))
+    quota = [disk_cell(tool, workload, size=8 * MIB) for tool, workload in tools]
+    quota.append(disk_cell(workload="RS"))
+    place = {"scratch": "/tmp/disk/scratch"}
+    orders: dict[str, list[dict[str, Any]]] = {
+        "line": [
+            {"cell": cell.to_json(), "netem": netem.get(cell.workload, LATE_LINE)}
+            for cell in planned.cells
+        ],
+        "line-more": [
+            {"cell": network_cell(workload="UDP", seconds=0.3).to_json(), "netem": repeating},
+            {"cell": EVERY_BYTE.to_json(), "netem": BAD_LINE.replace("2%", "5%")},
+        ],
+        "quota": [
+            *({**cell.to_json(), "options": {**cell.options, **place}} for cell in quota),
+            cpu_cell().to_json(),
+        ],
+        "clock": [
+            *({"cell": repeated(cell, 1), "word": "--seconds"} for cell in OURS.values()),
+            *twice(ASKING),
+        ],
+    }
+    tasks = boot(folder, orders)
+    (folder / "line/plan.json").write_text(json.dumps(planned.to_json()))
+
+    def look(name: str) -> dict[str, Any]:
+        assert "error" not in tasks[name], tasks[name]["error"]
+        task: dict[str, Any] = tasks[name]
+        return task
+
+    return look
+
+
+def record_of(task: dict[str, Any], cell: Cell | str) -> dict[str, Any]:
+    name = cell if isinstance(cell, str) else cell.id
+    return records.read(task["folder"] / "cells" / f"{name}.json")
+
+
+def measured_or_skip(record: dict[str, Any]) -> dict[str, Any]:
+    if record["status"] == "unavailable":
+        pytest.skip(record["reason"])
+    return record
+
+
+def assert_nothing_left(task: dict[str, Any]) -> None:
+    assert task["left"] == {"processes": [], "files": [], "ports": [], "namespaces": []}
+
 
 # -- a wall clock that is set back by an hour while programs measure
 
@@ -87,7 +217,7 @@ def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(
 
 @pytest.mark.trouble
 def test_the_other_tools_while_the_clock_goes_back(tmp_path: Path, kernels: None) -> None:
-    task = boot(tmp_path, {"clock": {"cells": twice(OTHERS)}}, GUEST_S)["clock"]
+    task = boot(tmp_path, {"clock": twice(OTHERS)})["clock"]
     assert "error" not in task, task["error"]
     for cell, _ in OTHERS.values():
         assert_no_wrong_number(task, cell)
@@ -191,7 +321,7 @@ def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_number
     assert {row.key.workload for row in found} >= {"TCP", "UDP", "LAT-TCP", "LAT-UDP"}
     for row in found:
         notes = " ".join(row.said(row.remarks))
-        shape = "netem delay 2 ms" + (" loss 2 %" if row.key.workload in ("TCP", "UDP") else "")
+        shape = "netem delay 2ms" + (" loss 2%" if row.key.workload in ("TCP", "UDP") else "")
         assert f"({shape})" in notes, row
         assert ("messages were lost" in notes) == (row.key.workload == "UDP")
     tables.build(task["folder"])
@@ -204,7 +334,7 @@ def test_worse_lines_give_right_numbers_or_none(tmp_path: Path, kernels: None, n
     names = ["UDP"] if netem == "loss 100%" else ["TCP", "UDP", "LAT-TCP", "LAT-UDP"]
     cells = [network_cell(workload=one, seconds=0.4) for one in names]
     specs = [{"cell": cell.to_json(), "netem": f"{netem} limit 100000"} for cell in cells]
-    task = boot(tmp_path, {"line": {"cells": specs}}, GUEST_S)["line"]
+    task = boot(tmp_path, {"line": specs})["line"]
     assert "error" not in task, task["error"]
     for one in task["seen"]:
         path = task["folder"] / "cells" / f"{one['cell']}.json"
@@ -276,9 +406,6 @@ def test_a_record_without_room_in_the_quota_is_said_and_costs_no_other(seen: See
 # -- guests that end: at the deadline, after an error, not started at all
 
 
-HERE = Path(__file__).resolve().parent
-
-
 def processes_of(folder: Path) -> list[Path]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -319,21 +446,6 @@ def test_a_user_mode_kernel_that_does_not_boot_says_why(
     assert reason is not None and "\n" not in reason
     with pytest.raises(GuestError, match="user-mode kernel"):
         guest.call(tmp_path, "builtins:int", "1", limit_s=LIMIT_S)
-
-
-@pytest.mark.trouble  # an emulated machine takes half a minute of a core to boot
-def test_a_machine_has_the_shape_it_was_given(tmp_path: Path) -> None:
-    machine = Machine(sockets=2, cores=2, threads=2, nodes=2)
-    if reason := guest.why_not(machine):
-        pytest.skip(reason)
-    seen = guest.call(
-        tmp_path, "guest_tasks:shape", machine=machine, limit_s=4 * LIMIT_S, path=[HERE]
-    )
-    places = [tuple(map(int, line.split(",")[:4])) for line in seen if not line.startswith("#")]
-    cpus, cores, sockets, nodes = zip(*places, strict=True)
-    assert cpus == tuple(range(machine.cpus))
-    assert cores == (0, 0, 1, 1, 2, 2, 3, 3)
-    assert sockets == nodes == (0, 0, 0, 0, 1, 1, 1, 1)
 
 
 def test_a_machine_that_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench import LIMIT_S, MIB, Bench
+from bench import MIB, Bench
 
 from peakmark.cell import Cell
 from peakmark.machine import job_limits
@@ -62,10 +62,7 @@ def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(
         other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as beside:
         assert beside.stdin and beside.stdout and beside.stdout.readline() == "held\n"
-        argv = [*join, *bench.argv(cell)]
-        done = subprocess.run(
-            argv, env=bench.environment, capture_output=True, text=True, timeout=LIMIT_S
-        )
+        done = bench.run([*join, *bench.argv(cell)])
         beside.stdin.write("\n")
     assert done.returncode == 1, done.stderr
     bench.assert_failed(cell, done.stderr, "signal SIGKILL", "OUT_OF_MEMORY", "180MiB")

@@ -58,53 +58,53 @@ def cell(asked: int | str, placement: str, repetition: int) -> dict[str, Any]:
     return plain | {"concurrency": asked}
 
 
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def in_machine(
+    factory: pytest.TempPathFactory, function: str, limit_s: float, **order: Any
+) -> tuple[Any, dict[str, Any]]:
+    """What the function returns in the emulated machine, and the facts that were collected there."""
     if reason := guest.why_not(MACHINE):
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("numa").resolve()
-    cells = [
-        {"cell": cell(asked, how, number), "cpus": cpus}
-        for number, (asked, cpus, how, *_) in enumerate(EXPECTED)
-    ]
-    order = {"cells": cells, "pages": [cpus for cpus, _ in PAGES]}
-    (*records, last), facts = in_machine(folder, "numa_tasks:measured", order, 4 * LIMIT_S)
-    return {"records": records, "facts": facts, "pages": last["pages"]}
-
-
-def in_machine(folder: Path, function: str, order: dict[str, Any], limit_s: float) -> Any:
-    """What the function returns in the emulated machine, and the facts that were collected there."""
+    folder = factory.mktemp("numa").resolve()
     order |= {"folder": str(folder), "kernels": str(KERNELS)}
     where: dict[str, Any] = {"machine": MACHINE, "path": [HERE], "shown": [KERNELS]}
-    found = guest.call(folder, function, order, limit_s=limit_s, **where)
+    seen = guest.call(folder, f"numa_tasks:{function}", order, limit_s=limit_s, **where)
     (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
-    return found, facts
+    return seen, facts
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    cells = [
+        {"cell": cell(concurrency, placement, number), "cpus": cpus}
+        for number, (concurrency, cpus, placement, *_) in enumerate(EXPECTED)
+    ]
+    order = {"cells": cells, "pages": [cpus for cpus, _ in PAGES]}
+    (*records, last), facts = in_machine(tmp_path_factory, "on_cpus", 4 * LIMIT_S, **order)
+    return {"records": records, "facts": facts, "pages": last["pages"]}
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    if reason := guest.why_not(MACHINE) or guest.common.missing(PROGRAMS):
+    if reason := guest.common.missing(PROGRAMS):
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("numa").resolve()
     orders = [
-        {"words": words, "cell": cell(wanted, "compact", number), "pages": number == WITH_PAGES}
-        for number, (words, wanted, *_) in enumerate(IN_JOBS)
+        {
+            "words": words,
+            "cell": cell(concurrency, "compact", number),
+            "pages": number == WITH_PAGES,
+        }
+        for number, (words, concurrency, *_) in enumerate(IN_JOBS)
     ]
-    found, facts = in_machine(folder, "numa_slurm:measured", {"jobs": orders}, 10 * LIMIT_S)
-    return {**found, "facts": facts}
+    seen, facts = in_machine(tmp_path_factory, "in_jobs", 10 * LIMIT_S, jobs=orders)
+    return {**seen, "facts": facts}
 
 
 def assert_placed(
-    record: dict[str, Any],
-    facts: dict[str, Any],
-    given: list[int],
-    cpus: list[int],
-    cores: int,
-    nodes: list[int],
-) -> None:
+    record: dict[str, Any], facts: dict[str, Any], allowed: list[int], cpus: list[int], cores: int, nodes: list[int]
+) -> None:  # fmt: skip
     """Threads sit on these CPUs, and the limits are those of their cores and nodes."""
     context = record["context"]
-    assert context["allowed"]["cpus"] == given and context["allowed"]["node_cores"] == 4
+    assert context["allowed"]["cpus"] == allowed and context["allowed"]["node_cores"] == 4
     placed = context["placed"]
     assert (placed["cpus"], placed["cores"], placed["numa_nodes"]) == (cpus, cores, nodes)
     argv = context["commands"][0]["argv"]

@@ -86,9 +86,6 @@ ELSEWHERE = 'cd /proc; {program} "${@//127.0.0.1/127.0.0.9}" < /dev/null'
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        pytest.param(
-            "sleep 600 & sleep 600", "did not end within", id="hangs", marks=pytest.mark.trouble
-        ),
         pytest.param("head -c 20000 /dev/urandom; exit 0", "", id="garbage"),
         pytest.param("exit 0", "", id="silence"),
         pytest.param(None, "", id="fails-with-0"),
@@ -105,7 +102,7 @@ def test_no_number_and_no_trace(
     one, program = tool
     if body is None:
         body = FAILING.get(one.instrument, ELSEWHERE) + "; exit 0"
-    if "sleep" in body or one.subsystem == "network":
+    if one.subsystem == "network":
         monkeypatch.setattr(base, "timeout", lambda _: 1.0)
     said = bench.failure(one, wrapper(bench, program, body), monkeypatch)
     bench.assert_failed(one, said, words)

@@ -8,16 +8,17 @@ import csv
 import json
 import os
 import signal
-import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+import psutil
 from tests.checkout import TINY, TO_TABLES, Checkout
 
 CPU = {**TINY, "memory": [], "disk": [], "network": []}
 CPU["cpu"] = [{"workloads": ["DP", "SP"], "concurrency": [1]}]
 LIMIT_S = 60
+MARK = "PEAKMARK_TEST_MARK"
 
 
 def in_tables(checkout: Checkout) -> dict[str, float]:
@@ -30,10 +31,8 @@ def in_tables(checkout: Checkout) -> dict[str, float]:
 
 
 def values(checkout: Checkout) -> dict[str, float]:
-    return {
-        name: record["measurements"][0]["value"]
-        for name, record in checkout.records("tiny").items()
-    }
+    records = checkout.records("tiny")
+    return {name: record["measurements"][0]["value"] for name, record in records.items()}
 
 
 def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
@@ -56,9 +55,8 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
     # As a bad disk does it: one bit of one digit.
     text = (cells / f"{flipped}.json").read_text()
     place = text.index('"value": ') + len('"value": ')
-    (cells / f"{flipped}.json").write_text(
-        f"{text[:place]}{int(text[place]) ^ 1}{text[place + 1 :]}"
-    )
+    wrong = f"{text[:place]}{int(text[place]) ^ 1}{text[place + 1 :]}"
+    (cells / f"{flipped}.json").write_text(wrong)
     (cells / f"{emptied}.json").write_bytes(b"")
     damaged = {edited, cut, swapped, flipped, emptied}
 
@@ -82,11 +80,8 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
     kept = checkout.directory / "results/tiny/set-aside" / edited / "0.json"
     assert kept.read_text() == forged  # what was edited is kept aside
 
-    changed = {
-        **CPU,
-        "repetitions": 1,
-        "cpu": [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}],
-    }
+    one_row = [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}]
+    changed = {**CPU, "repetitions": 1, "cpu": one_row}
     third = checkout.measure(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     assert "measured anew" in third.stderr
     assert "5 records" in third.stderr
@@ -114,14 +109,11 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     values["report"] = {"tables": "mine.yaml"}
     layout = checkout.directory / "mine.yaml"
     heading = "MyCPUBench Measured Ops/Sec"
-    columns = [
-        {"heading": "Workload", "text": "{workload}"},
-        {"heading": heading, "value": "measured"},
-    ]
-    sheet = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": columns}
-    layout.write_text(
-        json.dumps({"schema": 1, "name": "mine", "description": "A table.", "tables": [sheet]})
-    )
+    columns = [{"heading": "Workload", "text": "{workload}"}]
+    columns += [{"heading": heading, "value": "measured"}]
+    table = {"name": "cpu", "of": "cpu", "title": "CPU", "columns": columns}
+    document = {"schema": 1, "name": "mine", "description": "A table.", "tables": [table]}
+    layout.write_text(json.dumps(document))
     config = checkout.write_config("tiny.yaml", values)
     own = {"PYTHONPATH": str(checkout.directory / "src")}
     results = checkout.directory / "results/tiny"
@@ -144,24 +136,17 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     assert "nothing to do" in run()
 
 
-def wait_for(condition: object, what: str) -> None:
+def wait_for(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + LIMIT_S
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
 
 
-def processes_with(mark: str) -> set[int]:
-    """Process ids whose environment holds the mark."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark.encode() in (entry / "environ").read_bytes():
-                    found.add(int(entry.name))
-            except OSError:
-                continue
-    return found
+def processes_with(mark: str) -> list[psutil.Process]:
+    """Processes with this value of PEAKMARK_TEST_MARK in their environment."""
+    processes = psutil.process_iter(["environ"])
+    return [one for one in processes if (one.info["environ"] or {}).get(MARK) == mark]
 
 
 def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_completes(
@@ -178,45 +163,24 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     checkout.measure(config, *TO_TABLES)
     finished = checkout.started("tiny")
     checkout.write_config("tiny.yaml", {**long, "cpu": CPU["cpu"]})
-    mark = f"PEAKMARK_TEST_MARK={tmp_path}"
-    env = {"PEAKMARK_TEST_MARK": str(tmp_path)}
-    process = checkout.start(
-        "snakemake", "--profile", "local", "--configfile", str(config), env=env
-    )
+    words = ["snakemake", "--profile", "local", "--configfile", str(config)]
+    process = checkout.start(*words, env={MARK: str(tmp_path)})
     try:
         wait_for(lambda: list(scratch.rglob("peakmark-0")), "a disk cell is being measured")
-        assert len(processes_with(mark)) > 2
+        assert len(processes_with(str(tmp_path))) > 2
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    wait_for(lambda: not processes_with(mark), "every process of the killed run is gone")
+    wait_for(lambda: not processes_with(str(tmp_path)), "every process of the killed run is gone")
     assert not list(scratch.iterdir())  # nothing is left on the scratch disk
     assert checkout.started("tiny") == finished
 
-    checkout.write_config(
-        "tiny.yaml", {**long, "cpu": CPU["cpu"], "disk": [{**long["disk"][0], "seconds": 0.05}]}
-    )
+    short = {**long, "cpu": CPU["cpu"], "disk": [{**long["disk"][0], "seconds": 0.05}]}
+    checkout.write_config("tiny.yaml", short)
     checkout.measure(config, *TO_TABLES)
     after = checkout.started("tiny")
     assert len(after) == 4
     assert {name: after[name] for name in finished} == finished
-
-
-@pytest.mark.trouble
-def test_of_two_runs_at_once_one_measures_and_the_other_says_who(
-    checkout: Checkout, tmp_path: Path
-) -> None:
-    config = checkout.write_config("tiny.yaml", {**CPU, "seconds": 0.5, "repetitions": 1})
-    words = ["snakemake", "--profile", "local", "--configfile", str(config)]
-    both: list[subprocess.Popen[str]] = [checkout.start(*words), checkout.start(*words)]
-    said = [one.communicate(timeout=120)[1] for one in both]
-    codes = [one.returncode for one in both]
-    assert sorted(codes) == [0, 1], said
-    refused = said[codes.index(1)]
-    assert "by process" in refused
-    assert "Traceback" not in refused
-    assert len(checkout.records("tiny")) == 2
-    assert checkout.peakmark("status", "results/tiny").stdout.splitlines()[-1] == "complete"
 
 
 def test_ctrl_c_twice_ends_in_words(checkout: Checkout) -> None:

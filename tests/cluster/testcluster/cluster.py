@@ -1,70 +1,73 @@
-"""A Slurm cluster as one object: start it, hurt it, mend it, end it. Using it is in login.py."""
+"""A Slurm cluster as one object: start it, use it, hurt it, mend it, end it."""
 
 import contextlib
-import dataclasses
-import json
+import os
+import re
 import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import cgroups, daemons
+import msgspec
+
+from . import daemons
 from .config import LOGIN, Layout
-from .errors import ClusterError
-from .hosts import Hosts, end_keeper, start_keeper
-from .login import Login
-from .processes import Process, members, namespace, wait_until
-from .requirements import why_not
+from .hosts import Hosts, end_keeper, start_keeper, tail
+from .processes import ClusterError, Process, members, wait_until
+from .requirements import remove_groups, search_path, why_not
 
 STATE = "cluster.json"
+ENDED = "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT"
+FOREIGN = re.compile(r"(SLURM|SBATCH|SALLOC|SRUN|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL)_")
 
 
-class Cluster(Login):
+class Cluster:
     """One running cluster. Made by `start`, `running` or `attach`; all methods raise ClusterError."""
 
     def __init__(
-        self, layout: Layout, hosts: Hosts, login_mounts: int, owner: "subprocess.Popen[str] | None"
+        self, layout: Layout, hosts: Hosts, owner: "subprocess.Popen[str] | None" = None
     ) -> None:
-        super().__init__(layout, hosts)
-        self._login_mounts = login_mounts
+        self.layout = layout
+        self.hosts = hosts
         self._owner = owner
 
     # -- beginning and end
 
     @classmethod
     def start(cls, nodes: int = 2, *, directory: Path | None = None, **options: Any) -> "Cluster":
-        """Start a cluster and return when all nodes are idle. It ends with `down`, or when this
-        process ends in any way.
+        """Start a cluster and return when all nodes are idle. It ends with this process.
 
-        The options are those of config.Layout. `directory` must not exist or be empty; by default
-        it is a new one in the temporary directory, and it is removed in the end in both cases.
+        Args:
+            nodes: how many.
+            directory: its state directory, which must not exist or be empty, and is removed in the
+                end; default: a new one in the temporary directory.
+            options: those of ``Layout``.
         """
         if reason := why_not(**options):
             raise ClusterError(reason)
         if options.get("cgroups"):
-            # All clusters of the machine have their control groups in one place, named by the
-            # nodes.
+            # The control groups of all clusters of the machine lie in one place, named by nodes.
             options["prefix"] = f"{options.get('prefix', 'node')}{secrets.token_hex(3)}-"
         where = _state_directory(directory)
+        owner = None
         try:
             layout = Layout(where, nodes, **options)
             daemons.write_files(layout)
-            owner, hosts = start_keeper(where, True, layout.path("log/keeper.log"))
-        except BaseException:
-            shutil.rmtree(where, ignore_errors=True)
-            raise
-        try:
-            mounts = namespace(hosts.keeper.pid, "mnt")
-            assert mounts is not None
-            cluster = cls(layout, hosts, mounts, owner)
-            cluster._start_daemons()
+            owner, hosts = start_keeper(where, layout.path("log/keeper.log"))
+            cluster = cls(layout, hosts, owner)
+            daemons.start_all(hosts, layout)
+            for name in layout.names:
+                cluster.start_node(name)
+            for name in layout.names:
+                cluster.wait_for_node(name, "IDLE")
             return cluster
         except BaseException:
-            end_keeper(owner)
+            if owner:
+                end_keeper(owner)
             shutil.rmtree(where, ignore_errors=True)
             raise
 
@@ -81,44 +84,17 @@ class Cluster(Login):
     @classmethod
     def attach(cls, directory: Path) -> "Cluster":
         """The cluster that runs in this state directory, started by another process."""
-        try:
-            state = json.loads((directory / STATE).read_text())
-        except FileNotFoundError:
-            raise ClusterError(
-                f"no test cluster runs in {directory}; start one with `up`"
-            ) from None
-        given: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in state["layout"].items()
-        }
-        layout = Layout(**{**given, "directory": Path(given["directory"])})
-        nodes = {name: Process(*process) for name, process in state["nodes"].items()}
-        hosts = Hosts(Process(*state["keeper"]), Process(*state["controller"]), nodes)
-        return cls(layout, hosts, state["login_mounts"], None)
-
-    def _start_daemons(self) -> None:
-        daemons.start_munge(self.hosts, self.layout)
-        if self.layout.accounting:
-            daemons.start_database(self.hosts, self.layout)
-            daemons.start_slurmdbd(self.hosts, self.layout)
-        daemons.start_slurmctld(self.hosts, self.layout)
-        for name in self.layout.names:
-            self.start_node(name)
-        for name in self.layout.names:
-            self.wait_for_node(name, "IDLE")
+        path = directory / STATE
+        if not path.exists():
+            raise ClusterError(f"no test cluster runs in {directory}; start one with `up`")
+        layout, hosts = msgspec.json.decode(
+            path.read_bytes(), type=tuple[Layout, Hosts], dec_hook=lambda kind, value: kind(value)
+        )
+        return cls(layout, hosts)
 
     def _save(self) -> None:
-        state = {
-            "layout": {**dataclasses.asdict(self.layout), "directory": str(self.layout.directory)},
-            "keeper": dataclasses.astuple(self.hosts.keeper),
-            "controller": dataclasses.astuple(self.hosts.controller),
-            "nodes": {
-                name: dataclasses.astuple(process) for name, process in self.hosts.nodes.items()
-            },
-            "login_mounts": self._login_mounts,
-        }
         temporary = self.layout.path(STATE + ".new")
-        temporary.write_text(json.dumps(state, indent=1) + "\n")
+        temporary.write_bytes(msgspec.json.encode((self.layout, self.hosts), enc_hook=str))
         temporary.replace(self.layout.path(STATE))
 
     def release(self) -> None:
@@ -129,22 +105,138 @@ class Cluster(Login):
             self._owner = None
 
     def down(self) -> None:
-        """End every process of the cluster and remove its state directory. Does nothing to a
-        cluster that is gone already.
-        """
+        """End all processes of the cluster and remove its files; a cluster that is gone is none."""
         if self._owner:
             end_keeper(self._owner)
             self._owner = None
         elif not self.hosts.keeper.end(signal.SIGTERM, 20.0):
             self.hosts.keeper.end()
-        # All that follows finds nothing to do, unless somebody has killed the keeper.
+        # All that follows has nothing to do, unless somebody has killed the keeper.
         self.hosts.controller.end()
-        for process in members("mnt", self._login_mounts):
+        for process in members("mnt", self.hosts.mounts):
             process.end()
         if self.layout.cgroups:
             for name in self.layout.names:
-                cgroups.remove(name)
+                remove_groups(name)
         shutil.rmtree(self.layout.directory, ignore_errors=True)
+
+    def alive(self) -> bool:
+        """Whether it has not been ended."""
+        return self.hosts.keeper.alive() and self.hosts.controller.alive()
+
+    # -- commands on the login side
+
+    def command(self, command: Sequence[str], cwd: Path | None = None) -> list[str]:
+        """The command line that becomes this command on the login side, with its process id."""
+        if not self.alive():
+            where = self.layout.directory
+            raise ClusterError(f"the test cluster in {where} does not run any more")
+        return [*self.hosts.enter_login((cwd or Path.cwd()).resolve()), *command]
+
+    @staticmethod
+    def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Variables (default: the caller's) without those of another Slurm."""
+        known = os.environ if variables is None else variables
+        kept = {name: value for name, value in known.items() if not FOREIGN.match(name)}
+        return {"PATH": search_path(), **kept}
+
+    def popen(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> "subprocess.Popen[str]":
+        """subprocess.Popen on the login side; the process ends with the cluster at the latest."""
+        line = self.command(command, cwd)
+        return subprocess.Popen(line, env=self.environment(env), text=True, **options)
+
+    def run(
+        self, command: Sequence[str], *, cwd: Path | None = None, check: bool = True,
+        env: Mapping[str, str] | None = None, timeout: float = 60.0, input: str = "",
+    ) -> "subprocess.CompletedProcess[str]":  # fmt: skip
+        """Run a command on the login side to its end, with its output as text.
+
+        Raises:
+            ClusterError: when ``check`` and it fails, or when it takes longer than ``timeout``
+                seconds; then it is killed.
+        """
+        line, words = self.command(command, cwd), " ".join(command)
+        how: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
+        try:
+            done: subprocess.CompletedProcess[str] = subprocess.run(
+                line, env=self.environment(env), input=input, timeout=timeout, **how
+            )
+        except subprocess.TimeoutExpired:
+            raise ClusterError(f"`{words}` did not end within {timeout:g} s") from None
+        if check and done.returncode:
+            code, output = done.returncode, done.stdout + done.stderr
+            raise ClusterError(f"`{words}` ended with exit code {code}:\n{output}")
+        return done
+
+    # -- jobs
+
+    def sbatch(self, script: str, *options: str, cwd: Path | None = None) -> int:
+        """Submit a shell script (its text) and return the job id."""
+        text = script if script.startswith("#!") else f"#!/bin/sh\n{script}\n"
+        done = self.run(["sbatch", "--parsable", *options], cwd=cwd, input=text)
+        return int(done.stdout.split(";")[0])
+
+    def wait_for_job(self, number: int, *states: str, seconds: float = 60.0) -> dict[str, str]:
+        """Wait until a job has ended, or is in one of these states; its fields as scontrol has them."""
+        wanted = states or ENDED.split()
+        job: dict[str, str] = {}
+
+        def reached() -> bool:
+            job.update(self._fields("job", str(number)))
+            return job["JobState"] in wanted
+
+        try:
+            wait_until(reached, seconds, f"job {number} is {' or '.join(wanted)}", 0.1)
+        except ClusterError as error:
+            state, reason = job["JobState"], job.get("Reason")
+            raise ClusterError(f"{error}; it is {state} ({reason})") from None
+        return job
+
+    def expire(self, number: int) -> None:
+        """Let a job's time limit end now; the controller looks every 30 s, and ends it (TIMEOUT)."""
+        self.run(["scontrol", "update", f"JobId={number}", "EndTime=now"])
+
+    def _fields(self, kind: str, name: str) -> dict[str, str]:
+        text = self.run(["scontrol", "--oneliner", "show", kind, name]).stdout
+        return dict(re.findall(r"(\S+?)=(\S*)", text))
+
+    # -- nodes
+
+    def node_states(self, name: str) -> list[str]:
+        """The state of a node and its flags, such as ["IDLE"] or ["DOWN", "NOT_RESPONDING"]."""
+        return self._fields("node", name)["State"].rstrip("*").split("+")
+
+    def wait_for_node(self, name: str, state: str, seconds: float = 60.0) -> None:
+        """Wait until this is the node's state, with no flag added."""
+        try:
+            reached = lambda: self.node_states(name) == [state]  # noqa: E731
+            wait_until(reached, seconds, f"node {name} is {state}", 0.1)
+        except ClusterError as error:
+            now, log = "+".join(self.node_states(name)), self.layout.path(f"log/slurmd-{name}.out")
+            raise ClusterError(f"{error}; it is {now}{tail(log)}") from None
+
+    def processes(self, name: str) -> list[Process]:
+        """What runs on a node (or "login": the daemons), as process ids of this machine."""
+        return self.hosts.processes(name)
+
+    def wait_for_process(self, host: str, name: str, seconds: float = 30.0) -> None:
+        """Wait until a program of this name (at most 15 characters) runs on a host.
+
+        A job is RUNNING for Slurm a moment before its node knows of it, and one whose node is lost
+        in between is queued again, whatever --no-requeue says. Who wants to disturb a running job
+        waits for its process.
+        """
+        wait_until(lambda: self._runs(host, name), seconds, f"{name} runs on {host}")
+
+    def _runs(self, host: str, name: str) -> bool:
+        return any(process.name == name for process in self.processes(host))
 
     # -- trouble, and the way back
 
@@ -153,80 +245,62 @@ class Cluster(Login):
         self.hosts.end_daemon(name, "slurmd")
 
     def start_slurmd(self, name: str) -> None:
+        """Start a node's slurmd; do not wait for it."""
         daemons.start_slurmd(self.hosts, self.layout, name)
 
     def kill_node(self, name: str) -> None:
-        """Every process of a node ends at once, jobs included, and its network is gone."""
+        """End every process of a node at once, jobs included, and its network."""
         self.hosts.remove_node(name)
         self._save()
 
     def start_node(self, name: str) -> None:
-        """Make a node (again) and start its slurmd; does not wait for it."""
-        self.hosts.add_node(name)
-        self.hosts.hide(name, self.layout.without)
+        """Make a node (again) and start its slurmd; do not wait for it."""
+        self.hosts.add_node(name, self.layout.without)
         self._save()
         self.start_slurmd(name)
 
-    def drain(self, name: str, reason: str) -> None:
-        """Take a node out of service as an administrator does: what runs goes on, nothing new
-        begins.
-        """
-        self.run(["scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}"])
+    def update_node(self, name: str, *fields: str) -> None:
+        """Change a node as an administrator does, such as "State=DRAIN", "Reason=a broken fan"."""
+        self.run(["scontrol", "update", f"NodeName={name}", *fields])
 
-    def resume(self, name: str) -> None:
-        """Put a node back to work."""
-        self.run(["scontrol", "update", f"NodeName={name}", "State=RESUME"], check=False)
-
-    def stop_controller(self) -> None:
-        """End slurmctld as an administrator does; it writes down the queue first."""
-        self.hosts.end_daemon(LOGIN, "slurmctld", signal.SIGTERM)
-
-    def kill_controller(self) -> None:
-        """SIGKILL to slurmctld: it may forget the jobs of the last seconds, since it saves the
-        queue every few seconds.
-        """
-        self.hosts.end_daemon(LOGIN, "slurmctld")
+    def stop_controller(self, number: int = signal.SIGTERM) -> None:
+        """End slurmctld; upon SIGTERM it writes down the queue first, else every few seconds."""
+        self.hosts.end_daemon(LOGIN, "slurmctld", number)
 
     def start_controller(self) -> None:
+        """Start slurmctld and wait until it answers."""
         daemons.start_slurmctld(self.hosts, self.layout)
 
-    def reset(self, seconds: float = 60.0) -> None:
-        """Bring everything back that was killed, cancel all jobs, and wait until all nodes are
-        idle: the state after `start`.
-        """
-        if not any(process.name == "slurmctld" for process in self.processes(LOGIN)):
+    def reset(self) -> None:
+        """Bring back what was killed, cancel all jobs, and wait until all nodes are idle."""
+        if not self._runs(LOGIN, "slurmctld"):
             self.start_controller()
         for name in self.layout.names:
             if name not in self.hosts.nodes:
                 self.start_node(name)
-            elif not any(process.name == "slurmd" for process in self.processes(name)):
+            elif not self._runs(name, "slurmd"):
                 self.start_slurmd(name)
-        if self.run(["squeue", "--noheader"]).stdout:
+        squeue = ["squeue", "--noheader"]
+        if self.run(squeue).stdout:
             self.run(["scancel", "--user=root"])
         for name in self.layout.names:
             if not {"DRAIN", "DOWN"}.isdisjoint(self.node_states(name)):
-                self.resume(name)
-            self.wait_for_node(name, "IDLE", seconds=seconds)
-        wait_until(
-            lambda: not self.run(["squeue", "--noheader"]).stdout,
-            seconds,
-            "no job is left in the queue",
-            0.1,
-        )
+                with contextlib.suppress(ClusterError):
+                    self.update_node(name, "State=RESUME")
+            self.wait_for_node(name, "IDLE")
+        wait_until(lambda: not self.run(squeue).stdout, 60.0, "no job is left in the queue", 0.1)
 
 
 def _state_directory(directory: Path | None) -> Path:
     if directory is None:
-        # The sockets of a cluster do not fit below some of the long temporary directories that CI
-        # systems give.
+        # Some CI systems give a temporary directory whose name is too long for sockets.
         base = tempfile.gettempdir()
-        return Path(
-            tempfile.mkdtemp(prefix="testcluster-", dir=base if len(base) <= 25 else "/tmp")
-        ).resolve()
+        short = base if len(base) <= 25 else "/tmp"
+        return Path(tempfile.mkdtemp(prefix="testcluster-", dir=short)).resolve()
     where = directory.resolve()
     if where.exists() and (not where.is_dir() or any(where.iterdir())):
         raise ClusterError(
-            f"{where} is not empty; give the cluster a new directory, or end what runs there with `down`"
+            f"{where} is not empty; choose a new directory, or end what runs there with `down`"
         )
     where.mkdir(parents=True, exist_ok=True)
     return where

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import ClusterError
+from .processes import ClusterError
 
 LOGIN = "login"
 ACCOUNT = "tests"
@@ -52,7 +52,7 @@ class Layout:
                   accounting)
     binding       task/affinity: a job's processes run on the CPUs it was given, and on no others
     cgroups       task/cgroup and proctrack/cgroup besides: the kernel holds a job to its CPUs and
-                  its memory (see cgroups.py)
+                  its memory (see requirements.py)
     rules         partitions that refuse something: `elsewhere` (AllocNodes), `small`
                   (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
     preemption    partition `urgent` takes the nodes of jobs in all others: PreemptMode is REQUEUE
@@ -78,30 +78,15 @@ class Layout:
     node_timeout: int = 6
 
     def __post_init__(self) -> None:
+        where = str(self.directory)
         if not 1 <= self.nodes <= MOST_NODES:
             raise ClusterError(f"a test cluster has 1 to {MOST_NODES} nodes, not {self.nodes}")
-        for what, unit in (("cpus", "CPUs"), ("memory", "MiB")):
-            given = getattr(self, what)
-            if isinstance(given, tuple) and len(given) != self.nodes:
-                raise ClusterError(f"{what} gives {len(given)} numbers for {self.nodes} nodes")
-            if min(self.each(given)) < 1:
-                raise ClusterError(
-                    f"a node of a test cluster has 1 or more {unit}, not {min(self.each(given))}"
-                )
         if (self.account or self.max_submit) and not self.accounting:
+            raise ClusterError("account and max_submit want accounting: Slurm's database has them")
+        if len(where) > LONGEST_DIRECTORY or not re.fullmatch(r"[\w/.+:-]+", where, re.ASCII):
             raise ClusterError(
-                "Slurm keeps accounts and their limits in its database: account and max_submit want accounting"
-            )
-        if len(str(self.directory)) > LONGEST_DIRECTORY:
-            raise ClusterError(
-                f"the state directory {self.directory} has too long a name for the sockets in it; "
-                f"choose one of at most {LONGEST_DIRECTORY} characters"
-            )
-        if not str(self.directory).isascii() or any(
-            letter in str(self.directory) for letter in " \t#,'\"\\=%"
-        ):
-            raise ClusterError(
-                f"slurm.conf cannot hold the name {self.directory}; choose a plain one, such as /tmp/mycluster"
+                f"the state directory {where} has too long a name for the sockets in it, or letters "
+                "that slurm.conf cannot hold; choose a plain one, such as /tmp/mycluster"
             )
 
     def each(self, given: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -156,7 +141,8 @@ link set eth0 up
 
 def slurm_conf(layout: Layout) -> str:
     at = layout.path
-    return f"""# Written by testcluster for one test cluster; not meant for any other.
+    cpus, memory = layout.each(layout.cpus), layout.each(layout.memory)
+    text = f"""# Written by testcluster for one test cluster; not meant for any other.
 ClusterName={layout.name}
 SlurmctldHost={LOGIN}({address(LOGIN)})
 SlurmUser=root
@@ -177,8 +163,8 @@ MpiDefault=none
 # Nodes claim CPUs and memory that the machine need not have.
 SlurmdParameters=config_overrides
 
-# Quick to notice, quick to act: a dead node is DOWN after 10 to 20 s, which is two rounds of pings that go unanswered for
-# MessageTimeout. Jobs stay known long enough for whoever asks squeue rarely.
+# A dead node is DOWN after 10 to 20 s: two rounds of pings unanswered for MessageTimeout. Jobs stay
+# known long enough for whoever asks squeue rarely.
 SlurmdTimeout={layout.node_timeout}
 MessageTimeout=5
 KillWait=2
@@ -190,57 +176,36 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU={max(1, min(layout.each(layout.memory)) // max(layout.each(layout.cpus)) // 4)}
-
-{_watching(layout)}
-{_accounting(layout)}
-{_nodes(layout)}
-{_partitions(layout)}"""
-
-
-def _watching(layout: Layout) -> str:
-    """Who finds a job's processes, holds them to their CPUs, and ends what uses too much memory."""
+DefMemPerCPU={max(1, min(memory) // max(cpus) // 4)}
+"""
     if layout.cgroups:
-        return """ProctrackType=proctrack/cgroup
+        text += """ProctrackType=proctrack/cgroup
 TaskPlugin=task/affinity,task/cgroup
 JobAcctGatherType=jobacct_gather/cgroup
 """
-    # A job step is ended when it uses more memory than its job was granted: what its processes use
-    # is added up every second.
-    return f"""ProctrackType=proctrack/linuxproc
+    else:
+        # A job step that uses more memory than its job was granted is ended: what its processes use
+        # is added up every second.
+        text += f"""ProctrackType=proctrack/linuxproc
 TaskPlugin=task/{"affinity" if layout.binding else "none"}
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
 """
-
-
-def _accounting(layout: Layout) -> str:
-    if not layout.accounting:
-        return "AccountingStorageType=accounting_storage/none\n"
-    enforced = (
-        "AccountingStorageEnforce=associations,limits,qos\n"
-        if layout.account or layout.max_submit
-        else ""
-    )
-    return f"""AccountingStorageType=accounting_storage/slurmdbd
+    if layout.accounting:
+        text += f"""AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost={LOGIN}
-AccountingStoragePass=socket={layout.path("run/munge.socket")}
-{enforced}"""
-
-
-def _nodes(layout: Layout) -> str:
-    sizes = zip(layout.names, layout.each(layout.cpus), layout.each(layout.memory), strict=True)
-    return "".join(
-        f"NodeName={name} CPUs={cpus} CoresPerSocket={cpus} RealMemory={memory} State=UNKNOWN\n"
-        for name, cpus, memory in sizes
-    )
-
-
-def _partitions(layout: Layout) -> str:
+AccountingStoragePass=socket={at("run/munge.socket")}
+"""
+    else:
+        text += "AccountingStorageType=accounting_storage/none\n"
+    if layout.account or layout.max_submit:
+        text += "AccountingStorageEnforce=associations,limits,qos\n"
+    for name, count, size in zip(layout.names, cpus, memory, strict=True):
+        text += f"NodeName={name} CPUs={count} CoresPerSocket={count} RealMemory={size}\n"
     allowed = f"AllowAccounts={ACCOUNT} " if layout.account else ""
     cancel = "PreemptMode=CANCEL " if layout.preemption else ""
-    text = f"""PartitionName=main Nodes=ALL Default=YES DefaultTime=10 MaxTime=1440 {allowed}State=UP
+    text += f"""PartitionName=main Nodes=ALL Default=YES DefaultTime=10 MaxTime=1440 {allowed}State=UP
 PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 {cancel}State=UP
 """
     if layout.preemption:

@@ -2,154 +2,123 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from . import config
-from .config import LOGIN, Layout
-from .errors import ClusterError
+from .config import ACCOUNT, LOGIN, Layout
 from .hosts import Hosts, checked, tail
-from .processes import wait_until
+from .processes import ClusterError, wait_until
 
 READY_SECONDS = 30.0
 
 
 def write_files(layout: Layout) -> None:
-    """Everything the daemons read, and the folders they write to."""
+    """Write all that the daemons read, and make the folders they write to."""
     layout.directory.chmod(0o755)  # munge asks that everybody can reach its socket
     for name in ("slurm", "run", "log", "state", "spool"):
         layout.path(name).mkdir()
-    for name, text, mode in (
-        ("hosts", config.hosts(layout), 0o644),
-        ("cgroups", "\n".join(layout.names if layout.cgroups else []), 0o644),
-        ("slurm/slurm.conf", config.slurm_conf(layout), 0o644),
-        ("slurm/cgroup.conf", config.CGROUP_CONF, 0o644),
-        ("slurm/job_submit.lua", config.JOB_SUBMIT, 0o644),
-        ("slurm/slurmdbd.conf", config.slurmdbd_conf(layout), 0o600),
-    ):
-        if name == "slurm/slurmdbd.conf" and not layout.accounting:
-            continue
+    files = {
+        "hosts": config.hosts(layout),
+        "cgroups": "\n".join(layout.names if layout.cgroups else []),
+        "slurm/slurm.conf": config.slurm_conf(layout),
+        "slurm/cgroup.conf": config.CGROUP_CONF,
+        "slurm/job_submit.lua": config.JOB_SUBMIT,
+        "slurm/slurmdbd.conf": config.slurmdbd_conf(layout),
+    }
+    for name, text in files.items():
         layout.path(name).write_text(text)
-        layout.path(name).chmod(mode)
-    key = os.open(layout.path("munge.key"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(key, "wb") as stream:
-        stream.write(os.urandom(128))
+    layout.path("slurm/slurmdbd.conf").chmod(0o600)
+    layout.path("munge.key").touch(0o600)
+    layout.path("munge.key").write_bytes(os.urandom(128))
 
 
-def ready(condition: Callable[[], str | None], what: str, log: Path) -> None:
-    """Wait until the condition has no complaint left. Raises ClusterError with the last complaint
-    and the end of the log.
-    """
-    complaint: list[str | None] = [None]
-
-    def satisfied() -> bool:
-        complaint[0] = condition()
-        return complaint[0] is None
-
-    try:
-        wait_until(satisfied, READY_SECONDS, what)
-    except ClusterError as error:
-        raise ClusterError(f"{error}; {complaint[0]}{tail(log)}") from None
+def start_all(hosts: Hosts, layout: Layout) -> None:
+    """Start the daemons of the login side, one after the other."""
+    at = layout.path
+    # One munged serves all hosts: they share the file system, and in it its socket.
+    munge = ["munged", "--foreground", f"--key-file={at('munge.key')}"]
+    munge += [f"--socket={at('run/munge.socket')}", f"--pid-file={at('run/munged.pid')}"]
+    munge += [f"--log-file={at('log/munged.log')}", f"--seed-file={at('state/munged.seed')}"]
+    _start(hosts, layout, munge, lambda: _connect(at("run/munge.socket")))
+    if layout.accounting:
+        _start_accounting(hosts, layout)
+    start_slurmctld(hosts, layout)
 
 
-def start_munge(hosts: Hosts, layout: Layout) -> None:
-    """One daemon serves all hosts: they reach it through a socket in the file system, which they
-    share.
-    """
-    at, log, end = layout.path, layout.path("log/munged.out"), layout.path("run/munge.socket")
-    hosts.daemon(
-        LOGIN,
-        ["munged", "--foreground", f"--key-file={at('munge.key')}", f"--socket={end}", f"--pid-file={at('run/munged.pid')}",
-         f"--log-file={at('log/munged.log')}", f"--seed-file={at('state/munged.seed')}"],
-        log,
-    )  # fmt: skip
-    ready(lambda: refused(end), "munged answers", log)
-
-
-def start_database(hosts: Hosts, layout: Layout) -> None:
-    """MariaDB with its own data, reached by a socket only."""
-    data, end, log = (
-        layout.path("database"),
-        layout.path("run/mariadb.socket"),
-        layout.path("log/mariadb.log"),
-    )
-    checked(
-        [*hosts.enter(LOGIN), "mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root", "--skip-test-db",
-         "--auth-root-authentication-method=socket"],
-        "the database of the cluster",
-    )  # fmt: skip
-    hosts.daemon(
-        LOGIN,
-        ["mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={end}", f"--pid-file={layout.path('run/mariadb.pid')}",
-         "--skip-networking", "--user=root", "--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=900"],
-        log,
-    )  # fmt: skip
-    ready(lambda: refused(end), "the database answers", log)
-
-
-def start_slurmdbd(hosts: Hosts, layout: Layout) -> None:
-    log = layout.path("log/slurmdbd.out")
-    # slurmdbd has no setting for the socket of its database, but the client library in it reads
-    # this variable.
-    hosts.daemon(
-        LOGIN, ["slurmdbd", "-D"], log, {"MYSQL_UNIX_PORT": str(layout.path("run/mariadb.socket"))}
-    )
-    ready(
-        lambda: fails(hosts, "sacctmgr", "--noheader", "list", "cluster"), "slurmdbd answers", log
-    )
-    # The account that is used is not the user's default one, where jobs are to say it.
-    first = "other" if layout.account else config.ACCOUNT
-    for words in (
-        ["add", "cluster", layout.name],
-        *(
-            [
-                "add",
-                "account",
-                name,
-                f"cluster={layout.name}",
-                f"description={name}",
-                "organization=tests",
-            ]
-            for name in dict.fromkeys((first, config.ACCOUNT))
-        ),
-        ["add", "user", "root", f"account={first}", f"defaultaccount={first}"],
-        *([["add", "user", "root", f"account={config.ACCOUNT}"]] if layout.account else []),
-        *(
-            [["modify", "qos", "normal", "set", f"MaxSubmitJobsPerUser={layout.max_submit}"]]
-            if layout.max_submit
-            else []
-        ),
-    ):
-        checked(
-            [*hosts.enter(LOGIN), "sacctmgr", "--immediate", "--quiet", *words],
-            "the accounts of the cluster",
-        )
+def _start_accounting(hosts: Hosts, layout: Layout) -> None:
+    """slurmdbd and its database, which is reached by a socket only, with the accounts in it."""
+    at = layout.path
+    data, end = f"--datadir={at('database')}", str(at("run/mariadb.socket"))
+    install = ["mariadb-install-db", "--no-defaults", data, "--user=root", "--skip-test-db"]
+    install += ["--auth-root-authentication-method=socket"]
+    checked([*hosts.enter(LOGIN), *install])
+    database = ["mariadbd", "--no-defaults", data, f"--socket={end}", "--user=root"]
+    database += [f"--pid-file={at('run/mariadb.pid')}", "--skip-networking"]
+    database += ["--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=900"]
+    _start(hosts, layout, database, lambda: _connect(Path(end)))
+    # slurmdbd has no setting for its database's socket; the client library reads this variable.
+    asked = ["sacctmgr", "--noheader", "list", "cluster"]
+    environment = {"MYSQL_UNIX_PORT": end}
+    _start(hosts, layout, ["slurmdbd", "-D"], lambda: _try(hosts, asked), environment)
+    # The account that is used is not the user's default one, where jobs must name it.
+    default = "other" if layout.account else ACCOUNT
+    orders = [f"add cluster {layout.name}"]
+    orders += [
+        f"add account {name} cluster={layout.name} description={name} organization=tests"
+        for name in dict.fromkeys((default, ACCOUNT))
+    ]
+    orders += [f"add user root account={default} defaultaccount={default}"]
+    if layout.account:
+        orders += [f"add user root account={ACCOUNT}"]
+    if layout.max_submit:
+        orders += [f"modify qos normal set MaxSubmitJobsPerUser={layout.max_submit}"]
+    for order in orders:
+        checked([*hosts.enter(LOGIN), "sacctmgr", "--immediate", "--quiet", *order.split()])
 
 
 def start_slurmctld(hosts: Hosts, layout: Layout) -> None:
-    log = layout.path("log/slurmctld.out")
-    hosts.daemon(LOGIN, ["slurmctld", "-D"], log)
-    ready(lambda: fails(hosts, "scontrol", "show", "partition"), "slurmctld answers", log)
+    """Start the controller and wait until it answers."""
+    asked = ["scontrol", "show", "partition"]
+    _start(hosts, layout, ["slurmctld", "-D"], lambda: _try(hosts, asked))
 
 
 def start_slurmd(hosts: Hosts, layout: Layout, name: str) -> None:
-    hosts.daemon(name, ["slurmd", "-D"], layout.path(f"log/slurmd-{name}.out"))
+    """Start the daemon of a node; do not wait for it."""
+    hosts.daemon(name, ["slurmd", "-D"], layout.path(f"log/slurmd-{name}.out"), {})
 
 
-def refused(end: Path) -> str | None:
-    """None when someone listens at this socket."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+def _start(
+    hosts: Hosts,
+    layout: Layout,
+    command: Sequence[str],
+    attempt: Callable[[], object],
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Start a daemon and wait until the attempt to use it raises nothing."""
+    log = layout.path(f"log/{command[0]}.out")
+    hosts.daemon(LOGIN, command, log, environment or {})
+    complaint = ""
+
+    def ready() -> bool:
+        nonlocal complaint
         try:
-            probe.connect(str(end))
-        except OSError as error:
-            return str(error)
-    return None
+            attempt()
+        except (OSError, ClusterError) as error:
+            complaint = str(error)
+            return False
+        return True
 
-
-def fails(hosts: Hosts, *command: str) -> str | None:
-    """None when this command succeeds on the login side."""
     try:
-        checked([*hosts.enter(LOGIN), *command], command[0])
+        wait_until(ready, READY_SECONDS, f"{command[0]} answers")
     except ClusterError as error:
-        return str(error)
-    return None
+        raise ClusterError(f"{error}; {complaint}{tail(log)}") from None
+
+
+def _connect(end: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.connect(str(end))
+
+
+def _try(hosts: Hosts, command: Sequence[str]) -> None:
+    checked([*hosts.enter(LOGIN), *command])

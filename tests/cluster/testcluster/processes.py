@@ -1,6 +1,4 @@
-"""Finding and ending exactly the processes that belong to a cluster: by namespace and by process
-id, never by name alone.
-"""
+"""Processes of a cluster, found and ended by namespace and process id, never by name alone."""
 
 import os
 import select
@@ -10,34 +8,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import ClusterError
+
+class ClusterError(Exception):
+    """A test cluster could not do something: one sentence, and the end of a log if there is one."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told from a later one with the same id by its start time (clock ticks after boot)."""
+    """A process; its start time (clock ticks after boot) tells it from a later one with its id."""
 
     pid: int
     start: int
     name: str
 
     def alive(self) -> bool:
-        """Still running (a zombie counts as gone)."""
+        """Whether it still runs (a zombie does not)."""
         now = describe(self.pid)
         return now is not None and now.start == self.start
 
     def end(self, number: int = signal.SIGKILL, seconds: float = 10.0) -> bool:
-        """Send the signal and wait until the process is gone; False when it is still there after
-        `seconds`.
-        """
+        """Send the signal and wait for the end; False when it is still alive after ``seconds``."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return True
         try:
-            if (
-                not self.alive()
-            ):  # the id was given to another process meanwhile: leave that one alone
+            if not self.alive():  # the id may be another process's by now
                 return True
             signal.pidfd_send_signal(handle, number)
             return bool(select.select([handle], [], [], seconds)[0])
@@ -48,44 +44,38 @@ class Process:
 
 
 def describe(pid: int) -> Process | None:
-    """The process with this id, or None when there is none or it is a zombie."""
+    """The process with this id, or None when it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name stands in parentheses and may hold anything; the fields after the last one are plain
-    # (proc(5): state is 3, start 22).
-    name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-    return None if rest[0] in "ZX" else Process(pid, int(rest[19]), name)
+    # The name in parentheses may hold anything. proc(5): the state is field 3, the start 22.
+    name, _, rest = text.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    return None if fields[0] in "ZX" else Process(pid, int(fields[19]), name)
 
 
 def namespace(pid: int | str, kind: str) -> int | None:
-    """The number of the namespace of this kind ("mnt", "net", "pid", "uts") that the process is in,
-    or None when it is gone.
-    """
+    """Number of a process's namespace of this kind (mnt, net, pid, uts); None when it has ended."""
     try:
         return os.stat(f"/proc/{pid}/ns/{kind}").st_ino
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
 
 
-def members(kind: str, number: int) -> Iterator[Process]:
-    """Every running process in this namespace; of process tables, not those in a table inside it."""
+def members(kind: str, number: int | None) -> Iterator[Process]:
+    """Every running process in a namespace; of process tables, not those in a table inside it."""
     for entry in os.listdir("/proc"):
-        if (
-            entry.isdigit()
-            and namespace(entry, kind) == number
-            and (process := describe(int(entry)))
-        ):
+        if number is None or not entry.isdigit() or namespace(entry, kind) != number:
+            continue
+        if process := describe(int(entry)):
             yield process
 
 
 def wait_until(
     condition: Callable[[], object], seconds: float, what: str, pause: float = 0.05
 ) -> None:
-    """Return as soon as the condition holds. Raises ClusterError naming `what` when it does not
-    within `seconds`.
-    """
+    """Return as soon as the condition holds. Raises ClusterError naming ``what`` if it does not."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

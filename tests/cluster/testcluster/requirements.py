@@ -1,14 +1,15 @@
-"""What the cluster needs of the machine, asked before anything is started."""
+"""What a cluster needs of the machine, and the control groups that it takes there."""
 
+import contextlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from . import cgroups
+from .processes import wait_until
 
-SLURM = (
+SLURM = [
     "slurmctld",
     "slurmd",
     "scontrol",
@@ -19,12 +20,14 @@ SLURM = (
     "scancel",
     "sacct",
     "munged",
-)
-ACCOUNTING = ("slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db")
-TOOLS = ("ip", "nsenter", "unshare", "setpriv", "setsid", "env")
+]
+ACCOUNTING = ["slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db"]
+TOOLS = ["ip", "nsenter", "unshare", "setpriv", "setsid", "env"]
+PACKAGES = "slurm-wlm munge iproute2 util-linux"
+GROUPS = Path("/sys/fs/cgroup")
+CONTROLLERS = ("cpuset", "memory", "freezer", "cpuacct")
 
-# Everything the cluster does that a container or a hardened kernel may forbid, tried once in
-# namespaces that end with the command.
+# All that a container or a hardened kernel may forbid, tried in namespaces that end with it.
 PROBE = """set -e
 ip link add pmprobe type bridge
 ip link add pmprobe0 type veth peer name pmprobe1
@@ -36,45 +39,80 @@ hostname pmprobe
 
 
 def search_path() -> str:
-    """PATH with the directories of daemons in it; root has them, but not in every environment."""
-    given = os.environ.get("PATH", "/usr/bin:/bin").split(":")
-    return ":".join(
-        given + [d for d in ("/usr/local/sbin", "/usr/sbin", "/sbin") if d not in given]
-    )
+    """PATH with the folders of daemons, which root does not have in every environment."""
+    path = os.environ.get("PATH", "/usr/bin:/bin").split(":")
+    return ":".join(dict.fromkeys([*path, "/usr/local/sbin", "/usr/sbin", "/sbin"]))
 
 
 def why_not(**options: Any) -> str | None:
-    """One sentence that says why a cluster with these options (see config.Layout) cannot be started
-    here, or None when it can.
-    """
+    """Why a cluster with these options of ``Layout`` cannot be here, in a sentence; None if it can."""
     accounting, cpus = bool(options.get("accounting")), options.get("cpus", 2)
+    begin = "a Slurm test cluster needs"
     if os.geteuid() != 0:
-        return "a Slurm test cluster needs root (it makes network and mount namespaces); this is another user"
+        return f"{begin} root (it makes network and mount namespaces); this is another user"
     path = search_path()
-    wanted = TOOLS + SLURM + (ACCOUNTING if accounting else ())
-    missing = [name for name in wanted if not shutil.which(name, path=path)]
-    if missing:
-        packages = "slurm-wlm munge iproute2 util-linux" + (
-            " slurmdbd mariadb-server" if accounting else ""
-        )
-        return f"a Slurm test cluster needs {', '.join(missing)}, not found in PATH (Debian packages: {packages})"
+    wanted = [*TOOLS, *SLURM, *(ACCOUNTING if accounting else [])]
+    if missing := [name for name in wanted if not shutil.which(name, path=path)]:
+        packages = PACKAGES + (" slurmdbd mariadb-server" if accounting else "")
+        return f"{begin} {', '.join(missing)}, not found in PATH (Debian packages: {packages})"
     if not Path("/etc/slurm").is_dir():
-        return "a Slurm test cluster needs the directory /etc/slurm to lay its own over; Debian's slurm-wlm makes it"
-    there = len(os.sched_getaffinity(0))
-    if (options.get("binding") or options.get("cgroups")) and there < (
-        most := max(cpus if isinstance(cpus, tuple) else (cpus,))
-    ):
-        return f"nodes whose jobs are held to their CPUs cannot claim {most} CPUs: this machine has {there}"
-    if options.get("cgroups") and (reason := cgroups.why_not()):
+        return f"{begin} the directory /etc/slurm, which Debian's slurm-wlm makes"
+    most, here = max(cpus if isinstance(cpus, tuple) else (cpus,)), len(os.sched_getaffinity(0))
+    if (options.get("binding") or options.get("cgroups")) and here < most:
+        return (
+            f"nodes that hold jobs to their CPUs cannot claim {most} CPUs: this machine has {here}"
+        )
+    if options.get("cgroups") and (reason := why_no_groups()):
         return reason
+    command = ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "sh", "-c", PROBE]
     try:
         done = subprocess.run(
-            ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "sh", "-c", PROBE],
-            env={"PATH": path}, capture_output=True, text=True, timeout=20, check=False,
-        )  # fmt: skip
+            command, env={"PATH": path}, capture_output=True, text=True, timeout=20, check=False
+        )
     except subprocess.TimeoutExpired:
-        return "a Slurm test cluster needs namespaces; trying to make some did not come to an end within 20 s"
+        return f"{begin} namespaces; making some did not end within 20 s"
     if done.returncode:
         reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        return f"a Slurm test cluster needs namespaces, a bridge and mounts, which this machine refuses: {reason}"
+        return f"{begin} namespaces, a bridge and mounts, which this machine refuses: {reason}"
     return None
+
+
+# -- control groups, for task/cgroup
+#
+# slurmd of Debian makes `slurm_NODE` in each controller's hierarchy of version 1 and works in it; a
+# node's name that no other cluster has makes it the cluster's own. Version 2 is not tried: slurmd
+# 22.05 asks systemd for its place.
+
+
+def why_no_groups() -> str | None:
+    """Why Slurm cannot have control groups here, in a sentence; None if it can."""
+    for name in CONTROLLERS:
+        # What slurmd itself looks for ("unable to verify cgroup namespace availability").
+        if not os.access(GROUPS / name / "release_agent", os.R_OK):
+            return (
+                "task/cgroup is tried with control groups of version 1, and this machine has no "
+                f"{GROUPS / name}/release_agent: the controller is off, belongs to version 2 or to "
+                "the host of a container"
+            )
+        if not os.access(GROUPS / name, os.W_OK):
+            return f"task/cgroup makes control groups, and {GROUPS / name} cannot be written"
+    return None
+
+
+def groups(node: str) -> list[Path]:
+    """The control groups of a node."""
+    return [path for path in GROUPS.glob(f"*/slurm_{node}") if not path.parent.is_symlink()]
+
+
+def remove_groups(node: str) -> None:
+    """Remove the control groups of a node whose processes have ended."""
+
+    def gone() -> bool:
+        for top in groups(node):
+            for folder, _, _ in os.walk(top, topdown=False):
+                # The kernel may still be busy with the end of a process that was in it.
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+        return not groups(node)
+
+    wait_until(gone, 10.0, f"the control groups of {node} are gone")

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.guest.cpio import archive
+from benchmarks.guest.common import archive
 
 PACKAGES = (
     "bochs",
