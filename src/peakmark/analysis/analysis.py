@@ -426,7 +426,7 @@ class Analysis:
 
     @cached_property
     def rows(self) -> Mapping[str, Sequence[Row]]:
-        """The rows of each table by its name, see ``rows.build``."""
+        """The rows of each table by its name, see ``build_rows``."""
         return build_rows(self.results)
 
     @property

@@ -58,7 +58,7 @@ class Judgement:
 class Comparison:
     """One row on both sides.
 
-    doubts     how the figure of A and that of B are in doubt: ``wrong``, ``unsure`` or nothing
+    warnings   how the figure of A and that of B are in doubt: ``wrong``, ``unsure`` or nothing
     tolerance  the share by which the row may differ without a verdict
     pairs      before and after of each round, where both were measured in turn; empty where they
                were not

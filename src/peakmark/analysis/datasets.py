@@ -134,11 +134,11 @@ class DatasetRow:
     """What a side has at one point.
 
     values   in SI units
-    doubt    ``wrong`` or ``unsure``, empty where nothing speaks against the figure
-    terms    what was asked, in words: two that differ in them are not alike
+    warning  ``wrong`` or ``unsure``, empty where nothing speaks against the figure
+    settings  what was asked, in words: two that differ in them are not alike
     remarks  what published results note on their own values
     threads  how many a word meant, of a point that has one
-    unlike   in what the nodes of its repetitions are not equal
+    unequal_nodes  in what the nodes of its repetitions are not equal
     turns    the repetitions in time, of a campaign that was measured in turn with another
     """
 

@@ -215,15 +215,14 @@ class Row:
     """One row of one table. ``series`` has an entry for each instrument that measured it; values in
     SI units.
 
-    marks    what a reader must know about the row, the heaviest first
+    warnings  what a reader must know about the row, the heaviest first
     missing  planned repetitions of the own kernel without a measurement
     published  what others measured in this row with a program of their own: name of the set ->
                value in SI units
-    sheet      the first table of the configured layout that prints the row, which says what things
-               are called
+    layout_table  the first table of the configured layout that prints the row, which has its names
     shares     share of the limit that holds at the nominal and at the maximum clock, where the
                limit takes a clock
-    unlike     instrument -> in what the nodes of its repetitions and of the own kernel's are not
+    unequal_nodes  instrument -> in what the nodes of its repetitions and of the own kernel's are not
                equal
     """
 

@@ -132,7 +132,7 @@ def disagreements(row: Row) -> Iterator[Message]:
 
 
 def shown_by(row: Row) -> frozenset[str]:
-    """The codes of ``notes.SHARED`` that the records of the row's own kernel can show."""
+    """The codes of ``SHARED`` that the records of the row's own kernel can show."""
     codes = set(SHARED)
     runs = row.measured.points
     if not any((run.known("noise") or {}).get("during") for run in runs):

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from peakmark import documents
-from peakmark.analysis import fleet, ratios
-from peakmark.analysis.analysis import Analysis, layout_of
+from peakmark.analysis import ratios
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import quantity
 from peakmark.analysis.row import Row
 from peakmark.analysis.verdict import describe, with_limit
@@ -27,21 +27,29 @@ FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right
 
 
 def build(campaign: Path | Analysis) -> list[Path]:
-    """Write ``figures/overview``, of several nodes ``figures/fleet``, and those of
-    ``drawn.figures_of`` as SVG and PNG; the paths written.
+    """Write the figures of a campaign as SVG and PNG.
 
-    Tables without a measurement have no figure. Figures that are there stay. Equal records give equal bytes.
-    Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
+    These are ``figures/overview``, of several nodes ``figures/fleet``, and those of
+    ``selection.figures_of``. A table without a measurement has no figure. Equal records give equal
+    bytes; figures of an earlier run stay.
+
+    Returns:
+        The paths written.
+
+    Raises:
+        PeakmarkError: the folder holds no campaign.
+        RecordError: a record is damaged.
     """
-    judged = Analysis.of(campaign)
-    results, rows, mark = judged.results, judged.rows, judged.results.mark
-    folder = documents.own_folder(results.directory, "figures")
+    analysis = Analysis.of(campaign)
+    rows, many = analysis.rows, analysis.is_fleet
+    folder = documents.own_folder(analysis.results.directory, "figures")
     style.begin()
     written = []
-    several, many = len(fleet.node_names(rows)) > 1, fleet.is_many(rows)
     slow = dots.slow(rows) if many else None
-    layout = None if many else layout_of(results)
-    first = (FLEET, dots.overview(rows)) if several else (OVERVIEW, overview(rows))
+    layout = None if many else analysis.layout
+    first = (OVERVIEW, overview(rows))
+    if analysis.has_several_nodes:
+        first = (FLEET, dots.overview(rows))
     drawn = (
         (drawing.name, _draw(drawing, slow))
         for table in TABLES
@@ -49,7 +57,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     )
     for name, figure in (first, *drawn):
         if figure is not None:
-            written += style.save(figure, folder, name, mark)
+            written += style.save(figure, folder, name, analysis.mark)
     return written
 
 

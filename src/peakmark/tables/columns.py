@@ -192,9 +192,7 @@ def quantity_column(
 ) -> Column:
     """A column of values in SI units, shown in the unit of the table with four digits."""
 
-    def value(row: Row) -> float | None:
-        number = of(row)
-        return None if number is None else number * table.factor
+    value = partial(_times, table.factor, of)
 
     def text(row: Row) -> str:
         number = value(row)
@@ -213,17 +211,18 @@ def measured_column(table: Table, program: Program) -> Column:
             return hole
         return significant(series.centre * table.factor, step=series.step * table.factor)
 
-    value = quantity_column(table, "", of_series(program, lambda series: series.centre)).value
+    value = partial(_times, table.factor, of_series(program, lambda series: series.centre))
     heading = table.measured_heading(program)
     return Column(heading, value, program.heading, table.measured_group, "number", text)
 
 
 def efficiency_column(table: Table, program: Program) -> Column:
+    """What share of the limit a program reaches."""
     share = of_series(program, lambda series: series.efficiency)
     heading = table.efficiency_heading(program)
     return Column(
         heading,
-        partial(_in_percent, share),
+        partial(_times, 100, share),
         program.heading,
         EFFICIENCY,
         "number",
@@ -231,19 +230,22 @@ def efficiency_column(table: Table, program: Program) -> Column:
     )
 
 
-def _in_percent(share: Callable[[Row], float | None], row: Row) -> float | None:
-    known = share(row)
-    return None if known is None else 100 * known
+def _times(factor: float, of: Callable[[Row], float | None], row: Row) -> float | None:
+    """A number of a row in the unit that is shown, None where the row has none."""
+    number = of(row)
+    return None if number is None else number * factor
 
 
 def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     """Standard deviation, number of repetitions, and interval of the median of the own kernel."""
-    deviation = of_series(table.own, lambda series: series.summary.stdev)
+    deviation = partial(
+        _times, table.factor, of_series(table.own, lambda series: series.summary.stdev)
+    )
     group = interval_label(rows)
 
     def digits(row: Row) -> str:
         known = deviation(row)
-        return "" if known is None else significant(known * table.factor, 3)
+        return "" if known is None else significant(known, 3)
 
     def repetitions(row: Row) -> int:
         return row.own.summary.n if row.own else 0
@@ -252,9 +254,8 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     high = of_series(table.own, lambda series: series.summary.high)
     level = of_series(table.own, lambda series: series.summary.level)
     label = "Standard Deviation"
-    deviations = quantity_column(table, label, deviation).value
     return [
-        Column(label, deviations, label, kind="number", text=digits),
+        Column(label, deviation, label, kind="number", text=digits),
         Column(
             "n",
             repetitions,
@@ -265,7 +266,7 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
         ),
         quantity_column(table, "low", low, group, "Interval of the median, low"),
         quantity_column(table, "high", high, group, "Interval of the median, high"),
-        Column("Level of the interval (%)", partial(_in_percent, level)),
+        Column("Level of the interval (%)", partial(_times, 100, level)),
     ]
 
 
@@ -283,9 +284,7 @@ def interval_label(rows: Sequence[Row]) -> str:
 def published(name: str, table: Table, factor: float) -> Column:
     """What a published set has in a row; ``factor`` leads to the unit that is shown."""
 
-    def value(row: Row) -> float | None:
-        known = row.published.get(name)
-        return None if known is None else known * factor
+    value = partial(_times, factor, lambda row: row.published.get(name))
 
     def text(row: Row) -> str:
         known = value(row)
@@ -300,7 +299,7 @@ def published(name: str, table: Table, factor: float) -> Column:
 def _at_clock(name: str) -> Column:
     return Column(
         f"Efficiency at {name} clock (%)",
-        partial(_in_percent, lambda row: row.shares.get(name)),
+        partial(_times, 100, lambda row: row.shares.get(name)),
     )
 
 

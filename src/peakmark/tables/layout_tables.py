@@ -33,7 +33,7 @@ Rows = Mapping[str, Sequence[Row]]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a sheet: what {workload}, {concurrency} and {block} stand for, and its rows,
+    """One line of a layout table: what {workload}, {concurrency} and {block} stand for, and its rows,
     mostly one.
     """
 
@@ -46,7 +46,7 @@ class Line:
 
 
 def lines(layout_table: LayoutTable, rows: Sequence[Row]) -> list[Line]:
-    """The lines of a sheet in its order; rows that the layout does not ask for are left out."""
+    """The lines of a layout table in its order; rows that the layout does not ask for are left out."""
     workloads = list(layout_table.workloads)
 
     def position(row: Row, key: str) -> int | tuple[int | str, ...]:
@@ -91,7 +91,7 @@ def _renamed(layout_table: LayoutTable, row: Row) -> bool:
 
 
 def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
-    """Rows of the table ``name`` that no sheet of the layout shows."""
+    """Rows of the table ``name`` that no table of the layout shows."""
     layout_tables = [
         layout_table for layout_table in layout.layout_tables if layout_table.table.name == name
     ]
@@ -105,7 +105,7 @@ def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
-    """A sheet under its headings, values with full precision; an empty field where nothing was
+    """A layout table under its headings, values with full precision; an empty field where nothing was
     measured.
     """
     layout_lines = lines(layout_table, rows)
@@ -127,7 +127,7 @@ def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def value(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> float | None:
-    """What a value column shows in one line, in the sheet's unit or in percent; None where it is
+    """What a value column shows in one line, in the unit of the table or in percent; None where it is
     not known.
     """
     row = row_of(column, line)
@@ -167,7 +167,7 @@ def row_of(column: LayoutColumn, line: Line) -> Row | None:
 
 
 def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> PrintedTable:
-    """A sheet as text, with the notes of its rows: headings as in the layout, and a column of
+    """A layout table as text, with the notes of its rows: headings as in the layout, and a column of
     letters for the notes.
     """
     layout_lines = lines(layout_table, rows)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from peakmark import documents
 from peakmark.analysis import findings, fleet
-from peakmark.analysis.analysis import Analysis, layout_of
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.messages import worst
 from peakmark.storage import measurements
@@ -34,11 +34,11 @@ def build(campaign: Path | Analysis) -> None:
 
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
-    judged = Analysis.of(campaign)
-    results, rows = judged.results, judged.rows
+    analysis = Analysis.of(campaign)
+    results, rows = analysis.results, analysis.rows
     folder = documents.own_folder(results.directory, "tables")
-    in_brief = latex.brief_of_nodes if fleet.is_many(rows) else latex.brief
-    several = len(fleet.node_names(rows)) > 1
+    in_brief = latex.brief_of_nodes if analysis.is_fleet else latex.brief
+    several = analysis.has_several_nodes
     frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
     texts = {
         table.name: latex.render(in_brief(rows[table.name])) for table in TABLES if rows[table.name]
@@ -55,7 +55,7 @@ def build(campaign: Path | Analysis) -> None:
     }
     frames |= {"nodes": nodes.frame(rows)} if several else {}
     frames["runs"] = runs(measurements.build(results))
-    layout = layout_of(results)
+    layout = analysis.layout
     if layout:
         (folder / layout.name).mkdir(exist_ok=True)
         for layout_table in layout.layout_tables:
