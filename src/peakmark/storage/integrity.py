@@ -39,6 +39,7 @@ class Finding:
     reason: str = ""
     remedy: str = ""
     data: Mapping[str, Any] | None = None
+    cell: Cell | None = None
 
     @property
     def sentence(self) -> str:
@@ -76,7 +77,7 @@ def look(path: Path, cell: Cell | None) -> Finding:
     if measured.spec() != cell.spec():
         reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
         return Finding(OTHER, reason, data=data)
-    return Finding(GOOD, data=data)
+    return Finding(GOOD, data=data, cell=cell)
 
 
 def check_raw(path: Path, raw: Mapping[str, str]) -> None:

@@ -49,7 +49,7 @@ def build(results: Results) -> pd.DataFrame:
     left out and named on standard error.
     """
     lines = [
-        line
+        tuple(map(line.get, COLUMNS))
         for record in (*results.records, *results.attempts)
         for line in _lines(results.name, record)
     ]

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from peakmark import files
 from peakmark.cell import Cell
@@ -65,7 +69,25 @@ def read(path: Path) -> dict[str, Any]:
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
+    for holder in (record["cell"], *record["measurements"], record["context"]):
+        _share(holder)
+    for command in record["context"]["commands"]:
+        _share(command)
     return record
+
+
+def _share(holder: dict[str, Any]) -> None:
+    """Put parts of earlier records in the place of equal ones: else records take twice the memory."""
+    for name, part in holder.items():
+        if isinstance(part, str):
+            holder[name] = sys.intern(part)
+        elif isinstance(part, dict | list):
+            holder[name] = _earlier(msgspec.json.encode(part))
+
+
+@lru_cache(1024)
+def _earlier(text: bytes) -> Any:
+    return msgspec.json.decode(text)
 
 
 def read_json(path: Path, what: str, remedy: str = "") -> Any:
