@@ -72,9 +72,9 @@ def _plan(options: argparse.Namespace) -> int:
         planfile.write_new(options.write, planned.to_json())
         output.say(f"{options.write}: {plural(len(planned.cells), 'cell')}")
     else:
-        from peakmark.workflow import preflight
+        from peakmark.workflow import startup
 
-        notes = preflight.check(planned, planned.cells)
+        notes = startup.check(planned, planned.cells)
         output.say("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
     return 0
 

@@ -1,16 +1,18 @@
-"""``peakmark tables``, ``report``, ``html``, ``bundle`` and ``summary``: what is made
-of a campaign.
+"""``peakmark status``, ``tables``, ``report``, ``html``, ``bundle`` and ``summary``: what became of a
+campaign, and what is made of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from peakmark import output
+from peakmark.command import seconds
 
 ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 
@@ -68,6 +70,35 @@ def add(commands: Any) -> None:
         "--anonymise", action="store_true", help="without names of hosts and users, and addresses"
     )
     bundle.set_defaults(run=_bundle)
+
+    status = commands.add_parser("status", help="done, missing and failed cells")
+    status.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+    status.add_argument("--failed", action="store_true", help="only what failed or is missing")
+    status.add_argument(
+        "--watch",
+        type=seconds(1, 86400),
+        nargs="?",
+        const=10.0,
+        metavar="SECONDS",
+        help="show it again every so many seconds (default 10) until all cells are done",
+    )
+    status.set_defaults(run=_status)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from peakmark.storage.results import Results
+    from peakmark.workflow import status
+
+    while True:
+        standing = status.describe(Results.read(options.campaign), only_failed=options.failed)
+        if options.watch is None:
+            output.say(standing.text)
+            return 0
+        output.clear()
+        output.say(standing.text)
+        if standing.complete:
+            return 0
+        time.sleep(options.watch)
 
 
 def _tables(options: argparse.Namespace) -> int:

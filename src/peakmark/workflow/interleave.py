@@ -32,7 +32,7 @@ from peakmark.reasons import MeasurementError
 from peakmark.resources import program
 from peakmark.run import build, cleanup, lock
 from peakmark.storage import integrity, planfile
-from peakmark.workflow import preflight, startup
+from peakmark.workflow import startup
 from peakmark.yamlfile import read as read_yaml
 
 HERE = "what is measured in turn is measured on the machine where the command runs"
@@ -155,7 +155,7 @@ def _prepare(side: Plan, other: Plan) -> DONE:
     """Set aside records that do not count and write the plan; those that do."""
     findings = startup.survey(side.results)
     good = {name for name, finding in findings.items() if finding.state == integrity.GOOD}
-    output.tell(*preflight.check(side, [cell for cell in side.cells if cell.id not in good]))
+    output.tell(*startup.check(side, [cell for cell in side.cells if cell.id not in good]))
     planfile.write(side.directory / "plan.json", {**side.to_json(), "beside": other.campaign})
     build.keep_version(side.directory)
     startup.set_aside(side, findings)

@@ -27,7 +27,7 @@ from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
 from peakmark.storage import decisions, integrity, planfile
 from peakmark.units import parse_duration
-from peakmark.workflow import preflight, progress, startup
+from peakmark.workflow import progress, startup
 
 OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
@@ -74,11 +74,11 @@ class Run:
         self.cells = {cell.id: cell for cell in self.plan.cells}
         self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
         if main:
-            preflight.check_campaign(self.plan.directory)
+            startup.check_campaign(self.plan.directory)
         self.findings = startup.survey(self.plan.results) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
-            output.tell(*preflight.check(self.plan, self.missing_cells))
+            output.tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
 
     def _cluster(self, completed: Mapping[str, Any], remote: bool) -> Cluster | None:
