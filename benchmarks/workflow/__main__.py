@@ -55,8 +55,7 @@ def main() -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     text = lines.markdown(table)
-    files = {"table.md": text, "turns.csv": lines.as_csv(table, short)}
-    folder = results.write(chosen.out, facts, files)
+    folder = results.write(chosen.out, facts, {"table.md": text})
     print(text)
     print(", ".join(f"{key} {value}" for key, value in short.items()))
     print(f"written to {folder}")
