@@ -20,7 +20,7 @@ from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import REGISTRY
 
 FEWEST = 5

@@ -16,7 +16,7 @@ from benchmarks.kernels.ratios import Pair
 from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.run import execute, lock, pair, pinning
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Measurement, Tool, Workspace, last_line

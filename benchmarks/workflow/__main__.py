@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -39,6 +40,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.turns < 1:
         parser.error(f"--turns {chosen.turns}: give 1 or more")
+    # Where it is set each process would compile what it imports, as no user's does.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     facts = machine.collect()
     short = results.facts_in_short(facts)
     table: list[Line] = []

@@ -23,7 +23,7 @@ from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
 from peakmark import machine, statistics
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Measurement
 

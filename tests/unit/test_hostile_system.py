@@ -28,8 +28,8 @@ import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark import resources
 from peakmark.commands import report
 from peakmark.errors import PeakmarkError
+from peakmark.messages import MeasurementError
 from peakmark.plan import jobs, plan
-from peakmark.reasons import MeasurementError
 from peakmark.run import cleanup
 from peakmark.run.measure import Request, measure
 from peakmark.slurm import failures

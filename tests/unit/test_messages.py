@@ -9,8 +9,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from peakmark import slurm
-from peakmark.messages import Message, Range, between, catalogue, merge, message, render, texts
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import (
+    MeasurementError,
+    Message,
+    Range,
+    Unavailable,
+    between,
+    catalogue,
+    merge,
+    message,
+    render,
+    texts,
+)
 from peakmark.resources import ROOT
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "messages.txt"

@@ -15,9 +15,9 @@ from peakmark.config import inputs
 from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
 from peakmark.formatting import natural
-from peakmark.storage import decisions, facts, integrity, planfile, records
+from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.decisions import Decisions
-from peakmark.storage.integrity import Finding
+from peakmark.storage.records import Finding
 
 
 @dataclass(frozen=True)
@@ -119,22 +119,22 @@ class Results:
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
         """Cell id -> what is known of its record, of every planned cell."""
-        return integrity.survey(self.directory, self.planned)
+        return records.survey(self.directory, self.planned)
 
     @cached_property
     def _cells(self) -> dict[str, Finding]:
         """Path of every record below ``cells/`` -> what is known of it."""
         known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
-        names = integrity.record_names(self.directory, "cells")
+        names = records.record_names(self.directory, "cells")
         return {
-            name: known.get(name) or integrity.look(self.directory / name, None) for name in names
+            name: known.get(name) or records.look(self.directory / name, None) for name in names
         }
 
     @cached_property
     def _attempts(self) -> dict[str, Finding]:
         return {
             name: _attempt(self.directory / name)
-            for name in integrity.record_names(self.directory, "attempts")
+            for name in records.record_names(self.directory, "attempts")
         }
 
     @cached_property
@@ -217,15 +217,15 @@ class Results:
 def _attempt(path: Path) -> Finding:
     try:
         record = records.read(path)
-        integrity.check_raw(path, record["raw"])
-        return Finding(integrity.GOOD, data=record, cell=Cell.from_json(record["cell"]))
+        records.check_raw(path, record["raw"])
+        return Finding(records.GOOD, data=record, cell=Cell.from_json(record["cell"]))
     except RecordError as error:
-        return Finding(integrity.DAMAGED, error.fact, error.remedy)
+        return Finding(records.DAMAGED, error.fact, error.remedy)
 
 
 def _good(findings: Mapping[str, Finding]) -> tuple[StoredRecord, ...]:
     return tuple(
         StoredRecord(name, finding.data, finding.cell)
         for name, finding in findings.items()
-        if finding.state == integrity.GOOD and finding.data and finding.cell
+        if finding.state == records.GOOD and finding.data and finding.cell
     )

@@ -16,7 +16,7 @@ from typing import Any
 from peakmark.catalogue import metrics
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.tools.base import (
     Completed,
     Instrument,

@@ -20,8 +20,8 @@ from peakmark import files, interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.machine import software
 from peakmark.machine.host import Host, chosen, parse_cpu_list
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.plan import durations, jobs
-from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.run import lock
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY

@@ -25,7 +25,7 @@ from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
-from peakmark.storage import decisions, integrity, planfile
+from peakmark.storage import decisions, planfile, records
 from peakmark.units import parse_duration
 from peakmark.workflow import progress, startup
 
@@ -149,7 +149,7 @@ class Run:
 
     def is_measured(self, cell: Cell) -> bool:
         """Whether the cell has a whole, unchanged record with its present options."""
-        return cell.id in self.findings and self.findings[cell.id].state == integrity.GOOD
+        return cell.id in self.findings and self.findings[cell.id].state == records.GOOD
 
     @cached_property
     def digest(self) -> str:
@@ -253,7 +253,7 @@ class Run:
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
-        absent = len(cells) == 1 and self.findings[cells[0].id].state == integrity.ABSENT
+        absent = len(cells) == 1 and self.findings[cells[0].id].state == records.ABSENT
         name = self.plan.job_of(cells[0])
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(

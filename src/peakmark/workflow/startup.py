@@ -35,8 +35,8 @@ from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY, settings_of
 from peakmark.plan.plan import Plan, two_nodes
 from peakmark.slurm import failures
-from peakmark.storage import decisions, facts, integrity
-from peakmark.storage.integrity import Finding
+from peakmark.storage import decisions, facts, records
+from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY, common
 from peakmark.units import gigabytes
@@ -229,15 +229,15 @@ def survey(results: Results) -> dict[str, Finding]:
     for host, reason in results.damaged_facts.items():
         for name, finding in findings.items():
             data = finding.data
-            if finding.state == integrity.GOOD and data and data["context"]["host"] == host:
-                findings[name] = Finding(integrity.DAMAGED, reason, data=data)
+            if finding.state == records.GOOD and data and data["context"]["host"] == host:
+                findings[name] = Finding(records.DAMAGED, reason, data=data)
                 break
     return findings
 
 
 def is_unfit(finding: Finding) -> bool:
     """Whether there is a record that does not count."""
-    return finding.state in (integrity.DAMAGED, integrity.OTHER)
+    return finding.state in (records.DAMAGED, records.OTHER)
 
 
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
@@ -249,30 +249,30 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     for cell in plan.cells:
         finding = findings[cell.id]
         # Where it is the node's facts that are damaged, the record itself is whole.
-        whole = finding.state == integrity.DAMAGED and finding.data is not None
-        if not is_unfit(finding) or integrity.set_aside(plan.directory, cell, good=whole) is None:
+        whole = finding.state == records.DAMAGED and finding.data is not None
+        if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=whole) is None:
             continue
         counts[finding.state] += 1
-        if finding.state == integrity.DAMAGED and counts[integrity.DAMAGED] <= NAMED:
+        if finding.state == records.DAMAGED and counts[records.DAMAGED] <= NAMED:
             output.tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts.set_aside(plan.directory, host)
     decisions.set_aside(plan.directory)
-    kept = f"kept in {plan.directory / integrity.ASIDE}"
-    if damaged := counts[integrity.DAMAGED]:
+    kept = f"kept in {plan.directory / records.ASIDE}"
+    if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")
         output.tell(f"{cells} measured again, the records as they were are {kept}")
-    if changed := counts[integrity.OTHER]:
-        good = sum(finding.state == integrity.GOOD for finding in findings.values())
+    if changed := counts[records.OTHER]:
+        good = sum(finding.state == records.GOOD for finding in findings.values())
         unchanged = "finished cell has not changed and stays"
         stay = plural(good, unchanged, "finished cells have not changed and stay")
         because = f"because {'its' if changed == 1 else 'their'} options have changed"
         cells = plural(changed, "cell is", "cells are")
         output.tell(f"{cells} measured anew {because}, the earlier records are {kept}; {stay}")
-    if foreign := integrity.foreign(plan.directory, plan.cells):
-        records = plural(len(foreign), "record is", "records are")
+    if foreign := records.foreign(plan.directory, plan.cells):
+        text = plural(len(foreign), "record is", "records are")
         output.tell(
-            f"{records} of cells that the configuration does not ask for: kept, but in no table"
+            f"{text} of cells that the configuration does not ask for: kept, but in no table"
         )
 
 

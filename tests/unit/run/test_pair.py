@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.run import pair
 from peakmark.tools.base import Command
 

@@ -22,7 +22,7 @@ from tests.unit.slurm.conftest import refusal
 from peakmark import slurm
 from peakmark.plan import jobs, plan
 from peakmark.plan.cluster import Cluster
-from peakmark.storage import integrity, records
+from peakmark.storage import records
 from peakmark.workflow import startup
 from peakmark.workflow.run import Run
 from peakmark.workflow.startup import UserError
@@ -186,7 +186,7 @@ def test_records_with_other_options_are_set_aside(
         record = make.record(stored, [make.measurement(stored, "rate", 4e10)])
         records.write(now.directory / "cells" / f"{stored.id}.json", record | {"raw": {}})
     found = startup.survey(now.results)
-    assert [found[cell.id].state for cell in now.cells].count(integrity.OTHER) == repetitions - 1
+    assert [found[cell.id].state for cell in now.cells].count(records.OTHER) == repetitions - 1
     startup.set_aside(now, found)
     printed = capsys.readouterr().err
     assert sentence in printed and "1 finished cell" in printed

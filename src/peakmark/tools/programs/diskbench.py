@@ -9,7 +9,7 @@ import re
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import common
 from peakmark.tools.base import (
     Completed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import common
 from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 
