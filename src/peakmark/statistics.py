@@ -14,6 +14,8 @@ Nothing is removed and nothing assumed normal. Sources:
            the International Statistical Institute 37 (1960), pages 351-361, with equal weights
     [KW]   Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, JASA 47 (1952),
            pages 583-621
+    [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
+           Variances are Involved, Biometrika 34 (1947), pages 28-35
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
            Microarray Experiments, Statistical Applications in Genetics and Molecular Biology 3
            (2004), article 3
@@ -44,6 +46,8 @@ FEWEST_FREEDOM = 4
 """Degrees of freedom that a difference takes: 3 against 3 values have them, or 5 pairs."""
 LIKE_ROWS = 3
 """Of fewer rows none tells anything of another."""
+LEAST_SPREAD = 1e-3
+"""Relative spread below which repetitions say nothing of the next one."""
 EXACT = 400
 """So many values have the distribution of their rank sums counted."""
 
@@ -330,6 +334,33 @@ def changes(
         p = np.where(mean == 0, 1.0, 2 * stats.t.sf(np.abs(mean) / error, freedom))
     half[few] = p[few] = math.nan
     return [Change(*map(float, row)) for row in zip(mean, half, p, strict=True)]
+
+
+def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
+    """Two-sided p of Welch's test on the mean difference of logarithms over several points [W].
+
+    Each point has its own variances; the degrees of freedom are Satterthwaite's. A spread below
+    ``LEAST_SPREAD`` counts as that, because equal values are rounded values.
+
+    Args:
+        pairs: two samples of positive values of each point, at least two values each.
+    """
+    difference, variance, spread = 0.0, 0.0, 0.0
+    for first, second in pairs:
+        logs = [np.log(checked(values)) for values in (first, second)]
+        difference += float(logs[0].mean() - logs[1].mean())
+        for sample in logs:
+            part = max(float(sample.var(ddof=1)), LEAST_SPREAD**2) / sample.size
+            variance += part
+            spread += part**2 / (sample.size - 1)
+    return student(abs(difference) / math.sqrt(variance), variance**2 / spread)
+
+
+def student(t: float, freedom: float) -> float:
+    """Two-sided p of Student's t."""
+    from scipy import stats
+
+    return float(2 * stats.t.sf(t, freedom))
 
 
 def less_others(

@@ -240,7 +240,7 @@ def report(
     merged = merge(each for row in rows for each in row.remarks)
     footnotes = list(dict.fromkeys(each.message for each in merged.values()))
     lines = [each.text for each in _facts(before, after, rows, changed)]
-    head = message("compared", first=before.name, second=after.name, percent=percent)
+    head = message("two-sides", first=before.name, second=after.name, percent=percent)
     lines += [*([""] if lines else []), head.text, ""]
     for row in rows:
         marks = {f"[{footnotes.index(merged[each].message) + 1}]": None for each in row.remarks}
