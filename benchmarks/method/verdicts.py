@@ -117,16 +117,16 @@ def _median(campaign: Path) -> float:
 
 def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
     compared, _, _ = compare.compare(datasets.read(str(before)), datasets.read(str(after)))
-    most: Comparison = max(compared, key=lambda one: max(one.judged.ratio, 1 / one.judged.ratio))
+    most: Comparison = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
     said = next((text for text in _doubts(after) if fault.words in text), "")
     return Outcome(
         fault.name,
         datasets.describe(most.point),
         statistics.median(most.before),
         statistics.median(most.after),
-        most.judged.ratio,
+        most.ratio,
         most.verdict,
-        found=most.verdict in ("better", "worse"),
+        found=most.verdict in (*compare.CLAIMS, *compare.DRIFTS),
         named=bool(said),
         alarm=any(fault.words in text for text in _doubts(before)),
         note=said,
