@@ -27,8 +27,7 @@ class Thresholds:
              decides what arrives; ``most``: more than did arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache
              that a pool must be
-    band     factor between two instruments for the same quantity; ``explained``: where it is known
-             in what they differ
+    band     factor between two instruments for the same quantity
     lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by
              the hypervisor
@@ -47,7 +46,6 @@ class Thresholds:
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5
-    explained: float = 2.0
     others: float = 0.2
     steal: float = 0.02
     shortest: float = 0.5

@@ -201,7 +201,7 @@ class Sections:
         elsewhere = {Topic.DISAGREEMENT}
         if any(note.code == "few" and note.is_shared for row in rows for note in row.warnings):
             elsewhere.add(Topic.FEW)
-        if grid.texts("doubt"):
+        if grid.texts("warning"):
             elsewhere.add(Topic.DOUBT)
         return [
             _as_data(finding.heading, finding.text)

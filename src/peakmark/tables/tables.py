@@ -63,9 +63,11 @@ def build(campaign: Path | Analysis) -> None:
                 layout_table, rows[layout_table.table.name]
             )
             grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
-            # A page of a paper has no room for a word of doubt in each row: its notes say it, in a
-            # column stars.
-            printed = latex.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
+            # A page of a paper has no room for a column of warnings: its notes say them, in a column
+            # of it stars.
+            printed = (
+                latex.starred(grid) if layout.narrow else presentation.without(grid, "warning")
+            )
             texts[f"{layout.name}/{layout_table.name}"] = latex.render(
                 printed, across=not layout.narrow
             )

@@ -97,6 +97,10 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1]), {}, {}),
     (row(FALLING), {}, {}),
     (row(FALLING, context=LATE), {"drift": U}, {}),  # a repetition that failed is measured last
+    # Whole microseconds, and a program that prints all digits it has.
+    (row([4e-6, 6e-6, 8e-6], {"resolution": 1e-6}), {"few": N}, {}),
+    (row([4e-6, 6e-6, 8e-6]), {"spread": U, "few": N}, {}),
+    (row([4e-6, 6e-6, 12e-6], {"resolution": 1e-6}), {"spread": U, "few": N}, {}),
     (row(details={"seconds": 0.2}), {"short-runs": N}, {"seconds": 0.2}),
     (row(details={"seconds": 0.5}), {}, {}),
     (row(details={"seconds": 0.2}, instrument="fio"), {}, {}),
@@ -122,8 +126,8 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (held("iops", 495.0, read_bps=4096 * 500), {"io-limit": W}, {"rate": "MB/s", "rate.rate": 2.048}),
     (held("latency", 2 / 490, read_iops=500), {"io-limit": W}, {"rate": "IOPS"}),
     (held("latency", 2 / 100, read_iops=500), {}, {}),
-    (flushed(1e-4, 8e8, VIRTUAL), {"flush": U}, {"where": "hosts-memory"}),
-    (flushed(1e-4, 8e8, {"cpu": {}}), {"flush": N}, {"where": "safe-cache"}),
+    (flushed(1e-4, 8e8, VIRTUAL), {"flush": U}, {"case": ""}),
+    (flushed(1e-4, 8e8, {"cpu": {}}), {"flush": N}, {"case": "safe"}),
     (flushed(1e-4, 8e8, VIRTUAL, metric="iops"), {}, {}),
     (flushed(0.02, 8e8, VIRTUAL), {}, {}),
     (flushed(1e-4, 1e6, VIRTUAL), {}, {}),
