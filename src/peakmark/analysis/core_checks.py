@@ -21,15 +21,25 @@ a quiet machine spreads.
 
 def causes(row: Measured) -> list[frozenset[str]]:
     """Codes of what changed the figure of each repetition, in the order of time."""
-    return [_causes(run, row) for run in row.in_time]
+    cpus = row.fact("cpu", "threads")
+    return [causes_of(run, row.subsystem, row.concurrency, cpus) for run in row.in_time]
 
 
-def _causes(run: RunValue, row: Measured) -> frozenset[str]:
+def causes_of(run: RunValue, subsystem: str, threads: int, cpus: int | None) -> frozenset[str]:
+    """Codes of what changed the figure of a repetition.
+
+    Args:
+        run: with its context and details.
+        subsystem: of its row.
+        threads: of its row.
+        cpus: of the node; None where that is unknown.
+    """
     known = {**run.context, **run.details}
-    found = disturbances.find(row.subsystem, known, run.details, row.spare_cpus)
+    spare = disturbances.spare_cpus(subsystem, threads, cpus)
+    found = disturbances.find(subsystem, known, run.details, spare)
     if "waited" in found:  # then no CPU was free, however many the node has
-        found = disturbances.find(row.subsystem, known, run.details)
-    return frozenset([*found, *(["crowded-core"] if _held_up(run, row) else [])])
+        found = disturbances.find(subsystem, known, run.details)
+    return frozenset([*found, *(["crowded-core"] if _held_up(run, threads) else [])])
 
 
 def clean_runs(row: Measured) -> list[RunValue]:
@@ -204,17 +214,17 @@ def crowded(row: Measured) -> Iterator[Message]:
     Threads that share a core by request, or that waited for their CPUs, hold each other up: other
     notes say so.
     """
-    held = [cores for run in row.runs if (cores := _held_up(run, row))]
+    held = [cores for run in row.runs if (cores := _held_up(run, row.concurrency))]
     if held:
         most = message("up-to-cores" if min(held) < max(held) else "of-cores", cores=max(held))
         often = in_how_many(len(held), len(row.runs))
         yield message("crowded-core", severity(row, "crowded-core"), cores=most, often=often)
 
 
-def _held_up(run: RunValue, row: Measured) -> int:
+def _held_up(run: RunValue, threads: int) -> int:
     """On how many cores somebody else held up threads that did not wait and share no core."""
     placed = run.context.get("placed") or {}
-    share_cores = int(placed.get("cores", row.concurrency)) < row.concurrency
+    share_cores = int(placed.get("cores", threads)) < threads
     if share_cores or run.details.get("cpu_share", 1.0) < DEFAULT.cpu:
         return 0
     return int(run.details.get("held_up") or 0)

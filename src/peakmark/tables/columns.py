@@ -70,6 +70,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *(measured_column(table, program) for program in table.series),
         quantity_column(table, table.theoretical_heading, lambda row: row.limit.value),
         *(efficiency_column(table, program) for program in table.series),
+        *(_clock() if table.name == "cpu" else ()),
         *_spread(table, rows),
         warning_column(lambda row: [row]),
         *(published(name, table, table.factor) for name in published_names(rows)),
@@ -321,6 +322,35 @@ def _at_clock(name: str) -> Column:
         f"Efficiency at {name} clock (%)",
         partial(_times, 100, lambda row: row.shares.get(name)),
     )
+
+
+def _clock() -> list[Column]:
+    """The clock under the work, and what share it is of the best that was seen."""
+
+    def gigahertz(row: Row) -> float | None:
+        return row.clock.hz / 1e9 if row.clock else None
+
+    def share(row: Row) -> float | None:
+        return row.clock.share if row.clock else None
+
+    return [
+        Column(
+            "Clock (GHz)",
+            gigahertz,
+            "GHz",
+            "Clock",
+            "number",
+            lambda row: "" if (known := gigahertz(row)) is None else significant(known, 3),
+        ),
+        Column(
+            "Clock (% of the best seen)",
+            partial(_times, 100, share),
+            "% of best",
+            "Clock",
+            "number",
+            lambda row: "" if (known := share(row)) is None else percent(known),
+        ),
+    ]
 
 
 def _end(at: int) -> Column:

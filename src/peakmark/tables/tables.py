@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from peakmark import documents
-from peakmark.analysis import findings, fleet
+from peakmark.analysis import clocks, findings, fleet
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.messages import worst
@@ -75,6 +75,7 @@ def build(campaign: Path | Analysis) -> None:
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
         (folder / f"{name}.tex").write_text(text, encoding="utf-8")
+    clocks.remember(results, rows["cpu"])
     (folder / "checksums.txt").write_text(results.checksum_list, encoding="utf-8")
 
 
