@@ -32,10 +32,8 @@ def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
     for by_host in seen:
         for host, clock in by_host.items():
             hosts[clock.work][host] = clock
-    earlier = {
-        host: stored.read_earlier(results.directory, host)
-        for host in {host for by_host in seen for host in by_host}
-    }
+    measured = {host for by_host in seen for host in by_host}
+    earlier = stored.read_earlier(results.directory, measured)
 
     def known(host: str, clock: SeenClock) -> Iterator[tuple[float, Message]]:
         """Other clocks of the same work, each with where it was seen."""

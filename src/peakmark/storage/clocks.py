@@ -45,17 +45,18 @@ class SeenClock(msgspec.Struct, frozen=True):
     earlier: bool = False
 
 
-def read_earlier(campaign: Path, host: str) -> dict[Work, SeenClock]:
-    """The best clocks of a host by their work, in other campaigns of the same folder and in those that
-    a campaign brought along.
+def read_earlier(campaign: Path, hosts: Iterable[str]) -> dict[str, dict[Work, SeenClock]]:
+    """The best clocks of each host by their work, in other campaigns of the same folder and in those
+    that a campaign brought along.
     """
-    best: dict[Work, SeenClock] = {}
+    best: dict[str, dict[Work, SeenClock]] = {host: {} for host in hosts}
     for folder in sorted(campaign.parent.glob(f"*/{FOLDER}")):
         brought = folder.is_relative_to(campaign)
-        for seen in _read(folder / f"{host}.json"):
-            known = best.get(seen.work)
-            if seen.earlier is brought and (known is None or seen.hz > known.hz):
-                best[seen.work] = seen
+        for host, known in best.items():
+            for seen in _read(folder / f"{host}.json"):
+                faster = seen.work not in known or seen.hz > known[seen.work].hz
+                if seen.earlier is brought and faster:
+                    known[seen.work] = seen
     return best
 
 
@@ -68,10 +69,10 @@ def _read(path: Path) -> list[SeenClock]:
 
 def write(campaign: Path, clocks: Mapping[str, Iterable[SeenClock]]) -> None:
     """Store the clocks of hosts, with the best of earlier campaigns for the same work. Errors: OSError."""
+    earlier = read_earlier(campaign, clocks)
     for host, here in clocks.items():
         path = campaign / FOLDER / f"{host}.json"
-        earlier = read_earlier(campaign, host)
-        known = [earlier[seen.work] for seen in here if seen.work in earlier]
+        known = [earlier[host][seen.work] for seen in here if seen.work in earlier[host]]
         brought = [msgspec.structs.replace(seen, earlier=True) for seen in known]
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_text(path, msgspec.json.encode([*here, *brought]).decode())
