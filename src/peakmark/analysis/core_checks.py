@@ -63,9 +63,14 @@ def severity(row: Measured, code: str) -> Severity:
     disturbance did, unless the figure stands.
     """
     counts = Counter(each for found in causes(row) for each in found)
-    often = [each for each, count in counts.items() if 2 * count >= len(row.runs)]
-    doubtful = code in often or (code in counts and not often and not stands(row))
-    return Severity.UNSURE if doubtful else Severity.NOTE
+    weights = {each: weight(count, len(row.runs)) for each, count in counts.items()}
+    moved = Severity.UNSURE not in weights.values() and not stands(row)
+    return Severity.UNSURE if moved and code in weights else weights.get(code, Severity.NOTE)
+
+
+def weight(disturbed: int, n: int) -> Severity:
+    """Of what disturbed so many of ``n`` repetitions enough to change their figure."""
+    return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
 
 
 def noise_warnings(
