@@ -117,13 +117,13 @@ def udp_loss(row: Measured) -> Iterator[Message]:
         elif lost is not None and total:
             losses.append(float(lost) / float(total))
     if losses and max(losses) > DEFAULT.loss:
-        level, says = Severity.NOTE, "received"
+        level, case = Severity.NOTE, ""
         if max(losses) > DEFAULT.most:
-            level, says = Severity.WRONG, "overrun"
+            level, case = Severity.WRONG, "overrun"
         elif max(losses) > DEFAULT.heavy:
-            level, says = Severity.UNSURE, "pushed"
+            level, case = Severity.UNSURE, "pushed"
         fewer = message("fewer-streams") if row.concurrency > 1 else ""
-        yield message("udp-loss", level, share=max(losses), says=message(says), fewer=fewer)
+        yield message("udp-loss", level, case=case, share=max(losses), fewer=fewer)
 
 
 def loopback(row: Measured) -> Iterator[Message]:

@@ -149,10 +149,10 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (memory([{"store": name} for name in ("temporal", "libc")] * 3), {"stores-differ": U}, {}),
     # Losses, loopback, links that are slowed down on purpose.
     (udp(1000, 5), {}, {}),
-    (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "says": "received", "fewer": ""}),
-    (udp(1000, 110), {"udp-loss": U}, {"share": 0.11, "says": "pushed"}),
+    (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "case": "", "fewer": ""}),
+    (udp(1000, 110), {"udp-loss": U}, {"share": 0.11, "case": "pushed"}),
     (udp(1000, 500), {"udp-loss": U}, {}),
-    (udp(1000, 600), {"udp-loss": W}, {"share": 0.6, "says": "overrun"}),
+    (udp(1000, 600), {"udp-loss": W}, {"share": 0.6, "case": "overrun"}),
     (udp(1000, 100, concurrency=4), {"udp-loss": N}, {"fewer": "fewer-streams"}),
     (network("UDP", {"packets": 1000.0, "lost": 100.0, "loss": 0.1}), {"udp-loss": N}, {"share": 0.1}),
     (network("UDP"), {}, {}),

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import U, contains, noise, values_of
+from tests.unit.analysis.checked import U, W, contains, noise, values_of
 
 from peakmark.analysis import verdict
 from peakmark.analysis.row import Row
-from peakmark.messages import Message, WarningKind
+from peakmark.messages import Message, Severity, WarningKind
 from peakmark.tables.columns import warning_kinds
 
 Records = list[dict[str, Any]]
@@ -85,6 +85,30 @@ def test_programs_that_disagree_are_a_finding_and_no_doubt(
     assert row.level is None and not row.specific_warnings
     assert warning_kinds([row]) == ("programs disagree" if disagree else "")
     assert verdict.headline({"cpu": [row]}, "cpu") is row
+
+
+LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
+
+
+@pytest.mark.parametrize(
+    ("spread", "context", "lost", "kinds", "level"),
+    [
+        (0.01, {}, 0, "", None),
+        (0.3, {}, 0, "varies", U),
+        (0.01, LOOPBACK, 0, "not the device", None),
+        (0.01, {}, 50, "", None),
+        (0.01, {}, 200, "varies", U),
+        (0.3, {}, 600, "wrong, varies, not the device", W),
+    ],
+)
+def test_the_column_of_warnings_names_their_kinds(
+    tmp_path: Path, spread: float, context: Any, lost: int, kinds: str, level: Severity | None
+) -> None:
+    values = [1e9 * (1 + spread * place) for place in (-1, 0, 1)]
+    details = {"sent": 1000, "received": 1000 - lost, "lost": lost}
+    records = make.runs("netbench", "UDP", *values, details=details, context=context)
+    row = make.only_row(tmp_path / "c", records)
+    assert (warning_kinds([row]), row.level) == (kinds, level)
 
 
 QUIET = noise()["noise"]
