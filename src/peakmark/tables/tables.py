@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import documents, output
-from peakmark.analysis import findings, fleet
+from peakmark.analysis import clocks, findings, fleet
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.messages import worst
@@ -132,9 +132,11 @@ def build(campaign: Path | Analysis) -> None:
                 layout_table, rows[layout_table.table.name]
             )
             grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
-            # A page of a paper has no room for a word of doubt in each row: its notes say it, in a
-            # column stars.
-            printed = latex.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
+            # A page of a paper has no room for a column of warnings: its notes say them, in a column
+            # of it stars.
+            printed = (
+                latex.starred(grid) if layout.narrow else presentation.without(grid, "warning")
+            )
             texts[f"{layout.name}/{layout_table.name}"] = latex.render(
                 printed, across=not layout.narrow
             )
@@ -142,6 +144,7 @@ def build(campaign: Path | Analysis) -> None:
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
         (folder / f"{name}.tex").write_text(text, encoding="utf-8")
+    clocks.remember(results, rows["cpu"])
     (folder / "checksums.txt").write_text(results.checksum_list, encoding="utf-8")
 
 
