@@ -8,13 +8,9 @@ from typing import Any
 from peakmark import statistics
 from peakmark.analysis.row import DEFAULT, Measured, RunValue
 from peakmark.catalogue import KERNELS, SUBSYSTEMS
+from peakmark.disturbances import MATTERS
 from peakmark.limits import efficiency
 from peakmark.messages import Message, Severity, Value, message
-
-MATTERS = 0.05
-"""Share of the CPUs' time that, taken from the measurement, changes a figure by more than a quiet
-machine's spread.
-"""
 
 
 def noise_warnings(

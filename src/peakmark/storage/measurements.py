@@ -27,13 +27,14 @@ _CELL = (
     "repetition",
 )
 _MEASUREMENT = ("workload", "variant", "block", "concurrency", "metric", "value", "unit")
+_CONTEXT = ("host", "server_host", "started", "job_id")
 _NUMBERS = {"block": "Int64", "concurrency": "Int64", "repetition": "Int64", "value": "Float64"}
 COLUMNS = {
     name: _NUMBERS.get(name, "str")
     for name in (
         "campaign", "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
         "repetition", "metric", "value", "unit", "started", "status", "reason", "warnings", "details", "record",
-        "tool_version", "job_id",
+        "tool_version", "job_id", "left_out",
     )
 }  # fmt: skip
 
@@ -44,7 +45,8 @@ def build(results: Results) -> pd.DataFrame:
     ``COLUMNS``.
 
     A cell that is unavailable and an attempt that failed have one line each, without metric and
-    value, with the reason. ``block`` is in bytes and empty where there is none; ``record`` is the
+    value, with the reason. ``left_out`` has the codes of what disturbed a value that was measured
+    again. ``block`` is in bytes and empty where there is none; ``record`` is the
     path below the campaign. A record that does not count (damaged, edited, of other options) is
     left out and named on standard error.
     """
@@ -63,21 +65,23 @@ def build(results: Results) -> pd.DataFrame:
 
 
 def _lines(campaign: str, record: StoredRecord) -> Iterator[dict[str, Any]]:
-    data, context = record.data, record.data.get("context", {})
+    data = record.data
     common = {
         "campaign": campaign,
         **{name: getattr(record.cell, name) for name in _CELL},
-        **{name: context.get(name) for name in ("host", "server_host", "started", "job_id")},
         "status": data["status"],
         "reason": data.get("reason"),
         "warnings": "; ".join(data.get("warnings", ())),
         "details": "{}",
         "record": record.path,
-        "tool_version": (context.get("tool") or {}).get("version"),
+        "tool_version": (data["context"].get("tool") or {}).get("version"),
     }
-    if not record.ok or not data["measurements"]:
-        yield common
-        return
-    for measurement in data["measurements"]:
-        details = json.dumps(measurement["details"], sort_keys=True, ensure_ascii=False)
-        yield common | {name: measurement[name] for name in _MEASUREMENT} | {"details": details}
+    for attempt in record.attempts:
+        started = {name: attempt.context.get(name) for name in _CONTEXT}
+        line = {**common, **started, "left_out": " ".join(attempt.left_out)}
+        if not record.ok or not attempt.measurements:
+            yield line
+            continue
+        for measurement in attempt.measurements:
+            details = json.dumps(measurement["details"], sort_keys=True, ensure_ascii=False)
+            yield line | {name: measurement[name] for name in _MEASUREMENT} | {"details": details}

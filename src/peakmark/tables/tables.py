@@ -12,7 +12,7 @@ import pandas as pd
 from peakmark import documents
 from peakmark.analysis import findings, fleet
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import ABOVE, Row
 from peakmark.messages import worst
 from peakmark.storage import measurements
 from peakmark.tables import latex, layout_tables, nodes, presentation
@@ -22,7 +22,7 @@ from peakmark.tools.tables import TABLES, Table
 
 RUN_COLUMNS = (
     "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
-    "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
+    "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "left_out", "record",
 )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def build(campaign: Path | Analysis) -> None:
         "findings": sentences(rows),
     }
     frames |= {"nodes": nodes.frame(rows)} if several else {}
-    frames["runs"] = runs(measurements.build(results))
+    frames["runs"] = runs(measurements.build(results), rows)
     layout = analysis.layout
     if layout:
         (folder / layout.name).mkdir(exist_ok=True)
@@ -139,10 +139,14 @@ def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 
-def runs(long: pd.DataFrame) -> pd.DataFrame:
+def runs(long: pd.DataFrame, rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """The run table: every repetition of the long table that holds a value, in the order in which
-    they were made.
+    they were made; ``left_out`` has the codes of why it is not part of its row's summary.
     """
-    measured = long[long["value"].notna()]
+    measured = long[long["value"].notna()].copy()
+    for row in (row for table in rows.values() for row in table):
+        for point in (point for series in row.series.values() for point in series.above):
+            lines = (measured["record"] == point.record.path) & (measured["value"] == point.value)
+            measured.loc[lines, "left_out"] = ABOVE
     ordered = measured.sort_values(["started", "record"], kind="stable")
     return ordered[list(RUN_COLUMNS)].reset_index(drop=True)

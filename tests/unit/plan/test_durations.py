@@ -136,7 +136,7 @@ def test_the_network_is_as_fast_as_the_site_file_says() -> None:
     assert said.durations.link_bps == 56e9 and unknown.durations.link_bps is None
     assert said.durations.expected(fast) < unknown.durations.expected(slow) < 1200
     # An unknown network was once taken for 100 Mb/s: 401 minutes a cell.
-    assert jobs.minutes([fast], said) < jobs.minutes([slow], unknown) < 60
+    assert jobs.minutes([fast], said) < jobs.minutes([slow], unknown) < 90
     assert "network.speed_bps" in plan_text.describe(unknown)
     assert "network.speed_bps" not in plan_text.describe(said)
 
