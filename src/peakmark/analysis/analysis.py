@@ -233,10 +233,8 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     facts = results.facts_for(key.node, known[0] if known else None)
     facts = _as_measured(facts, own_points)
     unequal_nodes = _unequal_nodes(results, draft.points, own_points)
-    limit, clock_hz = (
-        _limit(results, table, key, own_points, facts),
-        core_checks.seen_clock(own_points),
-    )
+    limit = _limit(results, table, key, own_points, facts)
+    clock_hz = core_checks.seen_clock(own_points)
     reason = several = _no_one_limit(results, table, key, own_points)
     if table.own.instrument in unequal_nodes:
         reason = f"measured on nodes that are not equal ({unequal_nodes[table.own.instrument]})"

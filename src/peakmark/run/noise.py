@@ -30,6 +30,9 @@ SHORTEST_S = 0.1
 """
 
 STEP_S, PAUSE_S = 0.5, 120.0
+"""How often others are looked at while they are waited for, and how long nobody waits after that
+was in vain.
+"""
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
 # Columns of /proc/stat (proc(5)). Interrupts count for nobody: our own traffic causes them in
@@ -138,7 +141,8 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
         if paused or time.monotonic() - began >= most_s:
             break
     if not paused:
-        busy.touch()
+        with suppress(OSError):  # no room, or no right to write: then the next cell waits too
+            busy.touch()
     return None
 
 
