@@ -14,11 +14,11 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.figures import panels, style
+from peakmark.figures import panels, selection, style
 from peakmark.messages import Severity, message
-from peakmark.report import appendix
+from peakmark.report import appendix, pictures
 from peakmark.storage import measurements, records
-from peakmark.tables import presentation, tables
+from peakmark.tables import captions, presentation, tables
 
 DP, LAT = "DP", "LAT"
 
@@ -114,6 +114,9 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign: Path) -> N
     assert remarks == [message("measured-again", count=1).text]
     groups = appendix.runs(analysis.rows)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
+    (drawn,) = selection.figures_of(row.table, analysis.rows["cpu"])
+    picture = pictures.of_rows(drawn, {drawn.name: 50})
+    assert picture and captions.text(captions.DISTURBED) in picture["caption"]
     style.begin()
     figure = panels.plot(row.table, analysis.rows["cpu"])
     assert figure is not None
