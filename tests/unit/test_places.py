@@ -121,7 +121,13 @@ def test_a_check_is_called() -> None:
 
 
 def test_a_figure_has_its_places() -> None:
-    kinds = {*captions.FIGURES, *captions.KINDS, captions.WORKLOAD, captions.NODES}
+    kinds = {
+        *captions.FIGURES,
+        *captions.KINDS,
+        captions.WORKLOAD,
+        captions.DISTURBED,
+        captions.NODES,
+    }
     assert set(captions.sentences()) == kinds
     for table in TABLES:
         assert any(name.startswith(table.name) for name in captions.FIGURES), table.name

@@ -121,6 +121,8 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
         color=style.INK,
         zorder=4,
     )
+    disturbed = [value / limit for value in own.disturbed]
+    style.left_out(axis, disturbed, [position + 0.14] * len(disturbed))
     caption = (
         f"{point}: {row.table.own.heading} {quantity(row.table, own.centre)} ({percent(share)} %)"
     )

@@ -103,6 +103,9 @@ def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
         caption = captions.text(drawn.name, absent)
     else:
         caption = f"{LabelFormatter.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
+    everything = [series for row in rows for series in row.series.values()]
+    if value == "measured" and any(series.disturbed for series in everything):
+        caption += f" {captions.text(captions.DISTURBED)}"
     caption += captions.warning_counts(rows)
     return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, value)}")
 

@@ -24,6 +24,7 @@ FIGURES = (
 )  # fmt: skip
 NODES = "nodes"  # caption of each figure of many nodes
 WORKLOAD = "workload"  # caption of a figure of one workload, unless it is a latency
+DISTURBED = "disturbed"  # behind the caption of a figure that shows disturbed repetitions
 KINDS = ("together", "bars")  # captions of figures that a layout asks for, after its own words
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from peakmark.analysis.row import Row
 from peakmark.formatting import listed, typeset
 from peakmark.limits.base import Missing
+from peakmark.messages import message
 from peakmark.storage.results import Results
 from peakmark.tables import captions
 from peakmark.tables.columns import NOT_MEASURED, Column, columns, printed
@@ -127,9 +128,11 @@ def remarks_on_gaps(
     with_limit: bool = True,
 ) -> list[str]:
     """Why the columns of ``instruments`` are empty and why a theoretical value is missing, as far
-    as they are.
+    as they are; how many repetitions were measured again.
     """
-    remarks = []
+    measured = [row.series[name] for row in rows for name in row.series.keys() & set(instruments)]
+    again = sum(series.measured_again for series in measured)
+    remarks = [message("measured-again", count=again).text] if again else []
     for series in table.series:
         if (
             rows

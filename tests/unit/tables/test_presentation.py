@@ -60,7 +60,7 @@ def test_letters_go_on_after_z() -> None:
 def test_every_figure_has_a_caption() -> None:
     drawn = {one.name for table in BY_NAME.values() for one in selection.figures_of(table, [])}
     assert set(captions.FIGURES) == {"overview", "fleet", *drawn}
-    others = {*captions.KINDS, captions.NODES, captions.WORKLOAD}
+    others = {*captions.KINDS, captions.NODES, captions.WORKLOAD, captions.DISTURBED}
     assert set(captions.sentences()) == {*captions.FIGURES, *others}
 
 
