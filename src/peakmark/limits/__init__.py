@@ -94,9 +94,9 @@ def _evaluated(question: Question, entry: Mapping[str, Any], formula_set: str) -
     try:
         value = evaluate(text, names)
     except ConfigError as error:  # one that holds for other rows
-        return question.unknown(f"{formula_set}: {error}")
+        return question.unknown("formula", formula_set=formula_set, error=str(error))
     if not 0 < value < math.inf:
-        return question.unknown(f"{formula_set}: {text} is {value:g} here, which is no limit")
+        return question.unknown("formula-value", formula_set=formula_set, formula=text, value=value)
     formula = f"{text} = {quantity(value, entry['unit'], 8)}"
     used = [f"{name} = {names[name]:.10g}" for name in sorted(names_in(text))]
     if used:

@@ -116,20 +116,16 @@ def _node(question: Question) -> Limit:
         return question.limit(*bandwidth, source, "read", finding=finding)
     keys = "memory.channels and memory.speed_mts"
     if question.fact("cpu", "virtualised"):
-        return question.unknown(
-            "a virtual machine does not tell memory channels and speed, and need not get all of the host's",
-            keys,
-        )
+        return question.unknown("guest", key=keys)
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
         speed, width = float(line["speed_mts"]), float(line["bytes_per_transfer"])
         bandwidth = _bandwidth(sockets * int(line["channels"]), each, speed, width)
         remarks = (message("limit-of-datasheet"),)
         return question.limit(*bandwidth, line["source"], "datasheet", remarks=remarks)
-    fact = "memory channels and speed cannot be read without root"
     if line:
-        fact = f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and {fact}"
-    return question.unknown(fact, keys)
+        return question.unknown("memory-speed", key=keys, channels=int(line["channels"]))
+    return question.unknown("channels", key=keys)
 
 
 def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int) -> Message | None:
@@ -188,23 +184,17 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     """
     size, levels = format_size(working_set), _levels(question)
     if not levels:
-        return question.unknown(
-            f"no caches are known: the limit of a {size} working set cannot be told"
-        )
+        return question.unknown("caches", size=working_set)
     cores, counted = cpu.core_count(question)
     clock = cpu.clock_of(question)
     if cores is None or clock is None:
-        return question.unknown(
-            "no clock or no cores are known: collect the machine facts on the node"
-        )
+        return question.unknown("cores")
     fitting = next((place for place, one in enumerate(levels, 1) if taken <= one.share), None)
     if fitting is None:
         last = levels[-1]
         if working_set >= DRAM_FACTOR * last.share:
             return _moved(question, dram(question))
-        return question.unknown(
-            f"a {size} working set per thread lies between the L{last.number} cache and memory: no single limit holds"
-        )
+        return question.unknown("between", size=working_set, level=last.number)
     kind = question.workload[:2]
     column = "copy" if kind == "RW" else {"R": "load", "W": "store"}[kind[0]]
     cycles, above, slowest = 0.0, 0.0, levels[0]
@@ -212,9 +202,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
         if not level.line.get(column):
             model = question.fact("cpu", "model_name")
             design = cpu.microarchitecture(question) or model or "this CPU"
-            return question.unknown(
-                f"no bytes per cycle of the L{level.number} cache of {design} are in data/caches.csv"
-            )
+            return question.unknown("width", level=level.number, processor=str(design))
         need = (working_set - above) / float(level.line[column])
         if need >= cycles:
             cycles, slowest = need, level
@@ -228,7 +216,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     rest = "" if slowest == levels[0] else " for what the levels above cannot hold"
     detail = f"L{slowest.number}: {slowest.line[column]} B per cycle and core ({column}){rest}"
     texts = {"clock": clock.name, "detail": detail, "cores": counted}
-    return question.limit(value, formula, slowest.line["source"], clock.kind, **texts)
+    return question.limit(value, formula, slowest.line["source"], clock.origin, **texts)
 
 
 def _latency(question: Question) -> Limit:
@@ -249,15 +237,10 @@ def _latency(question: Question) -> Limit:
         value = expected / clock.hz
         formula = f"{' + '.join(parts)}, at {quantity(clock.hz, 'Hz')} ({clock.name} clock) = {quantity(value, 's')}"
         source = f"load-to-use latency: {levels[0].line['source']}"
-        return question.limit(value, formula, source, clock.kind, clock=clock.name)
+        return question.limit(value, formula, source, clock.origin, clock=clock.name)
     if levels and beyond > 0 and 0 < area < DRAM_FACTOR * levels[-1].share:
-        return question.unknown(
-            f"an area of {format_size(area)} lies in the L{levels[-1].number} cache or between it and memory: no datasheet states"
-            " such a latency; blocks: [auto] lies beyond the caches"
-        )
+        return question.unknown("area-between", size=area, level=levels[-1].number)
     stated = question.stated("memory", "latency")
     if stated is not None:
         return question.by_site(stated, "memory")
-    where = f"an area of {format_size(area)}" if area else "memory"
-    fact = f"no datasheet states the latency of {where}, beyond the core's own caches"
-    return question.unknown(fact, "memory.latency")
+    return question.unknown("area", key="memory.latency", size=area)

@@ -33,9 +33,9 @@ def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> d
         known = row.limit.value is not None
         if not known and said_below_table:
             continue
-        formula = row.limit.formula if known else str(row.limit.reason)
+        formula = row.limit.reason.text if row.limit.reason else row.limit.formula
         sources_of = row.limit.sources if known else ()
-        groups.setdefault((formula, row.limit.detail, row.limit.kind, sources_of), []).append(row)
+        groups.setdefault((formula, row.limit.detail, row.limit.origin, sources_of), []).append(row)
     lines = []
     often = Counter(detail for _, detail, _, _ in groups)
     for (formula, detail, kind, sources_of), members in groups.items():

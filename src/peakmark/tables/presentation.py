@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from peakmark.analysis.row import Row
-from peakmark.formatting import listed, typeset
-from peakmark.limits.base import Missing
+from peakmark.formatting import typeset
+from peakmark.messages import Message
 from peakmark.storage.results import Results
 from peakmark.tables import captions
 from peakmark.tables.columns import NOT_MEASURED, Column, columns, printed
@@ -156,27 +156,16 @@ def unknown_reasons(rows: Sequence[Row]) -> list[str]:
     """Why rows have no theoretical value, each reason once; those that differ in the key of the
     site file alone are one: ``write disk.throughput.RS, .RR and .WS in the site file``.
     """
-    unknown = {
-        row.limit.reason: row.limit.missing
-        for row in rows
-        if row.limit.value is None and row.limit.reason
-    }
-    families: dict[Missing | str, list[str]] = {}
-    for reason, missing in unknown.items():
-        stem, _, name = missing.key.rpartition(".") if missing else ("", "", "")
-        families.setdefault(missing._replace(key=stem) if missing else reason, []).append(name)
+    families: dict[Message, list[Any]] = {}
+    for reason in dict.fromkeys(row.limit.reason for row in rows if row.limit.reason):
+        values = dict(reason.values)
+        names: Any = values.pop("names", ())
+        family = replace(reason, values=tuple(values.items()))
+        families.setdefault(family, []).extend(names)
     return [
-        family
-        if isinstance(family, str)
-        else str(family._replace(key=f"{family.key}{_listed(names)}"))
+        replace(family, values=(*family.values, ("names", tuple(names)))).text
         for family, names in families.items()
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """``.RS``, ``.RS, .RR and .WS``."""
-    dotted = [f".{name}" for name in names]
-    return listed(dotted)
 
 
 def empty_reason(results: Results, instrument: str) -> str:

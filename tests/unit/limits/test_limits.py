@@ -58,8 +58,8 @@ def network(workload: str, size: int, facts: dict[str, Any], n: int = 1, **more:
 
 
 def reason(limit: Limit) -> str:
-    assert (limit.value, limit.kind) == (None, "unknown")
-    return limit.reason or ""
+    assert (limit.value, limit.origin) == (None, "unknown")
+    return limit.reason.text if limit.reason else ""
 
 
 def test_efficiency_is_one_at_the_limit_and_none_without_facts() -> None:
@@ -93,7 +93,7 @@ PER_CYCLE = [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QP
 def test_zen_3_at_the_clock_measured_beside_the_row(workload: str, per_cycle: int) -> None:
     limit = cpu(workload, 2, VM, clock_hz=3.2e9)
     assert limit.value == pytest.approx(2 * 3.2e9 * per_cycle)
-    assert limit.kind == "measured" and "Zen 3" in limit.explained
+    assert limit.origin == "measured" and "Zen 3" in limit.explained
     assert "2 cores x 3.2 GHz (observed clock)" in limit.formula
     # Threads beyond the cores do not raise it.
     many = cpu(workload, 4, VM, clock_hz=3.2e9)
@@ -186,16 +186,16 @@ def test_single_precision_is_twice_double_everywhere() -> None:
 # -- memory
 
 
-@pytest.mark.parametrize(("facts", "site", "value", "kind"), [
+@pytest.mark.parametrize(("facts", "site", "value", "origin"), [
     (machine(**CHANNELS), {}, 204.8e9, "read"),
     (machine(**CHANNELS), {"channels": 4}, 102.4e9, "site"),
     (machine(**CHANNELS), {"bandwidth": 1e11}, 1e11, "site"),
     (machine(cpu=MILAN), {}, 2 * 204.8e9, "datasheet"),
 ])  # fmt: skip
-def test_channels_read_stated_or_tabled(facts: Any, site: Any, value: float, kind: str) -> None:
+def test_channels_read_stated_or_tabled(facts: Any, site: Any, value: float, origin: str) -> None:
     limit = dram(facts, site={"memory": site})
-    assert (limit.value, limit.kind) == (pytest.approx(value), kind)
-    assert ("max for the CPU" in limit.formula) == (kind == "datasheet")
+    assert (limit.value, limit.origin) == (pytest.approx(value), origin)
+    assert ("max for the CPU" in limit.formula) == (origin == "datasheet")
 
 
 def test_unknown_memory_says_why_and_a_stated_one_where_it_is_from() -> None:
