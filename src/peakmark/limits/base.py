@@ -22,6 +22,8 @@ class Limit:
 
     value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency
               stays empty
+    bound     instead of an unknown value: what nothing can exceed, or the best that was published;
+              never the base of an efficiency
     formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations
               per cycle = ...``
     detail    what stands in brackets behind it, and several formulas may share: how a core does so
@@ -49,6 +51,18 @@ class Limit:
     clock: str = ""
     detail: str = ""
     cores: str = ""
+    bound: float | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """How much it says: a limit, a bound that nothing exceeds (``at_most``; of times at least),
+        the best published (``best_seen``), or nothing.
+        """
+        if self.value is not None:
+            return "limit"
+        if self.bound is None:
+            return "none"
+        return "best_seen" if self.origin == "published" else "at_most"
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -121,6 +135,12 @@ class Question:
     def limit(self, value: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
         """The answer, in the row's unit."""
         return Limit(value, self.unit, formula, source, origin, **more)
+
+    def bound(self, bound: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
+        """The answer that the limit is unknown and this a bound of it."""
+        if origin != "published":
+            formula = f"at {'least' if self.unit == 's' else 'most'} {formula}"
+        return Limit(None, self.unit, formula, source, origin, bound=bound, **more)
 
     def by_site(self, value: float, part: str, what: str = "") -> Limit:
         """The answer that a value of the site file is."""

@@ -123,10 +123,8 @@ def operations(question: Question, design: str | None) -> dict[str, str] | None:
         usable.discard("avx2")
     lines = [
         line
-        for line in data.table("operations")
-        if design in line["microarchitecture"].split("|")
-        and line["workload"] == question.workload
-        and (not isa or line["isa"] in usable)
+        for line in data.of_design("operations", design)
+        if line["workload"] == question.workload and (not isa or line["isa"] in usable)
     ]
     return max(lines, key=lambda line: float(line["operations_per_cycle"]), default=None)
 

@@ -1,9 +1,8 @@
-"""Limits of a disk: its datasheet by the site file, else the link it hangs on."""
+"""Limits of a disk: its datasheet by the site file. The link it hangs on is a bound."""
 
 from __future__ import annotations
 
 from peakmark.limits.base import Limit, Question
-from peakmark.messages import message
 from peakmark.units import quantity
 
 
@@ -22,16 +21,7 @@ def limit(question: Question) -> Limit:
     datasheet = {"key": f"disk.{metric}.{workload}", "place": "disk"}
     if metric != "throughput":
         return question.unknown(metric, **datasheet)
-    value = question.fact("storage", "interface_limit")
-    if value is None:
-        cases = {None: "disk", "network": "network-disk", "virtio": "virtual-disk"}
-        names = {"interface": str(interface), "file_system": str(filesystem)}
-        return question.unknown(cases.get(interface, "link"), **datasheet, **names)
-    return question.limit(
-        float(value),
-        str(question.fact("storage", "interface_limit_formula")),
-        "link speed read from this machine",
-        "read",
-        remarks=(message("limit-of-interface"),),
-        detail="interface limit",
-    )
+    cases = {None: "disk", "network": "network-disk", "virtio": "virtual-disk"}
+    case = cases.get(interface, "link")
+    names = {"interface": str(interface), "file_system": str(filesystem)}
+    return question.unknown(case, **datasheet, **names)

@@ -18,7 +18,7 @@ IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
 
 def limit(question: Question) -> Limit:
     """Payload bits per second at the receiver, or seconds of a round trip."""
-    loopback = question.loopback or bool(question.fact("network", "loopback"))
+    loopback = is_loopback(question)
     if question.metric == "latency":
         return _latency(question, loopback)
     if loopback:
@@ -43,6 +43,11 @@ def limit(question: Question) -> Limit:
     source = f"{question.fact('network', 'interface')} of this machine; {packets}"
     remarks = (message("remark", remark=note),) if note else ()
     return question.limit(value, formula, source, "read", remarks=remarks)
+
+
+def is_loopback(question: Question) -> bool:
+    """Whether both ends were one machine."""
+    return question.loopback or bool(question.fact("network", "loopback"))
 
 
 def tcp_share(mtu: int) -> tuple[float, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.analysis.row import Row
 from peakmark.formatting import typeset
-from peakmark.messages import Message
+from peakmark.messages import Message, message
 from peakmark.storage.results import Results
 from peakmark.tables import captions
 from peakmark.tables.columns import NOT_MEASURED, Column, columns, printed
@@ -116,6 +116,9 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
     notes = Notes.of(rows)
     shown = printed(columns(table, rows, notes))
     remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
+    time = " of a time" if table.unit == "s" else ""
+    for kind in dict.fromkeys(row.limit.kind for row in rows if row.limit.bound is not None):
+        remarks.append(message("bounds", case=f"{kind}{time}").text)
     return PrintedTable.of(table.name, table.title, shown, rows, notes, remarks, table.remark)
 
 
@@ -140,19 +143,15 @@ def remarks_on_gaps(
                 f"No columns of {series.heading}: {empty_reason(results, series.instrument)}"
             )
     reasons = unknown_reasons(rows) if with_limit else []
-    where = (
-        "where it is empty" if any(row.limit.value is not None for row in rows) else "throughout"
-    )
-    if len(reasons) == 1:
-        remarks.append(f"Theoretical {table.quantity} unknown {where}: {reasons[0]}")
-    elif reasons:
-        remarks.append(
-            f"Theoretical {table.quantity} unknown {where}; the list of formulas says why"
-        )
+    if reasons:
+        case = "partly" if any(row.limit.value is not None for row in rows) else ""
+        reason = reasons[0] if len(reasons) == 1 else message("formulas-say")
+        unknown = message("unknown-limits", case=case, quantity=table.quantity, reason=reason)
+        remarks.append(unknown.text)
     return remarks
 
 
-def unknown_reasons(rows: Sequence[Row]) -> list[str]:
+def unknown_reasons(rows: Sequence[Row]) -> list[Message]:
     """Why rows have no theoretical value, each reason once; those that differ in the key of the
     site file alone are one: ``write disk.throughput.RS, .RR and .WS in the site file``.
     """
@@ -163,7 +162,7 @@ def unknown_reasons(rows: Sequence[Row]) -> list[str]:
         family = replace(reason, values=tuple(values.items()))
         families.setdefault(family, []).extend(names)
     return [
-        replace(family, values=(*family.values, ("names", tuple(names)))).text
+        replace(family, values=(*family.values, ("names", tuple(names))))
         for family, names in families.items()
     ]
 

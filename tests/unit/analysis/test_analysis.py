@@ -159,6 +159,23 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
     assert [note.case for note in notes(row, "hosts")] == ["limits"]
 
 
+STATED = {"disk": {"throughput": {"RS": 1e8}}}
+
+
+@pytest.mark.parametrize(("site", "details", "comparable"), [
+    (STATED, {}, True),  # what the site file states is doubtful, not the figure
+    (STATED, {"filesystem": "tmpfs"}, False),
+    ({}, {}, True),
+])  # fmt: skip
+def test_a_doubtful_limit_bars_no_comparison(
+    tmp_path: Path, site: dict[str, Any], details: dict[str, Any], comparable: bool
+) -> None:
+    measured = make.runs("diskbench", "RS", 2e9, 2.01e9, 1.99e9, details=details)
+    row = make.only_row(tmp_path / "c", measured, config={"site_facts": site})
+    assert row.comparable is comparable
+    assert (row.level is W) is bool(site)
+
+
 def row_with_reference(
     folder: Path, own: str, reference: str, values: dict[str, float], other: str = "AMD EPYC"
 ) -> Row:
