@@ -17,9 +17,6 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
 from peakmark.units import quantity
 
-SHORTEST_DESIGNATION = 6
-"""Characters of a disk's designation, to tell it from a word such as ``disk``."""
-
 
 def of(question: Question, limit: Limit) -> Limit:
     """The limit; one that is unknown gets the tightest bound of the row."""
@@ -59,10 +56,7 @@ def _cores(
         width = min(width, float(lines[2]["load"]) * (2 if column == "copy" else 1))
     value = cores * clock.hz * width / moves * (8 if question.unit == "bit/s" else 1)
     often = f" / {moves} (a byte is read and written on each end)" if moves > 1 else ""
-    formula = (
-        f"{plural(cores, 'core')} x {quantity(clock.hz, 'Hz', 2)} ({clock.name} clock)"
-        f" x {width:g} B per cycle ({column}){often}"
-    )
+    formula = f"{plural(cores, 'core')} x {clock.text(2)} x {width:g} B per cycle ({column}){often}"
     return question.bound(value, formula, lines[1]["source"], "datasheet")
 
 
@@ -89,8 +83,7 @@ def _latency(question: Question) -> Limit | None:
     value = float(last.line["latency_cycles"]) * beyond / clock.hz
     formula = (
         f"{beyond:.0%} of the area at more than the {last.line['latency_cycles']} cycles of"
-        f" L{last.number}, at {quantity(clock.hz, 'Hz', 2)} ({clock.name} clock)"
-        f" = {quantity(value, 's', 2)}"
+        f" L{last.number}, at {clock.text(2)} = {quantity(value, 's', 2)}"
     )
     return question.bound(value, formula, last.line["source"], "datasheet")
 
@@ -109,26 +102,14 @@ def _disk(question: Question) -> list[Limit | None]:
 
 
 def _seen(question: Question) -> Limit | None:
-    """The best value that published results have of this disk model: of those without the page
-    cache, and without a note of doubt.
-    """
+    """The best value that published results have of this disk model."""
     model = str(question.known("disk", "model") or question.fact("storage", "model") or "")
-    designation = model.lower().rpartition(" ")[2]
-    if len(designation) < SHORTEST_DESIGNATION:
-        return None
-    row = (f"disk_{question.metric}", question.workload, "")
-    entries = [
-        entry
-        for path in published.FOLDER.glob("*.csv")
-        for entry in published.load(path.stem).measured()
-        if (entry.table, entry.workload, entry.note) == row
-        and designation in entry.hardware.lower()
-        and entry.definition.get("direct") != "no"
-    ]
+    entries = published.of_disk(model, question.metric, question.workload)
     if not entries:
         return None
     best = (min if question.unit == "s" else max)(entries, key=lambda entry: entry.value)
-    formula = f"best of {len(entries)} values published for {model}: {quantity(best.value, question.unit)}"
+    value = quantity(best.value, question.unit)
+    formula = f"best of {len(entries)} values published for {model}: {value}"
     return question.bound(best.value, formula, best.source, "published")
 
 

@@ -25,6 +25,10 @@ class Clock(NamedTuple):
     name: str
     origin: Origin
 
+    def text(self, digits: int = 4) -> str:
+        """``3.2 GHz (observed clock)``."""
+        return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
+
 
 def limit(question: Question) -> Limit:
     """Operations per second that the cores of a row can do at most."""

@@ -191,12 +191,9 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     charged to it: a true bound.
     """
     size, caches = format_size(working_set), levels(question)
-    if not caches:
-        return question.unknown("caches", size=working_set)
-    cores, counted = cpu.core_count(question)
-    clock = cpu.clock_of(question)
-    if cores is None or clock is None:
-        return question.unknown("cores")
+    (cores, counted), clock = cpu.core_count(question), cpu.clock_of(question)
+    if cores is None or clock is None or not caches:
+        return question.unknown("facts")
     fitting = next((place for place, one in enumerate(caches, 1) if taken <= one.share), None)
     if fitting is None:
         last = caches[-1]
@@ -217,7 +214,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     value = cores * clock.hz * working_set / cycles
     formula = (
         f"{size} per thread fits L{caches[fitting - 1].number}; {plural(cores, 'core')}"
-        f" x {quantity(clock.hz, 'Hz')} ({clock.name} clock)"
+        f" x {clock.text()}"
         f" x {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')}"
     )
     rest = "" if slowest == caches[0] else " for what the levels above cannot hold"
@@ -242,7 +239,7 @@ def _latency(question: Question) -> Limit:
         beyond -= inside
     if area > 0 and beyond <= 0 and clock is not None:
         value = expected / clock.hz
-        formula = f"{' + '.join(parts)}, at {quantity(clock.hz, 'Hz')} ({clock.name} clock) = {quantity(value, 's')}"
+        formula = f"{' + '.join(parts)}, at {clock.text()} = {quantity(value, 's')}"
         source = f"load-to-use latency: {caches[0].line['source']}"
         return question.limit(value, formula, source, clock.origin, clock=clock.name)
     if caches and beyond > 0 and 0 < area < DRAM_FACTOR * caches[-1].share:

@@ -228,7 +228,8 @@ def theoretical_column(table: Table) -> Column:
         if bound is None:
             return limit.text(row)
         signs = SIGNS if row.limit.unit != "s" else SHARE_SIGNS
-        return f"{signs[row.limit.kind]}{significant(bound * table.factor, 3)}"
+        rounded = float(f"{bound * table.factor:.3g}")
+        return f"{signs[row.limit.kind]}{significant(rounded, 3)}"
 
     return replace(limit, text=text)
 
@@ -249,7 +250,10 @@ def efficiency_column(table: Table, program: Program) -> Column:
 
     def text(row: Row) -> str:
         share = limits.share(centre(row) or 0.0, row.limit)
-        return "" if share is None else f"{SHARE_SIGNS[row.limit.kind]}{percent(share)}"
+        if share is None:
+            return ""
+        sign = SHARE_SIGNS[row.limit.kind]
+        return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
 
     return Column(
         table.efficiency_heading(program),
