@@ -52,7 +52,7 @@ def _cores(
     if not (cores and clock and 1 in lines):
         return None
     width = float(lines[1][column])
-    if not cached and column != "store" and 2 in lines:
+    if not cached and 2 in lines:
         width = min(width, float(lines[2]["load"]) * (2 if column == "copy" else 1))
     value = cores * clock.hz * width / moves * (8 if question.unit == "bit/s" else 1)
     often = f" / {moves} (a byte is read and written on each end)" if moves > 1 else ""

@@ -162,18 +162,19 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
 STATED = {"disk": {"throughput": {"RS": 1e8}}}
 
 
-@pytest.mark.parametrize(("site", "details", "comparable"), [
-    (STATED, {}, True),  # what the site file states is doubtful, not the figure
-    (STATED, {"filesystem": "tmpfs"}, False),
-    ({}, {}, True),
+@pytest.mark.parametrize(("program", "site", "details", "level", "comparable"), [
+    (("diskbench", "RS"), STATED, {}, W, True),  # the site file's value is doubtful
+    (("diskbench", "RS"), STATED, {"filesystem": "tmpfs"}, W, False),
+    (("diskbench", "RS"), {}, {}, None, True),
+    (("cpubench", "DP"), {}, {}, W, False),  # no core does so much
 ])  # fmt: skip
 def test_a_doubtful_limit_bars_no_comparison(
-    tmp_path: Path, site: dict[str, Any], details: dict[str, Any], comparable: bool
+    tmp_path: Path, program: tuple[str, str], site: Any, details: Any, level: Any, comparable: bool
 ) -> None:
-    measured = make.runs("diskbench", "RS", 2e9, 2.01e9, 1.99e9, details=details)
-    row = make.only_row(tmp_path / "c", measured, config={"site_facts": site})
-    assert row.comparable is comparable
-    assert (row.level is W) is bool(site)
+    value = 1e15 if program[0] == "cpubench" else 2e9
+    measured = make.runs(*program, value, value, value, details=details)
+    row = make.only_row(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
+    assert (row.level, row.comparable) == (level, comparable)
 
 
 def row_with_reference(
