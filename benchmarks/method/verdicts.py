@@ -20,7 +20,7 @@ from peakmark import statistics
 from peakmark.analysis import analysis, compare, datasets
 from peakmark.analysis.compare import Comparison
 from peakmark.errors import PeakmarkError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.storage.results import Results
 
 GUEST_LIMIT_S = 300.0

@@ -23,7 +23,7 @@ from peakmark import machine
 from peakmark.analysis.datasets import ComparedPoint
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 ROW = ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "any")
