@@ -18,7 +18,7 @@ from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
-from peakmark.formatting import listed, natural
+from peakmark.formatting import natural
 from peakmark.limits import Limit
 from peakmark.messages import Message, message
 from peakmark.plan import sequential_testing
@@ -238,9 +238,10 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     clock_hz = core_checks.seen_clock(own_points)
     reason = several = _no_one_limit(results, table, key, own_points)
     if table.own.instrument in unequal_nodes:
-        reason = f"measured on nodes that are not equal ({unequal_nodes[table.own.instrument]})"
+        differ = unequal_nodes[table.own.instrument]
+        reason = message("no-limit", case="unequal-nodes", differ=differ)
     if reason:
-        limit = replace(limit, value=None, kind="unknown", reason=reason, remarks=(), finding=None)
+        limit = Limit(None, table.unit, "", "", "unknown", reason)
     series = {
         name: _series(results, draft, name, limit, clock_hz, centre)
         for name in sorted(draft.points)
@@ -360,7 +361,7 @@ def _unequal_nodes(
 
 def _no_one_limit(
     results: Results, table: Table, key: Key, points: Sequence[Repetition]
-) -> str | None:
+) -> Message | None:
     """Why repetitions on several hosts have no limit in common, None where each host's own is the
     same at one clock.
     """
@@ -372,7 +373,9 @@ def _no_one_limit(
         there = [point for point in points if point.context["host"] == host]
         facts = _as_measured(results.facts_for(key.node, host), there)
         values.add(_limit(results, table, key, there, facts, 1e9).value)
-    return f"measured on nodes with different limits ({listed(hosts)})" if len(values) > 1 else None
+    if len(values) == 1:
+        return None
+    return message("no-limit", case="several-limits", hosts=tuple(hosts))
 
 
 def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
@@ -424,7 +427,7 @@ def _limit(
     ``clock_hz``.
     """
     if key.word and not key.concurrency:
-        reason = f"how many threads {key.word} means is known when the node has measured"
+        reason = message("no-limit", case="word", word=key.word)
         return Limit(None, table.unit, "", "", "unknown", reason)
     contexts = [point.context for point in points]
     loaded = clock_hz is None and any(point.known("clock_hz_loaded") for point in points)

@@ -333,6 +333,16 @@ class Row:
         return worst(self.warnings_of(self.table.own.instrument))
 
     @property
+    def comparable(self) -> bool:
+        """Whether the own kernel's figure may stand beside those of other rows: a value above a
+        limit that the site file states is right where the limit is doubtful.
+        """
+        doubtful = {"above-limit"} if self.limit.origin == "site" else set()
+        warnings = self.warnings_of(self.table.own.instrument)
+        wrong = {note.code for note in warnings if note.severity is Severity.WRONG}
+        return self.own is not None and wrong <= doubtful
+
+    @property
     def endpoints(self) -> tuple[tuple[str, str], ...]:
         """Host of the client and host of the server, of every pair of two that measured the row;
         empty for one machine.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from peakmark import limits
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
@@ -68,10 +69,12 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *place_columns(rows),
         *key_columns(table),
         *(measured_column(table, program) for program in table.series),
-        quantity_column(table, table.theoretical_heading, lambda row: row.limit.value),
+        theoretical_column(table),
         *(efficiency_column(table, program) for program in table.series),
         *(_clock() if table.name == "cpu" else ()),
         *_spread(table, rows),
+        Column("Limit Kind", lambda row: row.limit.kind),
+        Column(table.bound_heading, partial(_times, table.factor, lambda row: row.limit.bound)),
         warning_column(lambda row: [row]),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
@@ -237,17 +240,49 @@ def measured_column(table: Table, program: Program) -> Column:
     return Column(heading, value, program.heading, table.measured_group, "number", text)
 
 
+def theoretical_column(table: Table) -> Column:
+    """The limit; print has a bound in its place, with a sign before it."""
+    limit = quantity_column(table, table.theoretical_heading, lambda row: row.limit.value)
+
+    def text(row: Row) -> str:
+        bound = row.limit.bound
+        if bound is None:
+            return limit.text(row)
+        signs = SIGNS if row.limit.unit != "s" else SHARE_SIGNS
+        rounded = float(f"{bound * table.factor:.3g}")
+        return f"{signs[row.limit.kind]}{significant(rounded, 3)}"
+
+    return replace(limit, text=text)
+
+
+SIGNS = {"limit": "", "at_most": "≤\u00a0", "best_seen": "≥\u00a0", "none": ""}
+"""What stands before a bound: the limit is at most, or at least as high as it; of times the other
+way round.
+"""
+SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "best_seen": "≤\u00a0", "none": ""}
+"""What stands before the share of a bound: the efficiency is at least, or at most this share."""
+
+
 def efficiency_column(table: Table, program: Program) -> Column:
-    """What share of the limit a program reaches."""
-    share = of_series(program, lambda series: series.efficiency)
-    heading = table.efficiency_heading(program)
+    """What share of the limit a program reaches; print has that of a bound, with a sign before
+    it.
+    """
+    centre = of_series(program, lambda series: series.centre)
+
+    def text(row: Row) -> str:
+        share = limits.share(centre(row) or 0.0, row.limit)
+        if share is None:
+            return ""
+        sign = SHARE_SIGNS[row.limit.kind]
+        return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
+
     return Column(
-        heading,
-        partial(_times, 100, share),
+        table.efficiency_heading(program),
+        partial(_times, 100, of_series(program, lambda series: series.efficiency)),
         program.heading,
         EFFICIENCY,
         "number",
-        lambda row: "" if (known := share(row)) is None else percent(known),
+        text,
     )
 
 

@@ -194,6 +194,8 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "theoretical_formula": row.limit.explained,
             "theoretical_source": "; ".join(row.limit.sources),
             "efficiency": series.efficiency,
+            "limit_kind": row.limit.kind,
+            "bound": row.limit.bound,
         }
         for row in rows
         for instrument, series in row.series.items()
