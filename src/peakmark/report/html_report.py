@@ -18,9 +18,9 @@ from markupsafe import Markup, escape
 
 from peakmark import documents
 from peakmark.config.inputs import check_logo
-from peakmark.report import chapters, pictures, stored
+from peakmark.report import pictures
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 from peakmark.tables.columns import NOT_MEASURED
 from peakmark.tables.footnotes import BETWEEN, BOUND
 
@@ -41,33 +41,21 @@ _SIZES = {
 }
 
 
-def build(
-    campaign: Path, partial: bool = False, target: Path | None = None, owner: Path | None = None
-) -> Path:
+def build(report: ReportContent, target: Path | None = None) -> Path:
     """Write the HTML report.
 
     Args:
-        campaign: its folder.
-        partial: allow planned cells without a record, which are shown as not measured.
+        report: what it says.
         target: where to write; by default the campaign's ``report.html``.
-        owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
 
     Returns:
         The path written.
-
-    Raises:
-        PeakmarkError: cells are missing and ``partial`` is not set.
-        ConfigError: the logo cannot be used.
     """
-    results = Results.read(campaign)
-    owner = owner or campaign
-    data = stored.current(results, partial, "html", owner)
-    section = results.report_config
-    logo = check_logo(section.get("logo"))
-    data["meta"]["logo"] = logo and str(logo.absolute())
-    data["chapters"] = chapters.build(section, data["kernels"])
-    target = target or campaign / "report.html"
-    documents.write(target, render(data, campaign, results.mark).encode(), owner)
+    logo = report.logo and str(report.logo.absolute())
+    shown = {**report.data, "meta": {**report.data["meta"], "logo": logo}}
+    target = target or report.folder / "report.html"
+    html = render(shown, report.folder, report.results.mark)
+    documents.write(target, html.encode(), report.owner)
     return target
 
 

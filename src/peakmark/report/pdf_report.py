@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from peakmark import documents, output
-from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
-from peakmark.report import chapters, stored
+from peakmark.report import chapters
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 
 TEMPLATE = ROOT / "reports" / "template"
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
@@ -27,40 +26,28 @@ _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 
 
-def build(
-    campaign: Path, partial: bool = False, target: Path | None = None, owner: Path | None = None
-) -> Path:
+def build(report: ReportContent, target: Path | None = None) -> Path:
     """Write the report as PDF.
 
     It follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same
     records.
 
     Args:
-        campaign: its folder.
-        partial: allow planned cells without a record, which are shown as not measured.
+        report: what it says.
         target: where to write; by default the campaign's ``report.pdf``.
-        owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
 
     Returns:
         The path written.
-
-    Raises:
-        PeakmarkError: cells are missing and ``partial`` is not set.
-        ConfigError: the logo or a text of the author's cannot be used.
     """
-    results = Results.read(campaign)
-    owner = owner or campaign
-    data = stored.current(results, partial, "report", owner)
-    section = results.report_config
-    sources = chapters.sources(section)
-    logo = check_logo(section.get("logo"))
-    target = target or campaign / "report.pdf"
+    sources = chapters.sources(report.results.report_config)
+    logo, data = report.logo, report.data
+    target = target or report.folder / "report.pdf"
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
         (folder / "figures").mkdir()
         for figure in data["figures"]:
-            shutil.copy(campaign / "figures" / f"{figure}.svg", folder / "figures")
+            shutil.copy(report.folder / "figures" / f"{figure}.svg", folder / "figures")
         for place, source in sources.items():
             (folder / place).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, folder / place)
@@ -69,12 +56,11 @@ def build(
         shown = {
             **data,
             "meta": {**data["meta"], "logo": logo and f"logo{logo.suffix.lower()}"},
-            "chapters": chapters.build(section, data["kernels"]),
             "sections": [_on_paper(chapter) for chapter in data["sections"]],
         }
         when = datetime.fromisoformat(data["meta"]["newest"])
         compiled = _typeset(folder, shown, when, [*sources.values(), *([logo] if logo else [])])
-    documents.write(target, compiled, owner)
+    documents.write(target, compiled, report.owner)
     return target
 
 

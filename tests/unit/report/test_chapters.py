@@ -16,6 +16,7 @@ from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.report import chapters, html_report, pdf_report
+from peakmark.report.stored import ReportContent
 
 INTRODUCTION = """# Why we measured
 
@@ -56,7 +57,7 @@ def config(tmp_path: Path) -> dict[str, Any]:
 def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
     records = [record | {"raw": {}} for record in make.runs("cpubench", "DP", 4e10)]
     folder = make.write(tmp_path / "c", records, config={"report": config})
-    text = pdf.text(pdf_report.build(folder))
+    text = pdf.text(pdf_report.build(ReportContent.read(folder)))
     titles = ["Why we measured", "2 CPU", "What it means", "How each kernel measures"]
     places = [text.rindex(title) for title in (*titles, "Notes on disks")]
     assert places == sorted(places)
@@ -64,7 +65,7 @@ def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -
     assert '#panic("no") $x$ <script>' in text
     kernels = text.rpartition("How each kernel")[2].partition("Every run")[0]
     assert "cpubench" in kernels and "diskbench" not in kernels
-    page = html_report.build(folder).read_text()
+    page = html_report.build(ReportContent.read(folder)).read_text()
     assert "<h2" in page and "Why we measured</h2>" in page and "&lt;script&gt;alert(1)" in page
     assert "written in Typst" in page
     assert '<a href="https://example.org/?a=1&amp;b">to the web</a>' in page

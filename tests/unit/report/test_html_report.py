@@ -23,6 +23,7 @@ from peakmark import cli
 from peakmark.errors import PeakmarkError
 from peakmark.report import html_report
 from peakmark.report.html_report import code, sort_value
+from peakmark.report.stored import ReportContent
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
 Found = dict[str, dict[str, Any]]
@@ -242,14 +243,14 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
     facts = {"host": HOSTILE}
     folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
-    page = Page(html_report.build(folder).read_text(encoding="utf-8"))
+    page = Page(html_report.build(ReportContent.read(folder)).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
 
 
 def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
-    again = html_report.build(comma, target=tmp_path / "again.html")
+    again = html_report.build(ReportContent.read(comma), target=tmp_path / "again.html")
     assert again.read_text(encoding="utf-8") == text
 
 
@@ -282,7 +283,7 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
     folder = make.write(tmp_path / "c", records, planned=[hole], config=config)
     target = tmp_path / "p.html"
     with pytest.raises(PeakmarkError, match=r"peakmark html --partial"):
-        html_report.build(folder)
+        html_report.build(ReportContent.read(folder))
     assert cli.main(["html", "--partial", str(folder), "-o", str(target)]) == 0
     page = Page(target.read_text(encoding="utf-8"))
     assert "not measured" in page.texts("td")

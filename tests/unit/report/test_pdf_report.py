@@ -15,6 +15,7 @@ from tests.unit.presets import small_campaign
 
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.report import pdf_report
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
@@ -37,7 +38,9 @@ def text(swept: Path) -> str:
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the longest preset, whose tables take several pages."""
-    return pdf_report.build(small_campaign(tmp_path_factory.mktemp("results"), "full"))
+    return pdf_report.build(
+        ReportContent.read(small_campaign(tmp_path_factory.mktemp("results"), "full"))
+    )
 
 
 def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: str) -> None:
@@ -72,7 +75,10 @@ def test_the_results_come_first_and_each_table_before_its_figures(text: str) -> 
 
 def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept: Path, tmp_path: Path) -> None:
     content = (swept / "report.pdf").read_bytes()
-    assert pdf_report.build(swept, target=tmp_path / "again.pdf").read_bytes() == content
+    assert (
+        pdf_report.build(ReportContent.read(swept), target=tmp_path / "again.pdf").read_bytes()
+        == content
+    )
     assert b"<pdfaid:part>2</pdfaid:part>" in content  # archival
     assert b"<pdfaid:conformance>A</pdfaid:conformance>" in content
     assert b"<pdfuaid:part>1</pdfuaid:part>" in content  # accessible
@@ -134,18 +140,22 @@ def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
     facts = {"host": HOSTILE}
     folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
-    assert '#panic("x") $a$ *b*' in pdf.text(pdf_report.build(folder))
+    assert '#panic("x") $a$ *b*' in pdf.text(pdf_report.build(ReportContent.read(folder)))
 
 
 def test_letters_without_a_font_are_told_and_others_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
-    text = pdf.text(pdf_report.build(make.write(tmp_path / "c", [], config=config)))
+    text = pdf.text(
+        pdf_report.build(ReportContent.read(make.write(tmp_path / "c", [], config=config)))
+    )
     assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
     assert set("גבולות") <= set(text)
     config = {"report": {"title": "Title \U0010fffd", "author": "Жанна"}}
-    text = pdf.text(pdf_report.build(make.write(tmp_path / "d", [], config=config)))
+    text = pdf.text(
+        pdf_report.build(ReportContent.read(make.write(tmp_path / "d", [], config=config)))
+    )
     assert "Title" in text and "Жанна" in text
     assert "no font" in capsys.readouterr().err
 
@@ -157,8 +167,8 @@ def test_missing_cells_need_partial_and_are_then_shown(
     hole = make.cell("cpubench", "QP", subsystem="cpu")
     folder = make.write(tmp_path / "c", records, planned=[hole])
     with pytest.raises(PeakmarkError, match=r"1 of [12] planned cells? .* have no record"):
-        pdf_report.build(folder)
-    text = pdf.text(pdf_report.build(folder, partial=True))
+        pdf_report.build(ReportContent.read(folder))
+    text = pdf.text(pdf_report.build(ReportContent.read(folder, partial=True)))
     assert "Partial report" in text and "not measured" in text
     assert ("nothing measured yet" in text) == (not records)
     assert "1970" not in text
@@ -168,7 +178,9 @@ def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
     logo = tmp_path / "logo.svg"
     logo.write_text(LOGO)
     for name, section, shown in (("c", {}, False), ("d", {"logo": str(logo)}, True)):
-        file = pdf_report.build(make.write(tmp_path / name, [], config={"report": section}))
+        file = pdf_report.build(
+            ReportContent.read(make.write(tmp_path / name, [], config={"report": section}))
+        )
         ((width, pixels),) = drawn(file, tmp_path / name, "-r", "50", "-l", "1")
         top_right = {
             pixels[at : at + 3]
@@ -178,12 +190,12 @@ def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
         assert (b"\xff\x00\x00" in top_right) == shown
     logo.unlink()
     with pytest.raises(ConfigError, match=r"report\.logo: .*logo\.svg' is not an image"):
-        pdf_report.build(tmp_path / "d")
+        pdf_report.build(ReportContent.read(tmp_path / "d"))
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     for target, why in ((tmp_path / "no" / "r.pdf", "there is no folder"), (folder, "a folder")):
         with pytest.raises(PeakmarkError, match=rf"cannot write .*{why}"):
-            pdf_report.build(folder, target=target)
+            pdf_report.build(ReportContent.read(folder), target=target)
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
