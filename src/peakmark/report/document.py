@@ -161,7 +161,7 @@ def _verdict(entry: verdict.Verdict, several: bool) -> dict[str, list[str]]:
         }
     else:
         shares = {
-            "Measured (lowest to highest)": measured,
+            "Measured\n(lowest to highest)": measured,
             "Limit": [entry.limit, ""],
             "Share": [entry.share, entry.clocks],
             "Beside a reference": [entry.reference.replace("n = ", "n\u00a0=\u00a0"), ""],

@@ -25,7 +25,9 @@ from peakmark.tables.columns import NOT_MEASURED
 from peakmark.tables.footnotes import BETWEEN, BOUND
 
 TEMPLATES = ROOT / "reports" / "html"
-PROBLEMS = "Cells without a result, and repeated cells"
+PROBLEMS = "Failed and repeated cells"
+LONG = 24
+"""Characters of a word that may break."""
 LINKS = ("https://", "http://", "mailto:", "#")
 """What an author's link may lead to; another one is shown as text."""
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
@@ -86,7 +88,9 @@ def render(data: Mapping[str, Any], folder: Path, mark: str = ".") -> str:
         "note_marks": _note_marks,
         "pixels": lambda file: _pixels(folder / file),
         "sort_value": lambda text: sort_value(text, mark),
+        "program": _program,
         "verdict_cells": _verdict_cells,
+        "words": _words,
     }
     return environment.get_template("report.html.j2").render(
         data,
@@ -110,8 +114,7 @@ def _titles(data: Mapping[str, Any]) -> list[str]:
         *(["How each kernel measures"] if chapters["kernels"] else []),
         "Every run",
         PROBLEMS,
-        "Artifact description",
-        "Provenance",
+        "Reproduction",
     ]
 
 
@@ -153,6 +156,20 @@ def _pixels(path: Path) -> tuple[int, int]:
     """Width and height of a figure in CSS pixels, of which 96 are an inch."""
     width, height = pictures.extent(path)
     return round(width * 4 / 3), round(height * 4 / 3)
+
+
+def _program(name: str) -> Markup:
+    """A heading that may break before ``Bench``."""
+    return escape(name).replace("Bench", Markup("<wbr>Bench"))
+
+
+def _words(text: str) -> Markup:
+    """A text in which only words that no column holds may break."""
+    words = [
+        Markup('<span class="long">{}</span>').format(word) if len(word) > LONG else escape(word)
+        for word in text.split(" ")
+    ]
+    return Markup(" ").join(words)
 
 
 def _note_marks(text: str) -> list[tuple[str, str]]:

@@ -16,11 +16,14 @@ from typing import Any, Literal
 from peakmark import documents, output
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
-from peakmark.report import chapters
+from peakmark.report import chapters, machine_text
 from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
 
 TEMPLATE = ROOT / "reports" / "template"
+_NUMBERS = re.compile(r"[\d.,]+|s\b")
+"""Numbers and the plural that they bring."""
+LATENCY, IOPS = "figures/disk_latency.svg", "figures/disk_iops.svg"
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
 """In JSON: an escaped backslash (group 1), or a control character, which no font has."""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
@@ -41,6 +44,7 @@ def build(report: ReportContent, target: Path | None = None) -> Path:
     """
     sources = chapters.sources(report.results.report_config)
     logo, data = report.logo, report.data
+    has_layout = bool(report.results.report_config.get("tables"))
     target = target or report.folder / "report.pdf"
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
@@ -56,7 +60,8 @@ def build(report: ReportContent, target: Path | None = None) -> Path:
         shown = {
             **data,
             "meta": {**data["meta"], "logo": logo and f"logo{logo.suffix.lower()}"},
-            "sections": [_on_paper(chapter) for chapter in data["sections"]],
+            "sections": [_on_paper(chapter, has_layout) for chapter in data["sections"]],
+            "machine": machine_text.on_paper(data["machine"]),
         }
         when = datetime.fromisoformat(data["meta"]["newest"])
         compiled = _typeset(folder, shown, when, [*sources.values(), *([logo] if logo else [])])
@@ -64,9 +69,22 @@ def build(report: ReportContent, target: Path | None = None) -> Path:
     return target
 
 
-def _on_paper(chapter: Mapping[str, Any]) -> dict[str, Any]:
-    """A chapter without the tables for which paper has no room."""
-    return {**chapter, "parts": [part for part in chapter["parts"] if part["on_paper"]]}
+def _on_paper(chapter: Mapping[str, Any], has_layout: bool) -> dict[str, Any]:
+    """A chapter without what paper has no room for: some tables, formulas that differ in numbers
+    alone, and the figure of IOPS beside that of latencies, which shows the same points; a layout
+    has all figures that it asks for.
+    """
+    parts = [part for part in chapter["parts"] if part["on_paper"]]
+    names = {figure["file"] for part in parts for figure in part["figures"]}
+    left_out = {IOPS} if LATENCY in names and not has_layout else set()
+    shown = []
+    for part in parts:
+        figures = [figure for figure in part["figures"] if figure["file"] not in left_out]
+        formulas = part["formulas"]
+        lines = {(_NUMBERS.sub("", it["formula"]), it["source"]): it for it in formulas["lines"]}
+        formulas = {**formulas, "lines": list(lines.values())}
+        shown.append({**part, "figures": figures, "formulas": formulas})
+    return {**chapter, "parts": shown}
 
 
 def _typeset(

@@ -92,7 +92,7 @@ class ReportContent:
         data = data or build(Analysis(results))
         section = results.report_config
         logo = check_logo(section.get("logo"))
-        written = chapters.build(section, data["kernels"])
+        written = chapters.build(section, data["kernels"], data["sections"])
         return cls(campaign, owner, results, data | {"chapters": written}, logo)
 
 

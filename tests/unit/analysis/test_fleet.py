@@ -205,4 +205,6 @@ def test_what_machines_have_alike_is_said_once() -> None:
     assert [group["items"] for group in one["groups"]] == [
         [["Model", "one"]], [["Turbo", "on (4 nodes); off (node3)"]]
     ]  # fmt: skip
-    assert machine_text.alike(machines[:2]) == machines[:2]
+    (two,) = machine_text.alike(machines[:2])
+    assert [group["items"] for group in two["groups"]] == [[["Model", "one"], ["Turbo", "on"]]]
+    assert machine_text.alike(machines[:1]) == machines[:1]

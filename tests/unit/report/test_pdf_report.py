@@ -14,6 +14,7 @@ from tests.unit import pdf
 from tests.unit.presets import small_campaign
 
 from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.figures import style
 from peakmark.report import pdf_report
 from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
@@ -25,7 +26,7 @@ LOGO = (
 )
 CPU = make.cell("cpubench", "DP", subsystem="cpu")
 DPI = 20
-TOP_MM, END_MM = 16, 282  # as in reports/template
+TOP_MM, END_MM = 14, 283  # as in reports/template
 PALE = 200
 LEAST = 0.5
 
@@ -57,20 +58,28 @@ def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: st
     assert f"Memory {memory} " in pages[0], "contents"
 
 
-def test_the_results_come_first_and_each_table_before_its_figures(text: str) -> None:
-    whole = text.replace("\f", "\n")
-    expected = ["CPU", "Memory", "Disk", "Network", "Machine", "Method", "Every run"]
-    expected += ["Artifact description", "References"]
-    chapters = re.findall(r"(?m)^ *\d+ ([A-Z][a-zA-Z ]+)$", whole)
+def test_the_results_come_first_and_each_table_stands_with_its_figures(text: str) -> None:
+    expected = ["CPU", "Memory", "Disk", "Network", "Limits", "Method", "Machine", "Reproduction"]
+    chapters = re.findall(r"(?m)^ *\d+ ([A-Z][a-zA-Z ]+)$", text.replace("\f", "\n"))
     assert [title for title in chapters if title in expected] == expected
-    results = whole[whole.index("1.1 Operations") : whole.index("How a number arises")]
-    parts = [part for part in re.split(r"(?m)^ *\d\.\d ", results) if "Table " in part]
-    assert len(parts) == 8
-    for part in parts:
-        table, *later = [
-            part.find(words) for words in ("Table ", "Figure ", "What the numbers say")
-        ]
-        assert 0 <= table < min(place for place in later if place >= 0), part[:200]
+    results = text[: text.index(" Limits\n")]
+    parts = re.split(r"(?m)^\f? *Table \d+: ", results)[1:]
+    assert len(parts) == 9
+    figures = [part.rfind("Figure ") for part in parts]
+    assert sum(place > 0 for place in figures) == 8, "IOPS are drawn as latencies"
+    assert not [
+        part for part, place in zip(parts, figures, strict=True) if "\f" in part[: max(place, 0)]
+    ]
+
+
+def test_no_type_is_below_7_points() -> None:
+    sources = "".join(path.read_text() for path in pdf_report.TEMPLATE.glob("*.typ"))
+    sizes = re.findall(r"(?:text\(|size: |sizes = \()([\d.]+)pt", sources)
+    assert len(sizes) > 10 and min(map(float, sizes)) >= 7
+    (smallest,) = re.findall(r"#let smallest = ([\d.]+)", sources)
+    assert style.SMALL * float(smallest) >= 7
+    drawn = re.findall(r"size: ([\d.]+)", style.STYLE.read_text())
+    assert min(float(size) for size in drawn if float(size) > 3) >= style.SMALL
 
 
 def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept: Path, tmp_path: Path) -> None:
@@ -109,7 +118,7 @@ def drawn(file: Path, folder: Path, *options: str) -> list[tuple[int, bytes]]:
     return [(int(header.split()[1]), pixels) for header, _, pixels in pages]
 
 
-@pytest.mark.parametrize(("name", "fewest", "most"), [("sweep", 5, 8), ("full", 11, 13)])
+@pytest.mark.parametrize(("name", "fewest", "most"), [("sweep", 4, 7), ("full", 7, 9)])
 def test_pages_are_filled_and_no_word_is_drawn_over_another(
     request: pytest.FixtureRequest, tmp_path: Path, name: str, fewest: int, most: int
 ) -> None:

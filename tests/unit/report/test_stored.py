@@ -36,7 +36,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("src/peakmark/figures/style.py", True),
         ("src/peakmark/report/html_report.py", True),
         ("reports/template/main.typ", True),
-        ("reports/captions.yaml", True),
+        ("reports/method.yaml", True),
         ("reports/html/report.css", True),
         ("src/peakmark/run/measure.py", False),
         (f"reports/layouts/{OTHER}.yaml", False),
