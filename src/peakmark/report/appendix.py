@@ -26,7 +26,7 @@ from peakmark.report.method_text import TEXT
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
-WIDTH = 84  # characters after which a line of the configuration ends
+WIDTH = 96  # characters after which a line of the configuration ends
 ROWS = 20  # so many without a record are named
 
 Rows = Mapping[str, Sequence[Row]]
