@@ -79,7 +79,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """Two choices at all points that both have.
 
     Attributes:
@@ -132,7 +132,7 @@ class Group:
 class Outcome:
     """What one working set says about a comparison, in one or more groups of points."""
 
-    comparison: Comparison
+    comparison: PairedComparison
     variant: str
     groups: tuple[Group, ...]
 
@@ -265,20 +265,20 @@ def _unexplained(groups: Sequence[Group]) -> float:
     return points + ONE_GROUP_MORE * len(groups)
 
 
-def _workloads(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Comparison]:
+def _workloads(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     layout = labels.layout_table
     chosen = layout.compare if layout and layout.compare is not None else None
     for values in WORKLOADS[labels.table.subsystem] if chosen is None else chosen:
         yield from _choices(Topic.WORKLOADS, labels, rows, "workload", values, labels.workload)
 
 
-def _blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Comparison]:
+def _blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     blocks = sorted({row.key.block for row in rows if row.key.block is not None})
     for smaller, larger in pairwise(blocks):
         yield from _choices(Topic.BLOCKS, labels, rows, "block", (larger, smaller), labels.block)
 
 
-def _concurrencies(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Comparison]:
+def _concurrencies(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     """The most beside the fewest."""
     counts = sorted({row.key.concurrency for row in rows})
     if len(counts) > 1:
@@ -293,7 +293,7 @@ def _concurrencies(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Comp
         )
 
 
-def _references(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Comparison]:
+def _references(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     """The own kernel beside each reference that measures the same."""
     lower_is_better = labels.table.lower_is_better
     for program in ratios.references(labels.table):
@@ -303,7 +303,7 @@ def _references(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Compari
         )
         if pairs:
             names = labels.program(labels.table.own), labels.program(program)
-            yield Comparison(Topic.REFERENCE, *names, pairs, program.instrument)
+            yield PairedComparison(Topic.REFERENCE, *names, pairs, program.instrument)
 
 
 def _choices(
@@ -313,7 +313,7 @@ def _choices(
     name: str,
     values: Sequence[object],
     label: Callable[[Row], str],
-) -> Iterator[Comparison]:
+) -> Iterator[PairedComparison]:
     """The rows with the first and with the second value of one field that share all others."""
     firsts, seconds = (
         {_without(row.key, name): row for row in rows if getattr(row.key, name) == value}
@@ -333,7 +333,7 @@ def _choices(
         names = label(row), label(other)
         if names[0] == names[1]:  # a layout may tell two areas of one size apart by a workload
             names = labels.workload(row), labels.workload(other)
-        yield Comparison(topic, *names, tuple(pairs))
+        yield PairedComparison(topic, *names, tuple(pairs))
 
 
 def _without(key: Key, name: str) -> tuple[object, ...]:

@@ -49,6 +49,15 @@ class Verdict:
         """What headings call the subsystem."""
         return SUBSYSTEMS[self.subsystem].title
 
+    @property
+    def caution(self) -> str:
+        """``Unsure: values spread by 34% of their mean``; empty without a warning."""
+        if self.warning is None:
+            return ""
+        level = f"{self.row.level}: " if self.row and self.row.level else ""
+        text = f"{level}{self.warning.fact}"
+        return f"{text[:1].upper()}{text[1:]}"
+
 
 def planned(rows: Rows) -> list[str]:
     """The subsystems that the plan measures, in the order of the report; all where it measures

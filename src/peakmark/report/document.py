@@ -153,10 +153,8 @@ def _meta(results: Results, rows: Rows) -> dict[str, Any]:
 
 def _verdict(entry: verdict.Verdict) -> dict[str, str]:
     """A sentence of page one with the warning below it."""
-    level = f"{entry.row.level}: " if entry.row and entry.row.level else ""
-    warning = f"{level}{entry.warning.fact}" if entry.warning else ""
     return {
         "title": entry.title,
         "text": typeset(entry.text.full_sentence),
-        "warning": typeset(f"{warning[:1].upper()}{warning[1:]}"),
+        "warning": typeset(entry.caution),
     }

@@ -143,7 +143,7 @@ def summary(directory: Path) -> str:
     lines.append("")
     for entry in verdict.verdicts(analysis.build_rows(results)):
         lines.append(f"  {entry.title:<8} {entry.text.full_sentence}")
-        lines += [f"           {entry.warning.fact}"] if entry.warning else []
+        lines += [f"           {entry.caution}"] if entry.caution else []
     lines += impossible((record.cell, record.data) for record in results.records)
     bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
     lines += [
