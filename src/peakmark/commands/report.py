@@ -167,15 +167,17 @@ def _html(options: argparse.Namespace) -> int:
 
 def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
     from peakmark.report import html_report, pdf_report
+    from peakmark.report.stored import ReportContent
 
     if options.anonymise:
         return _anonymous_report(options, "report" if pdf else "html")
+    command = "report" if pdf else "html"
     with _workplace(options) as folder:
+        report = ReportContent.read(folder, options.partial, command, options.campaign)
         if pdf:
-            _print_path(pdf_report.build(folder, options.partial, options.output, options.campaign))
+            _print_path(pdf_report.build(report, options.output))
         if page:
-            target = None if pdf else options.output
-            _print_path(html_report.build(folder, options.partial, target, options.campaign))
+            _print_path(html_report.build(report, None if pdf else options.output))
     return 0
 
 
