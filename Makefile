@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format requirements clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -84,16 +84,19 @@ test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: in
 	@PYTHONPATH=. python tests/kernels/emulated/run.py $(ARGS)
 
 test-workflow: setup-test
-	python -m pytest tests/workflow -m "not trouble"
+	python -m pytest tests/workflow -m "not trouble and not packages"
 
 test-faults: setup-test kernels ## killed programs, full disks, broken tools, bad networks
 	python -m pytest tests/faults -m "not trouble"
 
 test-cluster: setup-test
-	python -m pytest tests/cluster -m "not trouble"
+	python -m pytest tests/cluster -m "not trouble and not packages"
 
 test-presets: setup-test kernels ## every shipped preset, shortened, to its report
 	python -m pytest tests/workflow/test_presets.py
+
+test-packages: setup-test kernels ## the wheel, installed and run, here and on the test cluster
+	python -m pytest tests/workflow tests/cluster -m packages
 
 test-debian13: ## the tests and every preset in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels", ARGS=--user as an ordinary user there
 	@tests/debian/run 13 $(ARGS)

@@ -39,3 +39,6 @@ onsuccess:
 
 onerror:
     as_workflow_error(RUN.print_failures)
+
+
+startup.keep_handlers(workflow, globals())

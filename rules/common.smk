@@ -23,6 +23,7 @@ config = as_workflow_error(
         overrides.read,
         workflow.overwrite_configfiles,
         workflow.config_settings.config_args,
+        config,
     )
 )
 # Jobs are counted only by executors that hand them elsewhere.

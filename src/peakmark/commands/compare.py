@@ -8,7 +8,7 @@ from typing import Any
 
 from peakmark import output
 from peakmark.errors import ConfigError
-from peakmark.run.build import BUILD
+from peakmark.run import build
 
 
 def add(commands: Any) -> None:
@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
         "of B one without a grid says what it does otherwise than A",
     )
     compare.add_argument(
-        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+        "--kernels", type=Path, default=build.folder(), help="folder of the compiled kernels"
     )
     compare.add_argument(
         "--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95"

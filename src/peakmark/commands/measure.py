@@ -10,7 +10,7 @@ from socket import gethostname
 from typing import Any
 
 from peakmark.command import end_cleanly
-from peakmark.run.build import BUILD
+from peakmark.run import build
 
 
 def add(commands: Any) -> None:
@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
         "--job", metavar="NAME", help="a job of several cells: measure those without a record"
     )
     measure.add_argument(
-        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+        "--kernels", type=Path, default=build.folder(), help="folder of the compiled kernels"
     )
     measure.set_defaults(run=_measure)
 

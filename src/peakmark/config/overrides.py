@@ -18,17 +18,20 @@ BASE = Path("config/config.yaml")
 """Read first: in the working directory, else in the checkout."""
 
 _FILES = ("--configfile", "--configfiles")
-_WORDS = ("--config", "-C")
+WORDS = ("--config", "-C")
+"""Options of Snakemake that are followed by ``KEY=VALUE`` words."""
 
 
-def read(files: Sequence[Path], settings: Iterable[str] = ()) -> dict[str, Any]:
-    """The configuration of ``files`` and ``KEY=VALUE`` words, later ones winning by key; mappings
-    are merged.
+def read(
+    files: Sequence[Path], settings: Iterable[str] = (), values: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The configuration of ``values``, ``files`` and ``KEY=VALUE`` words, later ones winning by key;
+    mappings are merged.
 
     Without a file that names a grid, those of ``config/config.yaml`` are measured. A file that has
     some is the whole campaign: of the base only the other keys stay. Errors: ConfigError.
     """
-    own = merged(yamlfile.read(path) for path in files)
+    own = merged([values or {}, *map(yamlfile.read, files)])
     base_file = BASE if BASE.exists() else ROOT / BASE
     base = yamlfile.read(base_file) if base_file.exists() or not files else {}
     if any(own.get(subsystem) for subsystem in WORKLOADS):
@@ -92,7 +95,7 @@ def check_command_line(argv: Sequence[str]) -> None:
     """
     for path in named(argv, _FILES):
         yamlfile.read(Path(path))
-    pairs(named(argv, _WORDS))
+    pairs(named(argv, WORDS))
 
 
 def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:

@@ -9,6 +9,7 @@ import errno
 import os
 import shutil
 import socket
+import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.formatting import listed
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations
@@ -57,6 +59,25 @@ def check_campaign(directory: Path) -> None:
     """Check all folders that a campaign writes into. Raises: see ``check_folder``."""
     for name in ("", *FOLDERS):
         check_folder(directory / name)
+
+
+def check_compiler(build: Path) -> None:
+    """Check that the kernels can be compiled into ``build``.
+
+    Raises:
+        OSError: see ``check_folder``.
+        PeakmarkError: a program is missing; the message names its package.
+    """
+    check_folder(build)
+    lacking = [program for program in ("gcc", "make") if shutil.which(program) is None]
+    includes = ["gcc", "-E", "-include", "stdio.h", "-x", "c", os.devnull]
+    if not lacking and subprocess.run(includes, capture_output=True, check=False).returncode:
+        lacking = ["the C library's stdio.h"]
+    if lacking:
+        raise PeakmarkError(
+            f"the kernels are not compiled yet, and {listed(lacking)} is not here: "
+            "on Debian apt-get install gcc make libc6-dev, on Fedora dnf install gcc make glibc-devel"
+        )
 
 
 def check_folder(folder: Path) -> None:

@@ -45,6 +45,16 @@ def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
         scheduler.job_rate_limiter = None
 
 
+def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
+    """Give a workflow the handlers of the Snakefile whose global ``names`` these are.
+
+    Newer versions of Snakemake ignore those of a module, without which a campaign does not begin.
+    """
+    for name in ("onstart", "onsuccess", "onerror"):
+        if name in names:
+            setattr(workflow, f"_{name}", names[name].func)
+
+
 def lock(directory: Path) -> int:
     """Hold the campaign until this process ends, however it ends; the descriptor of the lock.
 
