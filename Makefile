@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format requirements offline clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -123,9 +123,12 @@ format: setup-test ## write all sources in their format
 	@$(MAKE) --no-print-directory -C src/kernels format
 
 requirements: ## pin envs/*.in with hashes (needs uv)
-	cd envs && for name in requirements-build requirements requirements-test; do \
+	cd envs && for name in requirements-build requirements requirements-offline requirements-test; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
+
+offline: setup ## an archive to install from without a network, in build/; ARGS="--python 3.12 --platform manylinux_2_28_aarch64"
+	@python envs/offline.py $(ARGS)
 
 clean: ## remove what was compiled; results stay
 	rm -rf build

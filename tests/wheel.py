@@ -61,7 +61,7 @@ class Installation(Checkout):
         wheel = str(build(self.environment.parent))
         python = str(self.environment / "bin" / "python")
         argv = [*PIP, "--python", python, "install", *words, wheel]
-        subprocess.run(argv, check=True, timeout=LIMIT_S)
+        subprocess.run(argv, check=True, timeout=3 * LIMIT_S)
 
     @property
     def packages(self) -> Path:

@@ -8,12 +8,21 @@ from typing import Any
 
 from peakmark import output
 
+PRESETS = "config/presets"
+CAMPAIGN: dict[str, Any] = {
+    "nargs": "?",
+    "metavar": "PRESET|FILE",
+    "help": "a preset such as quick, or a configuration file; default: config/config.yaml",
+}
+"""The argument of a command that names a campaign."""
+
 
 def add(commands: Any) -> None:
     """Declare the commands."""
     plan = commands.add_parser(
         "plan", help="what would be measured, with what, how long, how much disk"
     )
+    plan.add_argument("campaign", **CAMPAIGN)
     plan.add_argument(
         "--configfile", "--configfiles", type=Path, nargs="+", default=[], metavar="FILE",
         help="as for snakemake, e.g. config/presets/quick.yaml",
@@ -62,7 +71,10 @@ def _plan(options: argparse.Namespace) -> int:
     from peakmark.plan import cluster, plan, plan_text
     from peakmark.storage import planfile
 
-    values = overrides.read(options.configfile, options.config)
+    files = options.configfile
+    if options.campaign:
+        files = [overrides.shipped(options.campaign, PRESETS), *files]
+    values = overrides.read(files, options.config)
     where = cluster.from_environment()
     if options.slurm and where is None:
         completed = plan.complete(values, on_cluster=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output, resources
-from peakmark.errors import ConfigError
+from peakmark.commands.plan import CAMPAIGN, PRESETS
 
 EDITABLE = {
     "config/config.yaml": "config/config.yaml",
@@ -25,12 +25,7 @@ def add(commands: Any) -> None:
         usage="peakmark run [PRESET|FILE] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]",
         description="A second run measures only what is missing. Options after -- are Snakemake's: -- --dry-run",
     )
-    run.add_argument(
-        "campaign",
-        nargs="?",
-        metavar="PRESET|FILE",
-        help="a preset such as quick, or a configuration file; default: config/config.yaml",
-    )
+    run.add_argument("campaign", **CAMPAIGN)
     run.add_argument("--slurm", action="store_true", help="every cell a Slurm job")
     run.add_argument("--site", metavar="NAME|FILE", help="site file with what no tool can read")
     run.set_defaults(run=_run)
@@ -47,27 +42,14 @@ def _run(options: argparse.Namespace) -> int:
     profile = resources.of_checkout("slurm" if options.slurm else "local")
     argv = resources.snakemake("--profile", str(profile))
     if options.campaign:
-        argv += ["--configfile", _shipped(options.campaign, "config/presets")]
+        argv += ["--configfile", overrides.shipped(options.campaign, PRESETS)]
     argv += options.snakemake
     if options.site:
         # Snakemake takes the last --config alone.
         settings = overrides.named(options.snakemake, overrides.WORDS)
-        argv += ["--config", *settings, f"site={_shipped(options.site, 'config/sites')}"]
+        argv += ["--config", *settings, f"site={overrides.shipped(options.site, 'config/sites')}"]
     output.flush()
     os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
-
-
-def _shipped(name: str, folder: str) -> str:
-    """Path of the user's file, or of the one that peakmark ships by this name.
-
-    Raises:
-        ConfigError: there is neither.
-    """
-    files = {path.stem: path for path in sorted(resources.of_checkout(folder).glob("*.yaml"))}
-    path = Path(name) if Path(name).is_file() else files.get(name)
-    if path is None:
-        raise ConfigError(f"{name!r} is no file here: give the path of one, or {', '.join(files)}")
-    return str(path)
 
 
 def _init(_: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from peakmark import yamlfile
 from peakmark.catalogue import WORKLOADS
 from peakmark.errors import ConfigError
-from peakmark.resources import ROOT
+from peakmark.resources import ROOT, of_checkout
 
 BASE = Path("config/config.yaml")
 """Read first: in the working directory, else in the checkout."""
@@ -37,6 +37,19 @@ def read(
     if any(own.get(subsystem) for subsystem in WORKLOADS):
         base = {key: value for key, value in base.items() if key not in WORKLOADS}
     return merged([base, own, pairs(settings)])
+
+
+def shipped(name: str, folder: str) -> str:
+    """Path of the user's file, or of the one that peakmark ships by this name.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    files = {path.stem: path for path in sorted(of_checkout(folder).glob("*.yaml"))}
+    path = Path(name) if Path(name).is_file() else files.get(name)
+    if path is None:
+        raise ConfigError(f"{name!r} is no file here: give the path of one, or {', '.join(files)}")
+    return str(path)
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -38,10 +38,9 @@ def test_run_starts_snakemake(
     assert argv[1:] == ["-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *expected]
 
 
-def test_an_unknown_preset_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["run", "quickest"]) == 2
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_an_unknown_preset_is_told(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([command, "quickest"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "'quickest'" in line and "quick," in line
 
