@@ -7,7 +7,7 @@
 
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.17")
 
 
 report: "reports/snakemake/workflow.rst"

@@ -46,11 +46,18 @@ def _key() -> str:
 
 
 def make_command() -> str:
-    """Shell command that compiles the kernels."""
-    argv = ["make", "-C", str(SOURCES)]
-    if not IS_CHECKOUT:
-        argv += [f"BUILD={folder()}", f"VERSION={__version__}"]
-    return shlex.join(argv)
+    """Shell command that compiles the kernels; for the cache from a copy of the sources there, as
+    make takes no target with a space in its path.
+    """
+    if IS_CHECKOUT:
+        return shlex.join(["make", "-C", str(SOURCES)])
+    copy = str(folder() / "src")
+    steps = (
+        ["rm", "-rf", copy],
+        ["cp", "-r", "--no-preserve=mode", str(SOURCES), copy],
+        ["make", "-C", copy, "BUILD=..", f"VERSION={__version__}"],
+    )
+    return " && ".join(map(shlex.join, steps))
 
 
 def programs(build: Path | None = None) -> list[str]:
