@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import median
 from typing import Any, NamedTuple
 
 from peakmark import disturbances
@@ -222,6 +223,18 @@ class Series:
     def hosts(self) -> list[str]:
         """The hosts that measured, in the order of their names."""
         return sorted({str(point.context["host"]) for point in self.points}, key=natural)
+
+    def percentile(self, name: str) -> float | None:
+        """Median of a percentile of the repetitions in SI units, such as ``p99``; None where one
+        lacks it or had too few operations, so that it equals the longest time.
+        """
+        values = []
+        for point in self.points:
+            value, longest = point.details.get(name), point.details.get("max")
+            if value is None or value == longest:
+                return None
+            values.append(float(value))
+        return median(values)
 
     @property
     def instead_of(self) -> str:

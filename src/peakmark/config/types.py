@@ -236,6 +236,10 @@ class Chapters(Keys):
 
     introduction: Chapter = None
     design: Chapter = None
+    cpu: Chapter = None
+    memory: Chapter = None
+    disk: Chapter = None
+    network: Chapter = None
     discussion: Chapter = None
     improvements: Chapter = None
     conclusion: Chapter = None
@@ -252,7 +256,9 @@ class Report(Keys):
         authors: Authors with their affiliation, instead of author.
         publisher: Who publishes the data of a bundle.
         text: Chapters of the author's: Markdown (.md) or Typst (.typ) files. Introduction and
-            design stand before the results, the others behind them.
+            design stand before the results; cpu, memory, disk and network at the end of the
+            chapter of their resource, below a table where a heading is its title; the others
+            behind the results.
         bibliography: What the author's chapters cite with [@key]: a BibTeX (.bib) or Hayagriva
             (.yml) file.
         kernels: A chapter on how each kernel measures; null: where there are chapters of the

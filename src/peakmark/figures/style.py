@@ -27,6 +27,7 @@ from peakmark.resources import ROOT
 
 STYLE = ROOT / "reports" / "figures.mplstyle"
 INK = "#222222"
+SMALL = 7.3  # points, of the smallest type
 QUIET = "#6b6b6b"
 LIMIT = "#222222"
 _PUBLISHED = ("D", "v", "P", "X")

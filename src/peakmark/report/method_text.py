@@ -13,7 +13,7 @@ from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
-from peakmark.formatting import decimal_mark, percent, plural, size, typeset
+from peakmark.formatting import decimal_mark, size, typeset
 from peakmark.resources import ROOT
 from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results
@@ -49,7 +49,7 @@ def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> d
         lines.append(
             {
                 "rows": which,
-                "formula": typeset(shown + _at_clocks(members)),
+                "formula": typeset(shown),
                 "kind": kind,
                 "source": numbers,
             }
@@ -58,19 +58,6 @@ def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> d
         "lines": lines,
         "sources": [f"{number}. {typeset(source)}." for source, number in sources.items()],
     }
-
-
-def _at_clocks(rows: Sequence[Row]) -> str:
-    """What the rows reach of this limit at the nominal and at the maximum clock; nothing where no
-    clock is in it.
-    """
-    parts = []
-    for name in ("nominal", "maximum"):
-        shares = sorted(row.shares[name] for row in rows if name in row.shares)
-        if shares:
-            low, high = percent(shares[0]), percent(shares[-1])
-            parts.append(f"{low if low == high else f'{low} to {high}'} % at the {name} clock")
-    return f"; {', '.join(parts)}" if parts else ""
 
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
@@ -107,7 +94,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
     return {
         "parts": [
             {"title": "How a number arises", "paragraphs": arises},
-            {"title": "How to read a row", "paragraphs": _reading(rows)},
+            {"title": "How to read a row", "paragraphs": _reading()},
         ],
         "adaptive": bool(results.decisions),
         "workloads": [
@@ -119,14 +106,10 @@ def build(analysis: Analysis) -> dict[str, Any]:
 
 
 def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
-    """The same programs where paper is short: the commands of the appendix have their paths."""
+    """The same programs where paper is short."""
     present = [f"{name} {version}" for name, version, _ in lines if version != MISSING]
     missing = [f"{name} ({why})" for name, version, why in lines if version == MISSING]
-    sentences = (
-        [f"{'; '.join(present)}. Their paths stand in the commands of the appendix."]
-        if present
-        else []
-    )
+    sentences = [f"{'; '.join(present)}. The HTML report has their commands."] if present else []
     sentences += [f"Missing: {'; '.join(missing)}."] if missing else []
     return " ".join(sentences) or "No program ran."
 
@@ -153,12 +136,8 @@ def _adaptive(results: Results) -> list[str]:
     return [text] if decisions else []
 
 
-def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
-    few = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
-    texts = [*TEXT["reading"], *([TEXT["few"]] if 0 < few < ENOUGH else [])]
-    return [
-        text.format(small=size(SMALL_RECORD), often=plural(few, "repetition")) for text in texts
-    ]
+def _reading() -> list[str]:
+    return [text.format(small=size(SMALL_RECORD)) for text in TEXT["reading"]]
 
 
 def programs(analysis: Analysis, subsystems: Collection[str]) -> list[list[str]]:

@@ -23,6 +23,8 @@ NOT_MEASURED = "not measured"
 CLOCKS = ("nominal", "maximum")
 ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
+PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
+"""Detail of a latency -> its heading."""
 
 Value = str | int | float | None
 ValueOf = Callable[[Row], Value]
@@ -86,6 +88,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             kind="notes",
             text=lambda row: notes.warnings([row]),
         ),
+        *(percentile_column(table, name) for name in PERCENTILES if has_percentiles(table)),
     ]
 
 
@@ -311,7 +314,8 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     level = of_series(table.own, lambda series: series.summary.level)
     label = "Standard Deviation"
     return [
-        Column(label, deviation, label, kind="number", text=digits),
+        # Percentiles say more of times, and print has no room for both.
+        Column(label, deviation, "" if has_percentiles(table) else label, "", "number", digits),
         Column(
             "n",
             repetitions,
@@ -350,6 +354,20 @@ def published(name: str, table: Table, factor: float) -> Column:
 
     heading = f"{name}: {table.published_group}"
     return Column(heading, value, name, table.published_group, "number", text)
+
+
+def has_percentiles(table: Table) -> bool:
+    """Whether the rows are times of single operations: accesses or round trips."""
+    return table.metric == "latency" and table.subsystem != "memory"
+
+
+def percentile_column(table: Table, name: str) -> Column:
+    """A percentile of the own kernel: the median of the repetitions'."""
+    label = PERCENTILES[name]
+    value = of_series(table.own, lambda series: series.percentile(name))
+    group = f"Percentiles ({table.shown})"
+    heading = f"{table.own.heading} {label} ({table.shown})"
+    return quantity_column(table, label, value, group, heading)
 
 
 def _at_clock(name: str) -> Column:

@@ -223,7 +223,7 @@ def as_data(grid: PrintedTable, rows: Sequence[Row]) -> dict[str, Any]:
         "breaks": _breaks(rows),
         "body": [[cell(place, text) for place, text in enumerate(line)] for line in grid.body],
         "notes": [[note.letter, note.text] for note in grid.notes],
-        "remarks": [*grid.below],
+        "remarks": [*grid.remarks, *grid.shared],
     }
 
 

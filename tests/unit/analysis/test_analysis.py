@@ -26,6 +26,7 @@ from peakmark.analysis.row import Row
 from peakmark.cell import Cell
 from peakmark.messages import Message
 from peakmark.report import html_report, pdf_report
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables import columns, tables
 
@@ -96,7 +97,10 @@ def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> 
     with (folder / "tables" / "cpu.csv").open() as file:
         (line,) = csv.DictReader(file)
     assert line["Warning"].startswith("wrong") and "Another CPU" in line["Notes"]
-    for text in (html_report.build(folder).read_text(), pdf.text(pdf_report.build(folder))):
+    for text in (
+        html_report.build(ReportContent.read(folder)).read_text(),
+        pdf.text(pdf_report.build(ReportContent.read(folder))),
+    ):
         words = " ".join(text.split())
         assert "1 is wrong" in words and "Another CPU" in words
 
