@@ -20,7 +20,7 @@ from peakmark import statistics
 from peakmark.analysis import analysis, compare, datasets
 from peakmark.analysis.compare import Comparison
 from peakmark.errors import PeakmarkError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.storage.results import Results
 
 GUEST_LIMIT_S = 300.0
@@ -117,16 +117,16 @@ def _median(campaign: Path) -> float:
 
 def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
     compared, _, _ = compare.compare(datasets.read(str(before)), datasets.read(str(after)))
-    most: Comparison = max(compared, key=lambda one: max(one.judged.ratio, 1 / one.judged.ratio))
+    most: Comparison = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
     said = next((text for text in _warnings(after) if fault.words in text), "")
     return Outcome(
         fault.name,
         datasets.describe(most.point),
         statistics.median(most.before),
         statistics.median(most.after),
-        most.judged.ratio,
+        most.ratio,
         most.verdict,
-        found=most.verdict in ("better", "worse"),
+        found=most.verdict in (*compare.CLAIMS, *compare.DRIFTS),
         named=bool(said),
         alarm=any(fault.words in text for text in _warnings(before)),
         note=said,

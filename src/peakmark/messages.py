@@ -25,7 +25,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
-from peakmark.errors import whole
+from peakmark.errors import PeakmarkError, whole
 from peakmark.formatting import listed, significant
 from peakmark.units import format_size, gigabytes, quantity
 
@@ -355,3 +355,25 @@ def worst(messages: Iterable[Message]) -> Severity | None:
     """
     found = {each.severity for each in messages if each.is_warning and not each.is_shared}
     return next((severity for severity in ORDER if severity in found), None)
+
+
+class Reason(PeakmarkError):
+    """Raised with a code of ``messages.yaml`` and its values; with a sentence where that is all
+    that is known.
+
+    code  what happened, for programs; None where only the sentence tells
+    """
+
+    def __init__(self, reason: str, **values: Any) -> None:
+        super().__init__(*(texts(reason, values) if values else (reason,)))
+        self.code, self.values = reason if values else None, values
+
+
+class MeasurementError(Reason):
+    """A cell could not be measured: the tool failed, hung, or its result is not valid."""
+
+
+class Unavailable(Reason):
+    """The cell is not possible on this machine (a missing tool, an instruction set, an alignment):
+    not a failure.
+    """

@@ -11,8 +11,10 @@ from typing import Any
 from peakmark import slurm
 from peakmark.messages import (
     CATALOGUE,
+    MeasurementError,
     Message,
     Range,
+    Unavailable,
     between,
     catalogue,
     merge,
@@ -20,7 +22,6 @@ from peakmark.messages import (
     render,
     texts,
 )
-from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.resources import ROOT
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "messages.txt"

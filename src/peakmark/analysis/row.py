@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from peakmark.catalogue import SUBSYSTEMS
@@ -202,7 +203,7 @@ class Series:
         """The instrument whose part it has, as that one's build cannot; empty where it has its own."""
         return str(self.points[0].options.get("instead_of", ""))
 
-    @property
+    @cached_property
     def step(self) -> float:
         """The smallest difference that the instrument tells, in SI units; 0 where it gives all
         digits it has.
