@@ -231,7 +231,14 @@ def _missed(
 
 def promised(name: str) -> float | None:
     """The largest share that keeps a promise; None where the report tells what was not found."""
-    words = ("called unsure", "outlier named", "unchanged campaigns", "false claims", "that miss")
+    words = (
+        "called unsure",
+        "called different",
+        "outlier named",
+        "unchanged campaigns",
+        "false claims",
+        "that miss",
+    )
     return 0.05 if any(word in name for word in words) else None
 
 
