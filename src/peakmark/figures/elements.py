@@ -110,7 +110,7 @@ def heights(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
         value * row.table.factor
         for row in rows
         for series in row.series.values()
-        for value in series.values
+        for value in (*series.values, *series.disturbed)
     ]
     values += [value * row.table.factor for row in rows for value in row.published.values()]
     return values, [
@@ -259,6 +259,8 @@ def _dots(axis: Axes, row: Row, line: int, factor: float) -> None:
         height = line + APART * (rank - (len(present) - 1) / 2)
         axis.scatter([value * factor for value in series.values], [height] * len(series.values), s=11, zorder=4,
                      marker=look.marker, facecolor=look.face, edgecolor=look.colour, linewidth=0.7, alpha=0.9)  # fmt: skip
+        disturbed = [value * factor for value in series.disturbed]
+        style.left_out(axis, disturbed, [height] * len(disturbed))
         axis.scatter(
             [series.centre * factor],
             [height],

@@ -123,6 +123,8 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
         color=style.INK,
         zorder=4,
     )
+    disturbed = [value / limit for value in own.disturbed]
+    style.left_out(axis, disturbed, [position + 0.14] * len(disturbed))
     caption = f"{point}: {row.table.own.heading} {percent(share)} %"
     ends = [position - 0.1, position + 0.38]
     axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)

@@ -261,6 +261,12 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
     ]
     axis.scatter([x for x, _ in points], [y for _, y in points], s=7, zorder=4, alpha=0.7, linewidth=0.6,
                  marker=look.marker, facecolor="white", edgecolor=look.colour)  # fmt: skip
+    disturbed = [
+        (place, value * row.table.factor)
+        for place, row in zip(places, rows, strict=True)
+        for value in row.measured.disturbed
+    ]
+    style.left_out(axis, [x for x, _ in disturbed], [y for _, y in disturbed])
 
 
 def _limits(axis: Axes, rows: Sequence[Row], names: Sequence[str], horizontal: Across) -> None:

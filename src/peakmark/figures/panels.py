@@ -281,6 +281,12 @@ def _line(
         for place, entry in zip(places, entries, strict=True)
         for number, value in enumerate(entry.values)
     ]
+    disturbed = [
+        (place, value * table.factor)
+        for place, entry in zip(places, entries, strict=True)
+        for value in entry.disturbed
+    ]
+    style.left_out(axis, [x for x, _ in disturbed], [y for _, y in disturbed])
     sns.scatterplot(
         x=[x for x, _ in points], y=[y for _, y in points], ax=axis, legend=False, zorder=4, s=11,
         alpha=0.9, linewidth=0.7, marker=appearance.marker, facecolor=appearance.face, edgecolor=appearance.colour,

@@ -116,6 +116,13 @@ def panels(figure: FigureBase, count: int, columns: int, **shared: Any) -> list[
     return list(axes[:count])
 
 
+def left_out(axis: Axes, across: Sequence[float], values: Sequence[float]) -> None:
+    """Repetitions that are not part of a summary, as hollow circles."""
+    if values:
+        axis.scatter(across, values, s=13, marker="o", facecolor="none", edgecolor=INK,
+                     linewidth=0.6, zorder=3.5)  # fmt: skip
+
+
 def limit_line(axis: Axes, value: float) -> None:
     """A limit that is the same for all that is drawn."""
     axis.axhline(value, color=LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)

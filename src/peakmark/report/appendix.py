@@ -26,6 +26,9 @@ from peakmark.report.method_text import TEXT
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
+BRACKETS = (
+    "Values in brackets were disturbed and measured again, or are wrong: no summary has them."
+)
 WIDTH = 96  # characters after which a line of the configuration ends
 ROWS = 20  # so many without a record are named
 
@@ -37,6 +40,7 @@ def runs(rows: Rows) -> dict[str, Any]:
     in the tables.
     """
     groups: dict[tuple[str, str], list[list[str]]] = {}
+    bracketed = False
     listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
     for row in (row for table in rows.values() for row in table):
         labels = LabelFormatter.of(row)
@@ -51,12 +55,13 @@ def runs(rows: Rows) -> dict[str, Any]:
             listed.add(runs_of)
             point = "ICMP" if echo else _point(labels, row)
             group = groups.setdefault((labels.program(entry), labels.unit), [])
-            group.append(
-                [point, "  ".join(labels.number(value, series.step) for value in series.values)]
-            )
+            values = [labels.number(value, series.step) for value in series.values]
+            values += [f"[{labels.number(run.value, series.step)}]" for run in series.left_out]
+            group.append([point, "  ".join(values)])
+            bracketed = bracketed or bool(series.left_out)
+    text = "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, start time, hosts and job."
     return {
-        "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
-        "start time, hosts and job.",
+        "text": f"{text} {BRACKETS}" if bracketed else text,
         "columns": ["Program", "Row", "Runs", "Unit"],
         "groups": [
             {"program": program, "unit": unit, "lines": lines}

@@ -30,12 +30,14 @@ def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> d
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[Row]] = {}
     said_below_table = len(presentation.unknown_reasons(rows)) == 1
     for row in rows:
-        known = row.limit.value is not None
-        if not known and said_below_table:
+        limit = row.limit
+        why = "" if limit.reason is None or said_below_table else limit.reason.text
+        formula = "; ".join(filter(None, (limit.formula, why)))
+        if not formula:
             continue
-        formula = row.limit.formula if known else str(row.limit.reason)
-        sources_of = row.limit.sources if known else ()
-        groups.setdefault((formula, row.limit.detail, row.limit.kind, sources_of), []).append(row)
+        sources_of = () if limit.kind == "none" else limit.sources
+        kind = KINDS.get(limit.kind, limit.origin)
+        groups.setdefault((formula, limit.detail, kind, sources_of), []).append(row)
     lines = []
     often = Counter(detail for _, detail, _, _ in groups)
     for (formula, detail, kind, sources_of), members in groups.items():
@@ -75,6 +77,8 @@ def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
     return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)
 
 
+KINDS = {"at_most": "bound", "best_seen": "best seen", "none": "unknown"}
+"""What the list of formulas calls what is no limit; a limit by where it is from."""
 MISSING = "–"
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
 COUNTED: list[list[str]] = TEXT["counted"]

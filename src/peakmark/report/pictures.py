@@ -17,6 +17,7 @@ from peakmark.config.layouts import Drawing
 from peakmark.figures import layout_figures
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
+from peakmark.messages import message
 from peakmark.tables import captions
 from peakmark.tools.tables import TABLES
 
@@ -95,6 +96,9 @@ def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
     else:
         workload = LabelFormatter.of(rows[0]).workload(rows[0])
         caption = f"{workload}: {captions.inside(captions.text(drawn.name))}"
+    everything = [series for row in rows for series in row.series.values()]
+    if value == "measured" and any(series.disturbed for series in everything):
+        caption = f"{caption} {message('caption-part', case='disturbed').fact}."
     values = "" if drawn.name in captions.PERCENTILES else _extremes(rows, value)
     return _picture(drawn.name, widths, caption, f"{caption}{values}")
 
