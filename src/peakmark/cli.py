@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from peakmark import __version__, resources
 from peakmark.command import outcome
-from peakmark.commands import compare, machine, measure, plan, report, run, status
+from peakmark.commands import machine, measure, report, run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    for module in (run, plan, measure, machine, report, compare, status):
+    for module in (run, measure, machine, report):
         module.add(commands)
 
     words = list(sys.argv[1:] if arguments is None else arguments)

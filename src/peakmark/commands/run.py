@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output, resources
-from peakmark.commands.plan import CAMPAIGN, PRESETS
+from peakmark.commands.measure import CAMPAIGN, PRESETS
 
 EDITABLE = {
     "config/config.yaml": "config/config.yaml",

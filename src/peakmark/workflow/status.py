@@ -16,12 +16,13 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.formatting import natural, plural
+from peakmark.messages import message
 from peakmark.plan import jobs
 from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
 from peakmark.slurm import failures
 from peakmark.slurm.queue import present_cell
-from peakmark.storage import integrity, records
+from peakmark.storage import records
 from peakmark.storage.results import Results
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
@@ -29,7 +30,7 @@ COMMON = 4
 """So many failures with one reason are listed together."""
 NAMED = 3
 """So many cells of one reason are named."""
-UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
+UNFIT = {records.DAMAGED: "damaged", records.OTHER: "outdated"}
 """Records that do not count, and the state of such a cell."""
 
 
@@ -144,6 +145,8 @@ def summary(directory: Path) -> str:
     for entry in verdict.verdicts(analysis.build_rows(results)):
         lines.append(f"  {entry.title:<8} {entry.text.full_sentence}")
         lines += [f"           {entry.caution}"] if entry.caution else []
+    again = sum(bool(record.data.get("disturbed")) for record in results.records)
+    lines += ["", message("measured-again", count=again).text] if again else []
     lines += impossible((record.cell, record.data) for record in results.records)
     bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
     lines += [
@@ -181,7 +184,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
     def standing(cell: Cell) -> Standing:
         finding = campaign.findings[cell.id]
-        if finding.state == integrity.GOOD:
+        if finding.state == records.GOOD:
             return Standing(cell, "done", record=finding.data)
         if cell.id in campaign.spared:
             return Standing(cell, "spared")

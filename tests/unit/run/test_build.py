@@ -11,7 +11,7 @@ from tests.checkout import OTHER_BUILDS
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.run import build
-from peakmark.workflow import preflight
+from peakmark.workflow import startup
 
 
 @pytest.fixture
@@ -75,10 +75,10 @@ def test_what_compiling_lacks_is_one_sentence(
 ) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    preflight.check_compiler(tmp_path)
+    startup.check_compiler(tmp_path)
     for name in {"make", "gcc"} - {missing}:
         (programs / name).write_text("#!/bin/sh\nexit 1\n")
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs))
     with pytest.raises(PeakmarkError, match=f"{missing} is not here"):
-        preflight.check_compiler(tmp_path)
+        startup.check_compiler(tmp_path)
