@@ -40,7 +40,7 @@ def test_an_archive_is_installed_and_measures_without_a_network(tmp_path: Path) 
     assert refused.stderr.splitlines() == [f"{names} is damaged: copy the archive again"]
     names.write_text(text)
 
-    done = installed.run(*install, env=python)
+    done = installed.run(*install, env=python, limit_s=3 * LIMIT_S)
     assert done.returncode == 0, done.stderr
     config = installed.write_config("tiny.yaml", TINY)
     done = installed.run(*ALONE, "peakmark", "run", config.name, limit_s=2 * LIMIT_S)

@@ -12,7 +12,11 @@ from tests.checkout import ROOT, TINY, TO_TABLES
 from tests.wheel import Installation
 
 SHORT = ("--config", "scale=0.02", "repetitions=1", "reference_repetitions=1")
-ONE_CELL = {**TINY, "memory": [], "disk": [], "network": []}
+ONE_CELL = {
+    **{**TINY, "memory": [], "disk": [], "network": []},
+    "cpu": [{"workloads": ["DP"], "concurrency": [1]}],
+    "repetitions": 1,
+}
 MODULE = """
 module peakmark:
     snakefile: "{}/Snakefile"

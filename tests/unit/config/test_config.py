@@ -119,6 +119,12 @@ def test_later_files_win_by_key(tmp_path: Path) -> None:
     assert (read["scale"], read["cpu"]) == (0.5, ["x"])
 
 
+def test_files_win_over_the_values_of_a_module(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("seed: 2")
+    read = overrides.read([tmp_path / "a.yaml"], values={"seed": 3, "cpu": [{"workloads": []}]})
+    assert (read["seed"], read["cpu"], "disk" in read) == (2, [{"workloads": []}], False)
+
+
 def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
     """The grids of config/config.yaml belong to the campaign that it describes; its other keys are
     defaults.
