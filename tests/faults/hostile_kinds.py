@@ -286,7 +286,7 @@ def bundled(place: Path, chance: random.Random) -> Input:
 
 OPTIONS = (
     "--watch", "--failed", "--partial", "--anonymise", "--html", "-o", "--output", "--license", "--confidence", "--tolerance",
-    "--repeat", "--fail-on", "--config", "--configfile", "--write", "--cells", "--scratch", "--site", "--slurm", "--wait", "--dry-run",
+    "--changed", "--fail-on", "--config", "--configfile", "--write", "--cells", "--scratch", "--site", "--slurm", "--wait", "--dry-run",
     "--round", "--plan", "--cell", "--job", "--kernels", "--version", "--help", "--nonsense", "-C", "--",
 )  # fmt: skip
 WORDS = (

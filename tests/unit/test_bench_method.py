@@ -125,7 +125,8 @@ def test_a_fault_that_no_kernel_can_have_gives_the_reason(bench: Bench, monkeypa
 
 
 def test_promises_are_held_against_what_was_counted() -> None:
-    pairs = [promises.campaigns(2, change=0.2, turned=turned) for turned in (False, True)]
+    kinds = [promises.Pairs(change=0.2, turned=turned) for turned in (False, True)]
+    pairs = [promises.campaigns(2, of) for of in kinds]
     assert all(one.missed == Count(0, 20) for one in pairs)
     kept = [*promises.warnings(50), *promises.coverage(50)]
     kept += equal.claimed(2)

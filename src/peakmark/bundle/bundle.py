@@ -26,8 +26,8 @@ from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.report import document, html_report, pdf_report
-from peakmark.report.stored import SOURCES
-from peakmark.storage import decisions, planfile, records
+from peakmark.report.stored import SOURCES, ReportContent
+from peakmark.storage import clocks, decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
 
@@ -98,8 +98,9 @@ def write(
 
 def build_all(campaign: Path, partial: bool) -> Path:
     """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
-    html_report.build(campaign, partial)
-    return pdf_report.build(campaign, partial)
+    report = ReportContent.read(campaign, partial)
+    html_report.build(report)
+    return pdf_report.build(report)
 
 
 def checksums(content: Mapping[str, bytes]) -> str:
@@ -147,7 +148,8 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
     # Without the decisions on repetitions, spared cells would be missing.
     folder = results.directory
     paths = [folder / "plan.json", folder / "config.json"]
-    for path in [*paths, *folder.glob(f"{decisions.FOLDER}/*.json")]:
+    paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{clocks.FOLDER}/*.json")]
+    for path in paths:
         if path.is_file():
             put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))
     for node, known in results.facts.items():

@@ -55,5 +55,5 @@ def _named(root: Path, section: Mapping[str, Any]) -> list[Path]:
     paths = []
     for key, value in inputs.names(section):
         folder, suffix = folders.get(key, ("", ""))
-        paths += [Path(value), root / "reports" / folder / f"{value}{suffix}"]
+        paths += [Path(value), root / value, root / "reports" / folder / f"{value}{suffix}"]
     return paths

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from peakmark import limits
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
+from peakmark.messages import Severity, WarningKind, worst
 from peakmark.tables.footnotes import Notes
 from peakmark.tools.tables import Program, Table, count
 from peakmark.units import format_size
@@ -21,6 +23,8 @@ NOT_MEASURED = "not measured"
 CLOCKS = ("nominal", "maximum")
 ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
+PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
+"""Detail of a latency -> its heading."""
 
 Value = str | int | float | None
 ValueOf = Callable[[Row], Value]
@@ -37,7 +41,7 @@ class Column:
         value: of a row, in the unit of the table with full precision; None where it has none.
         label: in print; empty where print does not have the column.
         group: columns of the same group stand beside each other under one heading.
-        kind: text, number, doubt or notes.
+        kind: text, number, warning or notes.
         text: of a line, in print.
         once: the sentence that stands for the column in print where all rows have the same in it.
     """
@@ -67,10 +71,13 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *place_columns(rows),
         *key_columns(table),
         *(measured_column(table, program) for program in table.series),
-        quantity_column(table, table.theoretical_heading, lambda row: row.limit.value),
+        theoretical_column(table),
         *(efficiency_column(table, program) for program in table.series),
+        *(_clock() if table.name == "cpu" else ()),
         *_spread(table, rows),
-        Column("Doubt", _level, "Doubt", kind="doubt", text=_level),
+        Column("Limit Kind", lambda row: row.limit.kind),
+        Column(table.bound_heading, partial(_times, table.factor, lambda row: row.limit.bound)),
+        warning_column(lambda row: [row]),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
@@ -81,6 +88,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             kind="notes",
             text=lambda row: notes.warnings([row]),
         ),
+        *(percentile_column(table, name) for name in PERCENTILES if has_percentiles(table)),
     ]
 
 
@@ -99,9 +107,9 @@ def through(every: Sequence[Column], row: Callable[[Any], Row]) -> list[Column]:
 
 
 def printed(every: Sequence[Column]) -> list[Column]:
-    """The columns that print has; doubt and notes stand last."""
+    """The columns that print has; warning and notes stand last."""
     shown = [column for column in every if column.label]
-    return sorted(shown, key=lambda column: column.kind in ("doubt", "notes"))
+    return sorted(shown, key=lambda column: column.kind in ("warning", "notes"))
 
 
 def place_columns(rows: Sequence[Row]) -> list[Column]:
@@ -133,8 +141,27 @@ def _node(row: Row) -> str:
     return row.key.node
 
 
-def _level(row: Row) -> str:
-    return str(row.level or "")
+def warning_column(rows_of: Callable[[Any], Sequence[Row]]) -> Column:
+    """What kinds of warnings there are about the rows of a line.
+
+    Args:
+        rows_of: the rows of a line.
+    """
+
+    def kinds(line: Any) -> str:
+        return warning_kinds(rows_of(line))
+
+    return Column("Warning", kinds, "Warning", kind="warning", text=kinds)
+
+
+def warning_kinds(rows: Sequence[Row]) -> str:
+    """``wrong``, then the kinds of warnings about the own kernel's figures: ``varies, not the
+    device``. What the whole campaign shares is left out.
+    """
+    every = [note for row in rows for note in row.warnings_of(row.table.own.instrument)]
+    named = {note.kind for note in every if note.is_named and not note.is_shared}
+    wrong = [Severity.WRONG] if worst(every) is Severity.WRONG else []
+    return ", ".join([*wrong, *(kind for kind in WarningKind if kind in named)])
 
 
 def key_columns(table: Table) -> list[Column]:
@@ -216,17 +243,49 @@ def measured_column(table: Table, program: Program) -> Column:
     return Column(heading, value, program.heading, table.measured_group, "number", text)
 
 
+def theoretical_column(table: Table) -> Column:
+    """The limit; print has a bound in its place, with a sign before it."""
+    limit = quantity_column(table, table.theoretical_heading, lambda row: row.limit.value)
+
+    def text(row: Row) -> str:
+        bound = row.limit.bound
+        if bound is None:
+            return limit.text(row)
+        signs = SIGNS if row.limit.unit != "s" else SHARE_SIGNS
+        rounded = float(f"{bound * table.factor:.3g}")
+        return f"{signs[row.limit.kind]}{significant(rounded, 3)}"
+
+    return replace(limit, text=text)
+
+
+SIGNS = {"limit": "", "at_most": "≤\u00a0", "best_seen": "≥\u00a0", "none": ""}
+"""What stands before a bound: the limit is at most, or at least as high as it; of times the other
+way round.
+"""
+SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "best_seen": "≤\u00a0", "none": ""}
+"""What stands before the share of a bound: the efficiency is at least, or at most this share."""
+
+
 def efficiency_column(table: Table, program: Program) -> Column:
-    """What share of the limit a program reaches."""
-    share = of_series(program, lambda series: series.efficiency)
-    heading = table.efficiency_heading(program)
+    """What share of the limit a program reaches; print has that of a bound, with a sign before
+    it.
+    """
+    centre = of_series(program, lambda series: series.centre)
+
+    def text(row: Row) -> str:
+        share = limits.share(centre(row) or 0.0, row.limit)
+        if share is None:
+            return ""
+        sign = SHARE_SIGNS[row.limit.kind]
+        return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
+
     return Column(
-        heading,
-        partial(_times, 100, share),
+        table.efficiency_heading(program),
+        partial(_times, 100, of_series(program, lambda series: series.efficiency)),
         program.heading,
         EFFICIENCY,
         "number",
-        lambda row: "" if (known := share(row)) is None else percent(known),
+        text,
     )
 
 
@@ -255,7 +314,8 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     level = of_series(table.own, lambda series: series.summary.level)
     label = "Standard Deviation"
     return [
-        Column(label, deviation, label, kind="number", text=digits),
+        # Percentiles say more of times, and print has no room for both.
+        Column(label, deviation, "" if has_percentiles(table) else label, "", "number", digits),
         Column(
             "n",
             repetitions,
@@ -296,11 +356,54 @@ def published(name: str, table: Table, factor: float) -> Column:
     return Column(heading, value, name, table.published_group, "number", text)
 
 
+def has_percentiles(table: Table) -> bool:
+    """Whether the rows are times of single operations: accesses or round trips."""
+    return table.metric == "latency" and table.subsystem != "memory"
+
+
+def percentile_column(table: Table, name: str) -> Column:
+    """A percentile of the own kernel: the median of the repetitions'."""
+    label = PERCENTILES[name]
+    value = of_series(table.own, lambda series: series.percentile(name))
+    group = f"Percentiles ({table.shown})"
+    heading = f"{table.own.heading} {label} ({table.shown})"
+    return quantity_column(table, label, value, group, heading)
+
+
 def _at_clock(name: str) -> Column:
     return Column(
         f"Efficiency at {name} clock (%)",
         partial(_times, 100, lambda row: row.shares.get(name)),
     )
+
+
+def _clock() -> list[Column]:
+    """The clock under the work, and what share it is of the best that was seen."""
+
+    def gigahertz(row: Row) -> float | None:
+        return row.clock.hz / 1e9 if row.clock else None
+
+    def share(row: Row) -> float | None:
+        return row.clock.share if row.clock else None
+
+    return [
+        Column(
+            "Clock (GHz)",
+            gigahertz,
+            "GHz",
+            "Clock",
+            "number",
+            lambda row: "" if (known := gigahertz(row)) is None else significant(known, 3),
+        ),
+        Column(
+            "Clock (% of the best seen)",
+            partial(_times, 100, share),
+            "% of best",
+            "Clock",
+            "number",
+            lambda row: "" if (known := share(row)) is None else percent(known),
+        ),
+    ]
 
 
 def _end(at: int) -> Column:

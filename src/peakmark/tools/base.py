@@ -231,7 +231,6 @@ class Instrument:
     package      Debian package that carries it (envs/install.sh installs it), None without one
     component    component of Debian in which that is, if not main
     homes        web page of each executable
-    reading      a sentence in captions on how to read its points
     options      keys of a configuration that it heeds beside those of every reference; another one
                  would be passed over
     unused       options of every cell that it has no use for
@@ -247,7 +246,6 @@ class Instrument:
     package: str | None = None
     component = ""
     homes: tuple[str, ...] = ()
-    reading = ""
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
     instead: str | None = None

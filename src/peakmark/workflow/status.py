@@ -16,6 +16,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.formatting import natural, plural
+from peakmark.messages import message
 from peakmark.plan import jobs
 from peakmark.resources import program, snakemake
 from peakmark.run.job import NODES, output_path
@@ -144,6 +145,8 @@ def summary(directory: Path) -> str:
     for entry in verdict.verdicts(analysis.build_rows(results)):
         lines.append(f"  {entry.title:<8} {entry.text.full_sentence}")
         lines += [f"           {entry.caution}"] if entry.caution else []
+    again = sum(bool(record.data.get("disturbed")) for record in results.records)
+    lines += ["", message("measured-again", count=again).text] if again else []
     lines += impossible((record.cell, record.data) for record in results.records)
     bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
     lines += [

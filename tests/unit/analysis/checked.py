@@ -18,7 +18,7 @@ VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json"
 VIRTUAL: dict[str, Any] = {"cpu": {"virtualised": "KVM", "cores": 4}}
 PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
-UNKNOWN = Limit(None, "", "", "", "unknown", "not known")
+UNKNOWN = Limit(None, "", "", "", "unknown")
 CPU: dict[str, Any] = {
     "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None,
     "concurrency": 1, "metric": "rate", "unit": "op/s",
@@ -90,4 +90,5 @@ def check_marks(measured: Measured, weights: dict[str, Severity], first: dict[st
     """A row has messages of these weights by their codes, and the first has these values."""
     found = check_row(measured)
     assert {each.code: each.severity for each in found} == weights
+    assert all(each.kind for each in found if each.severity is U)
     assert not first or contains(values_of(found[0]), first), values_of(found[0])

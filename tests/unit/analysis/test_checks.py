@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.analysis.checked import PLACED, VIRTUAL, VM, N, U, W, check_marks, limit, noise, row
+from tests.unit.analysis.checked import (
+    PLACED,
+    UNKNOWN,
+    VIRTUAL,
+    VM,
+    N,
+    U,
+    W,
+    check_marks,
+    limit,
+    noise,
+    row,
+)
 
 from peakmark.analysis import checks
 from peakmark.analysis.checks import check_row
@@ -83,6 +96,8 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (memory(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "pool"}),
     (row([1e-9] * 6, limit=limit(1.2e-9, "s"), unit="s"), {"above-limit": W}, {}),
     (row([1e-9] * 6, limit=limit(0.9e-9, "s"), unit="s"), {}, {}),
+    (row(limit=replace(UNKNOWN, bound=95.0)), {"above-limit": W}, {"case": "bound"}),
+    (row(limit=replace(UNKNOWN, bound=95.0, origin="published")), {}, {}),
     (row(details={"residual": 0.0027}, instrument="hpl"), {}, {}),
     (row(details={"residual": 16.0}, instrument="hpl"), {"residual": W}, {"residual": 16.0}),
     (row(details={"residual": 1e5}), {}, {}),
@@ -97,6 +112,10 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1]), {}, {}),
     (row(FALLING), {}, {}),
     (row(FALLING, context=LATE), {"drift": U}, {}),  # a repetition that failed is measured last
+    # Whole microseconds, and a program that prints all digits it has.
+    (row([4e-6, 6e-6, 8e-6], {"resolution": 1e-6}), {"few": N}, {}),
+    (row([4e-6, 6e-6, 8e-6]), {"spread": U, "few": N}, {}),
+    (row([4e-6, 6e-6, 12e-6], {"resolution": 1e-6}), {"spread": U, "few": N}, {}),
     (row(details={"seconds": 0.2}), {"short-runs": N}, {"seconds": 0.2}),
     (row(details={"seconds": 0.5}), {}, {}),
     (row(details={"seconds": 0.2}, instrument="fio"), {}, {}),
@@ -122,8 +141,8 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (held("iops", 495.0, read_bps=4096 * 500), {"io-limit": W}, {"rate": "MB/s", "rate.rate": 2.048}),
     (held("latency", 2 / 490, read_iops=500), {"io-limit": W}, {"rate": "IOPS"}),
     (held("latency", 2 / 100, read_iops=500), {}, {}),
-    (flushed(1e-4, 8e8, VIRTUAL), {"flush": U}, {"where": "hosts-memory"}),
-    (flushed(1e-4, 8e8, {"cpu": {}}), {"flush": N}, {"where": "safe-cache"}),
+    (flushed(1e-4, 8e8, VIRTUAL), {"flush": U}, {"case": ""}),
+    (flushed(1e-4, 8e8, {"cpu": {}}), {"flush": N}, {"case": "safe"}),
     (flushed(1e-4, 8e8, VIRTUAL, metric="iops"), {}, {}),
     (flushed(0.02, 8e8, VIRTUAL), {}, {}),
     (flushed(1e-4, 1e6, VIRTUAL), {}, {}),
@@ -145,10 +164,10 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (memory([{"store": name} for name in ("temporal", "libc")] * 3), {"stores-differ": U}, {}),
     # Losses, loopback, links that are slowed down on purpose.
     (udp(1000, 5), {}, {}),
-    (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "says": "received", "fewer": ""}),
-    (udp(1000, 110), {"udp-loss": U}, {"share": 0.11, "says": "pushed"}),
+    (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "case": "", "fewer": ""}),
+    (udp(1000, 110), {"udp-loss": U}, {"share": 0.11, "case": "pushed"}),
     (udp(1000, 500), {"udp-loss": U}, {}),
-    (udp(1000, 600), {"udp-loss": W}, {"share": 0.6, "says": "overrun"}),
+    (udp(1000, 600), {"udp-loss": W}, {"share": 0.6, "case": "overrun"}),
     (udp(1000, 100, concurrency=4), {"udp-loss": N}, {"fewer": "fewer-streams"}),
     (network("UDP", {"packets": 1000.0, "lost": 100.0, "loss": 0.1}), {"udp-loss": N}, {"share": 0.1}),
     (network("UDP"), {}, {}),

@@ -42,7 +42,6 @@ class Qperf(Instrument):
     package = "qperf"
     homes = ("https://github.com/linux-rdma/qperf",)
     version = ("--version", r"^qperf (\S+)")
-    reading = "qperf does the same work as the own kernel."
     options = ("seconds",)
     unused = frozenset(["warmup", "seed"])
     two_nodes = True
