@@ -17,7 +17,7 @@ from peakmark.analysis.row import Row
 from peakmark.figures import panels, selection, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, pictures
-from peakmark.storage import measurements, records
+from peakmark.storage import records
 from peakmark.tables import captions, presentation, tables
 
 DP, LAT = "DP", "LAT"
@@ -105,7 +105,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign: Path) -> N
     series = row.measured
     assert (series.values, series.summary) == (before.values, before.summary)
     assert series.disturbed == (before.values[1] * 0.5,) and series.measured_again == 1
-    runs = tables.runs(measurements.build(analysis.results), analysis.rows)
+    runs = tables.runs(tables.long_table(analysis.results), analysis.rows)
     listed = runs[
         runs["record"].isin([point.record.path for point in (*series.points, *series.left_out)])
     ]

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from peakmark.reasons import MeasurementError
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS
 
 from peakmark import disturbances
+from peakmark.messages import MeasurementError
 from peakmark.run import noise
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
