@@ -13,7 +13,7 @@ from typing import Any
 
 from peakmark import output
 from peakmark.command import seconds
-from peakmark.run.build import BUILD
+from peakmark.run import build
 
 ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 
@@ -103,7 +103,7 @@ def add(commands: Any) -> None:
         "of B one without a grid says what it does otherwise than A",
     )
     compare.add_argument(
-        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+        "--kernels", type=Path, default=build.folder(), help="folder of the compiled kernels"
     )
     compare.add_argument(
         "--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.config import inputs
-from peakmark.resources import ROOT
+from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
 
 ANALYSIS = "analysis.json"
 """In the folder of a campaign: all that its report says."""
@@ -37,11 +37,8 @@ def digest(section: Mapping[str, Any], root: Path = ROOT) -> str:
 
 
 def _package(root: Path, without: Collection[str]) -> list[Path]:
-    return [
-        path
-        for path in _below(root / "src" / "peakmark", without)
-        if path.suffix in (".py", ".csv", ".yaml")
-    ]
+    package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
+    return [path for path in _below(package, without) if path.suffix in (".py", ".csv", ".yaml")]
 
 
 def _below(folder: Path, without: Collection[str]) -> list[Path]:

@@ -144,7 +144,7 @@ def test_the_commands_of_a_summary_are_there(swept: Path, monkeypatch: pytest.Mo
         pytest.skip("not in a virtual environment")
     lines = status.summary(swept).splitlines()[-2:]
     named = [next(word for word in line.split() if "bin/" in word) for line in lines]
-    assert [Path(name).name for name in named] == ["snakemake", "peakmark"]
+    assert [Path(name).name for name in named] == ["peakmark", "peakmark"]
     assert all(map(shutil.which, named))
 
 
