@@ -35,7 +35,7 @@ def present_path(directory: Path, name: str) -> Path:
 
 def request(part: Part, cell: Cell, kernels: Path) -> Request:
     """What to measure for a cell of a plan."""
-    config: Mapping[str, Any] = part.plan["config"]
+    config: Mapping[str, Any] = part.plan.get("config") or {}
     tool = config.get("tools", {}).get(cell.instrument)
     return Request(
         cell,

@@ -614,13 +614,20 @@ class PlannedCell(CellKeys):
     job: NotRequired[JobName]
 
 
+class JobConfig(TypedDict, total=False):
+    """What a job reads of the configuration."""
+
+    tools: dict[str, Any]
+    modules: dict[str, list[str]]
+
+
 class PlanFile(TypedDict):
     """What a campaign consists of; ``config`` is checked before a plan is written."""
 
     schema: NotRequired[Literal[1]]
     campaign: CampaignName
     cells: Annotated[list[PlannedCell], Meta(min_length=1)]
-    config: NotRequired[dict[str, Any] | None]
+    config: NotRequired[JobConfig | None]
     references: NotRequired[list[dict[str, Any]] | None]
     cluster: NotRequired[dict[str, Any] | None]
     adaptive: NotRequired[dict[str, Criterion] | None]
