@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import presets
-from tests.checkout import ROOT, TINY, TO_TABLES
+from tests.checkout import LIMIT_S, ROOT, TINY, TO_TABLES
 from tests.wheel import Installation
 
 SHORT = ("--config", "scale=0.02", "repetitions=1", "reference_repetitions=1")
@@ -52,7 +52,7 @@ def test_the_first_run_compiles_and_writes_nothing_outside(tmp_path: Path) -> No
     installed = Installation.make(tmp_path / "a user")
     before = files(installed.environment)
     assert installed.peakmark("doctor").returncode == 0
-    done = installed.peakmark("run", "quick", "--", *SHORT)
+    done = installed.peakmark("run", "quick", "--", *SHORT, limit_s=3 * LIMIT_S)
     assert done.returncode == 0, done.stderr
     results = installed.directory / "results" / "quick"
     presets.assert_whole(results, installed.records("quick"))
@@ -89,6 +89,6 @@ def test_what_pip_resolves_measures_to_the_report(version: str, tmp_path: Path) 
     constraints = lowest() if version == "lowest" else []
     installed = Installation.resolved(tmp_path, python, *constraints)
     config = installed.write_config("tiny.yaml", TINY)
-    done = installed.peakmark("run", config.name)
+    done = installed.peakmark("run", config.name, limit_s=3 * LIMIT_S)
     assert done.returncode == 0, done.stderr
     assert (installed.directory / "results/tiny/report.pdf").is_file()
