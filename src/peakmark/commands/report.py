@@ -1,4 +1,4 @@
-"""``peakmark tables``, ``report``, ``html``, ``bundle`` and ``summary``: what is made
+"""``peakmark tables``, ``report``, ``html``, ``bundle``, ``export`` and ``summary``: what is made
 of a campaign.
 """
 
@@ -12,6 +12,12 @@ from typing import Any
 
 from peakmark import output
 
+EXPORTS = {
+    "reframe": "reference of a ReFrame test, with thresholds",
+    "nhc": "checks for LBNL Node Health Check",
+    "openmetrics": "gauges in the OpenMetrics text format",
+    "json-lines": "one object a row, as config/schema/export.schema.json describes it",
+}
 ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 
 
@@ -69,6 +75,16 @@ def add(commands: Any) -> None:
     )
     bundle.set_defaults(run=_bundle)
 
+    export = commands.add_parser(
+        "export", help="measured values for other programs: ReFrame, NHC, Prometheus, scripts"
+    )
+    export.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+    forms = export.add_mutually_exclusive_group(required=True)
+    for form, text in EXPORTS.items():
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
+    export.set_defaults(run=_export)
+
 
 def _tables(options: argparse.Namespace) -> int:
     from peakmark.report import stored
@@ -124,6 +140,20 @@ def _bundle(options: argparse.Namespace) -> int:
         replace=anonymise.replacer(Results.read(options.campaign)) if options.anonymise else str,
     )
     _print_path(path)
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from peakmark import documents
+    from peakmark.analysis.analysis import Analysis
+    from peakmark.bundle import export
+
+    text = export.FORMS[options.form](Analysis.of(options.campaign))
+    if options.output is None:
+        output.say(text.rstrip("\n"))
+    else:
+        documents.write(options.output, text.encode(), options.campaign)
+        _print_path(options.output)
     return 0
 
 
