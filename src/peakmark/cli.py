@@ -10,8 +10,8 @@ from peakmark.command import outcome
 from peakmark.commands import compare, machine, measure, plan, report, status
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
+def build_parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
     parser = argparse.ArgumentParser(
         prog="peakmark",
         description="How close a cluster node comes to its physical limits. To measure: snakemake --profile local",
@@ -21,10 +21,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     for module in (plan, measure, machine, report, compare, status):
         module.add(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
 
     def run() -> int:
         resources.keep_matplotlib()
-        options = parser.parse_args(arguments)
+        options = build_parser().parse_args(arguments)
         return int(options.run(options) or 0)
 
     return outcome(run)

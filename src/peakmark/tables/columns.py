@@ -40,6 +40,7 @@ class Column:
         kind: text, number, doubt or notes.
         text: of a line, in print.
         once: the sentence that stands for the column in print where all rows have the same in it.
+        meaning: what stands in it, for the documentation of the CSV file.
     """
 
     heading: str = ""
@@ -49,6 +50,7 @@ class Column:
     kind: str = "text"
     text: TextOf = lambda _: ""
     once: str = ""
+    meaning: str = ""
 
 
 def numbers(label: str, text: TextOf, group: str = "") -> Column:
@@ -67,10 +69,22 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *place_columns(rows),
         *key_columns(table),
         *(measured_column(table, program) for program in table.series),
-        quantity_column(table, table.theoretical_heading, lambda row: row.limit.value),
+        quantity_column(
+            table,
+            table.theoretical_heading,
+            lambda row: row.limit.value,
+            meaning="Theoretical limit; empty where it is unknown.",
+        ),
         *(efficiency_column(table, program) for program in table.series),
         *_spread(table, rows),
-        Column("Doubt", _level, "Doubt", kind="doubt", text=_level),
+        Column(
+            "Doubt",
+            _level,
+            "Doubt",
+            kind="doubt",
+            text=_level,
+            meaning="Heaviest severity of the warnings, wrong or unsure; empty without one.",
+        ),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
@@ -80,6 +94,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             "Notes",
             kind="notes",
             text=lambda row: notes.warnings([row]),
+            meaning="All warnings of the row, with their remedies.",
         ),
     ]
 
@@ -108,7 +123,13 @@ def place_columns(rows: Sequence[Row]) -> list[Column]:
     """Where a row was measured, as far as rows differ in it."""
     several = len({row.key.node for row in rows}) > 1
     label = place_label(rows)
-    column = Column("Node" if several else "", _node, label, text=lambda row: place([row]))
+    column = Column(
+        "Node" if several else "",
+        _node,
+        label,
+        text=lambda row: place([row]),
+        meaning="Node that was measured; only where there are several.",
+    )
     return [column] if several or label else []
 
 
@@ -153,21 +174,27 @@ def key_columns(table: Table) -> list[Column]:
         return table.variant_label(row.key.variant)
 
     every = [
-        Column(table.first, workload, table.first, text=workload),
+        Column(table.first, workload, table.first, text=workload, meaning="What was measured."),
         Column(
             "Concurrency",
             concurrency,
             "Concurrency",
             kind="number",
             text=lambda row: str(concurrency(row)),
+            meaning="Threads, processes or streams.",
         ),
     ]
     if table.block:
         text = partial(_size, table)
-        every.append(Column(table.block, block, table.block, kind="number", text=text))
+        meaning = "Bytes of one block, record or message."
+        column = Column(table.block, block, table.block, kind="number", text=text, meaning=meaning)
+        every.append(column)
     if table.variant:
         once = f"{table.variant.capitalize()}: {{}}."
-        every.append(Column(table.variant, variant, table.variant, text=variant, once=once))
+        meaning = "Which way of doing it: the working set, the engine or the mode."
+        every.append(
+            Column(table.variant, variant, table.variant, text=variant, once=once, meaning=meaning)
+        )
     return every
 
 
@@ -188,7 +215,12 @@ def of_series(
 
 
 def quantity_column(
-    table: Table, label: str, of: Callable[[Row], float | None], group: str = "", heading: str = ""
+    table: Table,
+    label: str,
+    of: Callable[[Row], float | None],
+    group: str = "",
+    heading: str = "",
+    meaning: str = "",
 ) -> Column:
     """A column of values in SI units, shown in the unit of the table with four digits."""
 
@@ -198,7 +230,7 @@ def quantity_column(
         number = value(row)
         return "" if number is None else significant(number)
 
-    return Column(heading or label, value, label, group, "number", text)
+    return Column(heading or label, value, label, group, "number", text, meaning=meaning)
 
 
 def measured_column(table: Table, program: Program) -> Column:
@@ -213,7 +245,10 @@ def measured_column(table: Table, program: Program) -> Column:
 
     value = partial(_times, table.factor, of_series(program, lambda series: series.centre))
     heading = table.measured_heading(program)
-    return Column(heading, value, program.heading, table.measured_group, "number", text)
+    meaning = f"Median of what {program.heading} measured; the mean with report.summary: mean."
+    return Column(
+        heading, value, program.heading, table.measured_group, "number", text, meaning=meaning
+    )
 
 
 def efficiency_column(table: Table, program: Program) -> Column:
@@ -227,6 +262,7 @@ def efficiency_column(table: Table, program: Program) -> Column:
         EFFICIENCY,
         "number",
         lambda row: "" if (known := share(row)) is None else percent(known),
+        meaning=f"Share of the limit that {program.heading} reaches.",
     )
 
 
@@ -255,7 +291,14 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     level = of_series(table.own, lambda series: series.summary.level)
     label = "Standard Deviation"
     return [
-        Column(label, deviation, label, kind="number", text=digits),
+        Column(
+            label,
+            deviation,
+            label,
+            kind="number",
+            text=digits,
+            meaning="Of the own kernel's repetitions, with n - 1.",
+        ),
         Column(
             "n",
             repetitions,
@@ -263,10 +306,17 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
             kind="number",
             text=lambda row: str(repetitions(row)) if row.own else "",
             once="n = {} in all rows.",
+            meaning="Repetitions of the own kernel.",
         ),
-        quantity_column(table, "low", low, group, "Interval of the median, low"),
-        quantity_column(table, "high", high, group, "Interval of the median, high"),
-        Column("Level of the interval (%)", partial(_times, 100, level)),
+        quantity_column(table, "low", low, group, "Interval of the median, low", "Its lower end."),
+        quantity_column(
+            table, "high", high, group, "Interval of the median, high", "Its upper end."
+        ),
+        Column(
+            "Level of the interval (%)",
+            partial(_times, 100, level),
+            meaning="Below 95 with fewer than six repetitions.",
+        ),
     ]
 
 
@@ -293,13 +343,15 @@ def published(name: str, table: Table, factor: float) -> Column:
         return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
     heading = f"{name}: {table.published_group}"
-    return Column(heading, value, name, table.published_group, "number", text)
+    meaning = "Value of the published set of this name."
+    return Column(heading, value, name, table.published_group, "number", text, meaning=meaning)
 
 
 def _at_clock(name: str) -> Column:
     return Column(
         f"Efficiency at {name} clock (%)",
         partial(_times, 100, lambda row: row.shares.get(name)),
+        meaning=f"Share of the limit that holds at the {name} clock.",
     )
 
 
@@ -313,4 +365,4 @@ def _end(at: int) -> Column:
         alone = dict.fromkeys((host, host) for host in (point.context["host"] for point in points))
         return "; ".join(pair[at] for pair in row.endpoints or alone)
 
-    return Column(ENDS[at], hosts)
+    return Column(ENDS[at], hosts, meaning=f"Host of the {ENDS[at].lower()}, of each pair.")
