@@ -17,7 +17,6 @@ FOLDERS = ("tutorial", "howto")
 CLUSTER = ("first-cluster-run", "accept-a-cluster", "find-a-slow-node")
 """Pages whose commands need Slurm."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([\w.-]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-SCALE = "scale=0.02"
 
 
 class Block(NamedTuple):
@@ -53,6 +52,9 @@ def script(page: Path, folder: Path) -> str:
 
 
 def _short(command: str) -> str:
-    if not command.startswith("snakemake ") or " --config " not in f"{command} ":
-        return f"{command} --config {SCALE}" if command.startswith("snakemake ") else command
-    return command.replace("scale=0.01 ", "").replace(" --config ", f" --config {SCALE} ")
+    if not command.startswith("snakemake "):
+        return command
+    scale = "scale=0.0001" if "file-io-lab" in command else "scale=0.1"
+    words = f"{command} " if " --config " in command else f"{command} --config "
+    shortened = words.replace("scale=0.01 ", "").replace(" --config ", f" --config {scale} ")
+    return shortened.rstrip()
