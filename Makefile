@@ -120,15 +120,21 @@ format: setup-test ## write all sources in their format
 	snakefmt Snakefile rules
 	@$(MAKE) --no-print-directory -C src/kernels format
 
-docs: setup build/docs/packages/mkdocs ## the documentation as a site in build/docs/site, its links checked
-	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=src:build/docs/packages python -m mkdocs build --quiet
+GALLERY := $(patsubst %,build/docs/gallery/%/report.html,local fleet)
+docs: build/docs/packages/mkdocs $(GALLERY) ## the documentation as a site in build/docs/site, its links checked
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=src:build/docs/packages python -m mkdocs build
 	@echo "build/docs/site/index.html"
 
 # Into a folder of their own: measuring needs none of them.
-build/docs/packages/mkdocs: envs/requirements-docs.txt
+build/docs/packages/mkdocs: envs/requirements-docs.txt | setup
 	@rm -rf build/docs/packages
 	@python -m pip install --quiet --require-hashes --target build/docs/packages -r envs/requirements-docs.txt
 	@touch $@
+
+# Real campaigns, with the reports that this checkout makes of them.
+build/docs/gallery/%/report.html: tests/unit/data/golden/%.tar.xz | setup
+	@rm -rf $(@D) && mkdir -p $(@D) && tar xf $< -C $(@D)
+	@PYTHONPATH=src python -m peakmark report --html $(@D)
 
 requirements: ## pin envs/*.in with hashes (needs uv)
 	cd envs && for name in requirements-build requirements requirements-test requirements-docs; do \

@@ -174,9 +174,12 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages to the site. MkDocs calls it."""
+    """Add the pages, and the reports that ``make docs`` has made, to the site. MkDocs calls it."""
     from mkdocs.structure.files import File  # only the site has it
 
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
+    for report in sorted((DOCS.parent / "build" / "docs" / "gallery").glob("*/report.*")):
+        name = f"gallery/{report.parent.name}{report.suffix}"
+        files.append(File.generated(config, name, abs_src_path=str(report)))
     return files
