@@ -43,7 +43,7 @@ class Qperf(Instrument):
     spack = "qperf"
     build = (
         "git clone https://github.com/linux-rdma/qperf"
-        " && cd qperf && ./cleanup && ./autogen.sh && ./configure && make"
+        " && cd qperf && ./cleanup && ./autogen.sh && ./configure && make  # needs automake"
     )
     homes = ("https://github.com/linux-rdma/qperf",)
     version = ("--version", r"^qperf (\S+)")
