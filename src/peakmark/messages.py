@@ -7,7 +7,8 @@ field of a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
     3 digits         so many significant digits
     3 Hz             so many significant digits, with the prefix that keeps the unit readable
     size  GB         bytes as cells give them (1MiB), as memory is sold (1.5 GB)
-    and              a list with "and" before the last member
+    times            a factor: 12%, 1.7 times, 0.97 to 1.04 times
+    and  ;           a list with "and" before the last member, a list with semicolons
     !r               quoted
 
 and may end in ``|UNIT``, which stands behind the number, or in ``~word~ending``, which counts:
@@ -28,6 +29,8 @@ from peakmark.errors import whole
 from peakmark.formatting import listed, significant
 from peakmark.units import format_size, gigabytes, quantity
 
+SMALL_FACTOR = 1.2
+"""Smaller factors are said in percent."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
@@ -104,6 +107,11 @@ class Message:
         return str(self.sentence)
 
     @property
+    def full_sentence(self) -> str:
+        """The message as a sentence of its own: with a capital and a full stop."""
+        return f"{self.text[:1].upper()}{self.text[1:]}."
+
+    @property
     def is_warning(self) -> bool:
         """Whether it casts doubt on a value."""
         return self.severity is not Severity.NOTE
@@ -153,7 +161,7 @@ class Number(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As it stands beside a letter: ``7%``, ``2.74 – 2.79 GHz``."""
+        """As it stands beside a letter: ``7%``, ``2.74 to 2.79 GHz``."""
         form, *_ = self.form.split("~")
         return _number(self.value, form)
 
@@ -192,7 +200,9 @@ class _Fields(Formatter):
             return part.sentence.fact
         if isinstance(value, tuple | list):
             members = [self.format_field(member, "") for member in value]
-            return listed(members) if format_spec == "and" else ", ".join(members)
+            if format_spec == "and":
+                return listed(members)
+            return (f"{format_spec} " if format_spec else ", ").join(members)
         if isinstance(value, bool) or not isinstance(value, int | float | Range):
             return str(value)
         self.numbers.append(Number(value, format_spec))
@@ -205,19 +215,27 @@ class _Fields(Formatter):
 
 
 def _number(value: float | Range, form: str) -> str:
-    """``7%``, ``7 – 31%``."""
+    """``7%``, ``7 to 31%``."""
     if not isinstance(value, Range):
         return "".join(_digits(value, form))
+    if form == "times" and value.low >= 1 and value.high < SMALL_FACTOR:
+        low, high = (_digits(factor - 1, ".0%")[0] for factor in (value.low, value.high))
+        if low == "0":
+            return f"up to {high}%"
+        return f"{low}%" if low == high else f"{low} to {high}%"
     low, unit = _digits(value.low, form)
     high, higher_unit = _digits(value.high, form)
     if unit != higher_unit:
-        return f"{low}{unit} – {high}{higher_unit}"
-    return f"{low}{unit}" if low == high else f"{low} – {high}{unit}"
+        return f"{low}{unit} to {high}{higher_unit}"
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
 def _digits(value: float, form: str) -> tuple[str, str]:
     """The digits of a number, and what stands behind them."""
     form, _, unit = form.partition("|")
+    if form == "times":
+        decimals = 2 if value < SMALL_FACTOR else 1 if value < 10 else 0
+        return f"{value:.{decimals}f}", " times"
     if form in ("size", "GB"):
         return (format_size(int(value)) if form == "size" else gigabytes(value)), unit
     digits, _, scale = form.partition(" ")
@@ -243,7 +261,7 @@ class Merged(NamedTuple):
 def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
     """What stands for each message: of those that differ in numbers alone, one with ranges.
 
-    ``values spread by 7%`` and ``values spread by 31%`` become ``values spread by 7 – 31%``.
+    ``values spread by 7%`` and ``values spread by 31%`` become ``values spread by 7 to 31%``.
     """
     families: dict[Any, list[Message]] = {}
     for each in dict.fromkeys(messages):

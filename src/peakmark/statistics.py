@@ -39,6 +39,8 @@ Values = Sequence[float] | NDArray[np.float64]
 # 96.9 %. [DN]
 ENOUGH = 6
 OUTLIER_Z = 3.5  # [IH]
+LEAST_SPREAD = 1e-3
+"""Relative spread below which repetitions say nothing of the next one."""
 EXACT = 400
 """So many values have the distribution of their rank sums counted."""
 
@@ -307,6 +309,26 @@ def welch(first: Values, second: Values) -> float:
     if all(np.ptp(values) == 0 for values in logs):
         return 1.0 if logs[0][0] == logs[1][0] else 0.0
     return float(stats.ttest_ind(*logs, equal_var=False).pvalue)
+
+
+def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
+    """Two-sided p of Welch's test on the mean difference of logarithms over several points [W].
+
+    Each point has its own variances; the degrees of freedom are Satterthwaite's. A spread below
+    ``LEAST_SPREAD`` counts as that, because equal values are rounded values.
+
+    Args:
+        pairs: two samples of positive values of each point, at least two values each.
+    """
+    difference, variance, spread = 0.0, 0.0, 0.0
+    for first, second in pairs:
+        logs = [np.log(checked(values)) for values in (first, second)]
+        difference += float(logs[0].mean() - logs[1].mean())
+        for sample in logs:
+            part = max(float(sample.var(ddof=1)), LEAST_SPREAD**2) / sample.size
+            variance += part
+            spread += part**2 / (sample.size - 1)
+    return student(abs(difference) / math.sqrt(variance), variance**2 / spread)
 
 
 def student(t: float, freedom: float) -> float:

@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from peakmark import slurm
-from peakmark.messages import Message, Range, between, catalogue, merge, message, render, texts
+from peakmark.messages import (
+    CATALOGUE,
+    Message,
+    Range,
+    between,
+    catalogue,
+    merge,
+    message,
+    render,
+    texts,
+)
 from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.resources import ROOT
 
@@ -20,7 +30,7 @@ def test_messages_that_differ_in_numbers_alone_share_a_sentence() -> None:
     spreads = [message("spread", spread=share) for share in (0.07, 0.31, 0.095)]
     merged = merge([*spreads, message("remark", remark="other 4")])
     facts = {form.message.fact for form in merged.values()}
-    assert facts == {"values spread by 7 – 31% of their mean", "other 4"}
+    assert facts == {"values spread by 7 to 31% of their mean", "other 4"}
     assert [form.own and form.own.text for form in merged.values()] == ["7%", "31%", "10%", None]
     assert merge([]) == {}
 
@@ -35,7 +45,7 @@ def test_another_program_or_sign_is_another_sentence_and_another_count_is_not() 
     drifts = [message("drift", more=more, p=0.01, heat="") for more in (0.2, -0.3)]
     assert [form.message for form in merge(waited + drifts).values()] == waited + drifts
     (fact,) = {form.message.fact for form in merge([load(1.3, 1), load(2.0, 3)]).values()}
-    assert "1.3 – 2 CPUs" in fact and "1 – 3 busy processes" in fact
+    assert "1.3 to 2 CPUs" in fact and "1 to 3 busy processes" in fact
 
 
 def flush(seconds: float | Range) -> Message:
@@ -50,8 +60,8 @@ def test_numbers_keep_their_units_and_several_are_a_range() -> None:
     merged = merge([*clocks, flush(132e-6), flush(1.5e-6)]).values()
     own = [form.own for form in merged if form.own]  # the first of what differs
     assert [number.text for number in own] == ["4.9%", "6.0%", "132 us", "1.5 us"]
-    assert between(own[:2]).text == "4.9 – 6.0%" and between(own[:1]).text == "4.9%"
-    assert "1.2 us – 1.3 ms" in render(flush(Range(1.2e-6, 1.3e-3))).sentence.fact
+    assert between(own[:2]).text == "4.9 to 6.0%" and between(own[:1]).text == "4.9%"
+    assert "1.2 us to 1.3 ms" in render(flush(Range(1.2e-6, 1.3e-3))).sentence.fact
 
 
 def test_an_error_holds_fact_and_remedy_of_its_code() -> None:
@@ -114,6 +124,11 @@ def test_the_words_of_every_code_are_those_of_the_golden_file() -> None:
     if os.environ.get("PEAKMARK_GOLDEN"):
         GOLDEN.write_text(words, encoding="utf-8")
     assert words == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_no_code_stands_twice() -> None:
+    codes = re.findall(r"^([\w /-]+):$", CATALOGUE.read_text(), re.MULTILINE)
+    assert len(codes) == len(set(codes)) == len(catalogue())
 
 
 def test_an_entry_has_an_example_of_its_fields_and_lines_without_a_full_stop() -> None:

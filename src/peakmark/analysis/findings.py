@@ -1,442 +1,316 @@
-"""What the rows of a table say, in sentences: best and worst, threads, block size, reference,
-limit, doubtful rows.
+"""What the rows of a table say, in sentences: the best points, comparisons, trends, shares of the limit.
 
-A sentence claims a difference only between rows that are ``apart``: both with six repetitions or
-more, their 95 % intervals of the median disjoint (Hoefler and Belli 2015, rule 7). Otherwise it
-repeats numbers, or says that nothing is shown.
+A difference is stated where it is not chance (``comparisons``), or with the remark that nothing was
+tested where every row was measured once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
 from peakmark import statistics
-from peakmark.analysis import paired_comparison, ratios
-from peakmark.analysis.label_formatter import LabelFormatter, Topic, noun, repeated
-from peakmark.analysis.row import DEFAULT, Row, Series
+from peakmark.analysis import comparisons, ratios
+from peakmark.analysis.comparisons import Group, Outcome, Pair
+from peakmark.analysis.label_formatter import LabelFormatter, Topic
+from peakmark.analysis.row import DEFAULT, Row
 from peakmark.config.layouts import LayoutTable
-from peakmark.formatting import listed, percent, plural
-from peakmark.messages import Severity
+from peakmark.formatting import percent
+from peakmark.messages import SMALL_FACTOR, Message, Range, Severity, message
 
-
-def apart(series: Series, other: Series) -> bool:
-    """Whether two series are shown to differ: enough repetitions, and 95 % intervals of the median
-    that do not touch.
-    """
-    first, second = series.summary, other.summary
-    return first.enough and second.enough and (first.high < second.low or second.high < first.low)
-
-
-def better(row: Row, other: Row) -> bool:
-    """Whether the own value of the first row is shown to be better than that of the second."""
-    first, second = row.measured.summary.median, other.measured.summary.median
-    ahead = first < second if row.table.lower_is_better else first > second
-    return ahead and apart(row.measured, other.measured)
-
-
-def differ(rows: Sequence[Row], level: float = 0.05) -> bool:
-    """Whether rows are shown to differ at all, by the test of Kruskal and Wallis.
-
-    Among many equal rows the best and the worst one lie apart more often than two rows do: only
-    where this test has seen a difference is one of them called best. False in at most ``level`` of
-    groups of equal rows.
-    """
-    groups = [row.measured.values for row in rows]
-    return len(groups) > 1 and statistics.kruskal_wallis(groups) <= level
-
-
-def ratio(best: Row, worst: Row) -> float:
-    """By what factor the median of the first row is better, 1 or more: as the tests are of medians,
-    so are factors.
-    """
-    quotient = best.measured.summary.median / worst.measured.summary.median
-    return 1 / quotient if best.table.lower_is_better else quotient
-
-
-def groups(rows: Sequence[Row], labels: LabelFormatter) -> Iterator[tuple[str, list[Row]]]:
-    """Rows that may be compared: of one node, variant and workload; each group with the name that
-    it needs.
-    """
-    several = len({row.key.variant for row in rows}) > 1
-    nodes = len({row.key.node for row in rows}) > 1
-    grouped: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        # A layout may call one workload by two names, such as loads in a small and in a large area:
-        # two groups then.
-        grouped.setdefault((row.key.node, row.key.variant, labels.workload(row)), []).append(row)
-    for (node, variant, workload), group in grouped.items():
-        name = workload + (f" {variant}" if several and variant else "")
-        yield name + (f" on {node}" if nodes else ""), group
-
-
-NONE = "any"  # no block beats another
-
-
-def scaling(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    """Up to how many threads each workload gains; of a latency, from how many it grows."""
-    for name, group in groups(rows, labels):
-        outcomes: dict[str, tuple[list[str], list[float]]] = {}
-        for block in sorted({row.key.block or 0 for row in group}):
-            line = sorted(
-                (row for row in group if (row.key.block or 0) == block),
-                key=lambda row: row.key.concurrency,
-            )
-            if len(line) < 2 or not all(row.measured.summary.enough for row in line):
-                continue
-            outcome, factor = (
-                (_grows(labels, line), None)
-                if labels.table.lower_is_better
-                else _gains(labels, line)
-            )
-            sizes, factors = outcomes.setdefault(outcome, ([], []))
-            sizes.append(labels.block(line[0]))
-            factors += [] if factor is None else [factor]
-        parts = []
-        for outcome, (sizes, factors) in outcomes.items():
-            least = min(row.key.concurrency for row in group)
-            how = (
-                f": {_range(labels, factors)} times the rate of {labels.many(least)}"
-                if factors
-                else ""
-            )
-            parts.append(
-                outcome + how + (f" ({', '.join(sizes)})" if len(outcomes) > 1 and sizes[0] else "")
-            )
-        if parts:
-            yield f"{name}: {'; '.join(parts)}."
-
-
-def _range(labels: LabelFormatter, values: Sequence[float]) -> str:
-    low, high = labels.times(min(values)), labels.times(max(values))
-    return low if low == high else f"{low} to {high}"
-
-
-def _gains(labels: LabelFormatter, line: Sequence[Row]) -> tuple[str, float | None]:
-    """Where scaling stops, by steps that are shown to be gains, whether it falls afterwards, and
-    the factor gained.
-    """
-    first, stop = line[0], line[0]
-    for row in line[1:]:
-        if better(row, stop):
-            stop = row
-    falls = next(
-        (row for row in line if row.key.concurrency > stop.key.concurrency and better(stop, row)),
-        None,
-    )
-    if stop is first:
-        if falls is None:
-            return f"no gain from more than {labels.many(first.key.concurrency)} is shown", None
-        return f"falls from {labels.many(falls.key.concurrency)} on", None
-    text = f"gains up to {labels.many(stop.key.concurrency)}"
-    if stop is line[-1]:
-        text += ", the most that was measured"
-    elif falls is not None:
-        text += f", falls from {falls.key.concurrency} on"
-    else:
-        text += ", no further gain is shown"
-    return text, stop.measured.summary.median / first.measured.summary.median
-
-
-def _grows(labels: LabelFormatter, line: Sequence[Row]) -> str:
-    first = line[0]
-    later = next((row for row in line[1:] if better(first, row)), None)
-    if later is not None:
-        return f"grows from {labels.many(later.key.concurrency)} on"
-    if better(line[-1], first):
-        return f"shorter with {labels.many(line[-1].key.concurrency)} than with {first.key.concurrency}"
-    return f"not shown to grow up to {labels.many(line[-1].key.concurrency)}"
-
-
-def blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    """The smallest block that no other is shown to beat, by concurrency."""
-    if labels.table.lower_is_better:
-        return
-    for name, group in groups(rows, labels):
-        pays: dict[str, list[int]] = {}
-        for concurrency in sorted({row.key.concurrency for row in group}):
-            line = sorted(
-                (row for row in group if row.key.concurrency == concurrency),
-                key=lambda row: row.key.block or 0,
-            )
-            if len(line) < 2 or not all(row.measured.summary.enough for row in line):
-                continue
-            unbeaten = [row for row in line if not any(better(other, row) for other in line)]
-            outcome = NONE if len(unbeaten) == len(line) else labels.block(unbeaten[0])
-            pays.setdefault(outcome, []).append(concurrency)
-        if list(pays) == [NONE]:
-            yield f"{name}: no block size is shown to be faster than another."
-        elif pays:
-            parts = [
-                outcome
-                + (
-                    f" with {listed([str(count) for count in counts])} {noun(labels.table)}{'s' if counts != [1] else ''}"
-                    if len(pays) > 1
-                    else ""
-                )
-                for outcome, counts in pays.items()
-            ]
-            yield f"{name}: the smallest block that no other is shown to beat is {', '.join(parts)}."
-
-
-MANY = 4  # more names than this are counted instead
+LEVEL_UNTIL = 1.1
+"""Up to this factor two choices that are not shown to differ are called level."""
+TINY = 1.03
+"""Up to this factor two choices are called level even where the difference is shown."""
+FEW_NAMES = 3
+"""So many exceptions are named; more are counted."""
+SATURATED = 1.4
+"""A smaller gain from more threads means that the first ones take most of what there is."""
+WOKEN = 2.0
+"""From this factor on, more streams that answer sooner point to idle CPUs that must wake up."""
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """One sentence or two about a table, what they are about, and how that is headed."""
+    """One sentence about a table, what it is about, and its heading."""
 
     topic: Topic
     heading: str
-    text: str
+    message: Message
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return self.message.full_sentence
 
 
 def conclusions(rows: Sequence[Row], layout_table: LayoutTable | None = None) -> list[Conclusion]:
-    """The findings of rows of one table, in a fixed order of topics; none where nothing was
-    measured.
+    """The findings of rows of one table, in a fixed order of topics; none where nothing was measured.
 
-    They use the headings of the table, or those of ``sheet`` where a layout prints the rows in it.
+    Args:
+        rows: rows of one table, holes included.
+        layout_table: the table of a layout that prints the rows, which has its names.
     """
     measured = [row for row in rows if row.own is not None]
     if not measured:
         return []
     labels = LabelFormatter(measured[0].table, layout_table)
-    right = _claimable(measured)
-    all_points, over_all = paired_comparison.sentences(labels, right)
-    by_topic = (
-        (Topic.EXTREMES, _extremes(labels, right)),
-        (Topic.THREADS, scaling(labels, right)),
-        (Topic.BLOCKS, blocks(labels, right)),
-        *((topic, [text]) for topic, text in all_points),
-        (Topic.REFERENCE, _references(labels, right, over_all)),
-        (Topic.DISAGREEMENT, _disagreements(labels, measured)),
-        (Topic.LIMIT, _limits(labels, measured)),
-        (
-            Topic.MACHINE,
-            dict.fromkeys(f"{row.limit.finding.text}." for row in rows if row.limit.finding),
-        ),
-        (Topic.DOUBT, _doubtful(labels, measured)),
-        (Topic.FEW, _few(measured)),
+    return _concluded(
+        labels,
+        [
+            *_bests(labels, measured),
+            *_compared(labels, measured),
+            *((Topic.LIMIT, text) for text in _limits(labels, measured)),
+            *((Topic.MACHINE, row.limit.finding) for row in measured if row.limit.finding),
+        ],
     )
+
+
+def joint_conclusions(
+    rows: Sequence[Row], layout_table: LayoutTable | None = None
+) -> list[Conclusion]:
+    """How workloads compare whose rows are printed in several tables."""
+    measured = [row for row in rows if row.own is not None]
+    if not measured:
+        return []
+    labels = LabelFormatter(measured[0].table, layout_table)
+    found = _compared(labels, measured)
+    return _concluded(labels, [each for each in found if each[0] is Topic.WORKLOADS])
+
+
+def _concluded(labels: LabelFormatter, found: Sequence[tuple[Topic, Message]]) -> list[Conclusion]:
+    """Messages with their headings, each once."""
     return [
-        Conclusion(topic, topic.heading(labels.table), text)
-        for topic, texts in by_topic
-        for text in texts
+        Conclusion(topic, topic.heading(labels.table), each) for topic, each in dict.fromkeys(found)
     ]
 
 
-def _few(measured: Sequence[Row]) -> Iterator[str]:
-    few = [row for row in measured if not row.measured.summary.enough]
-    if few and len(measured) > 1:
-        number = repeated(row.measured.summary.n for row in few)
-        which = (
-            "All rows have"
-            if len(few) == len(measured)
-            else f"{len(few)} of {len(measured)} rows have"
-        )
-        yield f"{which} {number}: too few repetitions to say of single ones which are faster; {statistics.ENOUGH} or more allow it."
+def _compared(labels: LabelFormatter, rows: Sequence[Row]) -> list[tuple[Topic, Message]]:
+    """What comparisons and trends say."""
+    comparable = [row for row in rows if row.level is not Severity.WRONG]
+    outcomes = comparisons.compare(labels, comparable)
+    found: list[tuple[Topic, Message]] = []
+    proportions = _proportions(outcomes)
+    for topic in (Topic.WORKLOADS, Topic.BLOCKS, Topic.THREADS, Topic.REFERENCE):
+        of_topic = [outcome for outcome in outcomes if outcome.comparison.topic is topic]
+        if topic is Topic.WORKLOADS and proportions:
+            found.append((topic, proportions))
+        else:
+            found += [(topic, _sentence(labels, each)) for each in of_topic]
+        if topic is Topic.THREADS:
+            found += [(topic, text) for text in _trends(labels, comparable)]
+    return found
 
 
-def joint_conclusions(rows: Sequence[Row], layout_table: LayoutTable | None = None) -> list[str]:
-    """What rows say that are printed in several tables: each workload's own says nothing of another
-    workload.
-    """
-    right = _claimable([row for row in rows if row.own is not None])
-    if not right:
-        return []
-    labels = LabelFormatter(right[0].table, layout_table)
-    all_points, over_all = paired_comparison.sentences(labels, right)
-    return [*(text for _, text in all_points), *_references(labels, right, over_all)]
+def _bests(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[tuple[Topic, Message]]:
+    """The lowest and the highest median of each workload of a table with many rows."""
+    parts = []
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.level is not Severity.WRONG:
+            groups.setdefault(labels.workload_in_set(row, rows), []).append(row)
+    for name, group in groups.items():
+        if len(group) > FEW_NAMES:
+            ordered = sorted(group, key=lambda row: row.measured.summary.median)
+            ends = [
+                f"{labels.quantity(row.measured.summary.median)} ({labels.place(row, group)})"
+                for row in (ordered[0], ordered[-1])
+            ]
+            parts.append(message("span", name=name, low=ends[0], high=ends[1]))
+    if parts:
+        yield Topic.EXTREMES, message("spans", parts=tuple(parts))
 
 
-def _claimable(measured: Sequence[Row]) -> list[Row]:
-    """The rows that no claim is refused."""
-    return [row for row in measured if row.level is not Severity.WRONG]
-
-
-def _extremes(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    """Best and worst of each workload whose rows have enough repetitions to tell; the table has the
-    others' values.
-    """
-
-    def value(row: Row) -> str:
-        return (
-            f"{labels.quantity(row.measured.centre)}{'; unsure' if row.specific_warnings else ''}"
-        )
-
-    for name, group in groups(rows, labels):
-        if len(group) < 2:
-            continue
-        if not all(row.measured.summary.enough for row in group):
-            continue
-        ordered = sorted(
-            group, key=lambda row: row.measured.centre, reverse=not labels.table.lower_is_better
-        )
-        best, worst = ordered[0], ordered[-1]
-        if not (differ(group) and better(best, worst)):
-            yield f"{name}: no configuration is shown to be better than another ({value(best)} to {value(worst)})."
-            continue
-        text = f"{name}: best with {labels.place(best, group)} ({value(best)})"
-        near = [row for row in ordered[1:] if not better(best, row)]
-        if near:
-            text += f", from which {_names(labels, near, group)} {'is' if len(near) == 1 else 'are'} not shown to differ"
-        text += f"; worst with {labels.place(worst, group)} ({value(worst)}), a factor of {labels.times(ratio(best, worst))}."
-        yield f"{text} {_reason(labels, best, worst, group)}".rstrip()
-
-
-def _names(labels: LabelFormatter, rows: Sequence[Row], group: Sequence[Row]) -> str:
-    if len(rows) > MANY:
-        return f"{len(rows)} others"
-    return " and ".join(labels.place(row, group) for row in rows)  # of which each may hold a comma
-
-
-def _reason(labels: LabelFormatter, best: Row, worst: Row, group: Sequence[Row]) -> str:
-    """Which of block size and concurrency makes the difference, each alone from the best row: what
-    the numbers support.
-    """
-    if best.key.block == worst.key.block:
-        return ""  # one of the two differs: nothing is to be told apart
-    if best.key.concurrency == worst.key.concurrency:
-        return "The two differ in the block size alone."
-    at = {(row.key.block, row.key.concurrency): row for row in group}
-    by_block = at.get((worst.key.block, best.key.concurrency))
-    by_threads = at.get((best.key.block, worst.key.concurrency))
-    if by_block is None or by_threads is None:
-        return ""
-
-    def effect(other: Row) -> str:
-        if not better(best, other):
-            return "makes no difference that is shown"
-        return f"makes a factor of {labels.times(ratio(best, other))}"
-
-    return (
-        f"The block size alone, at {labels.many(best.key.concurrency)}, {effect(by_block)}; the number of"
-        f" {noun(labels.table)}s alone, at {labels.block(best)}, {effect(by_threads)}."
+def _sentence(labels: LabelFormatter, outcome: Outcome) -> Message:
+    """What one comparison says in one working set."""
+    lead, *others = sorted(
+        outcome.groups, key=lambda group: (group.direction == 0, -len(group.pairs))
+    )
+    working_set = labels.working_set(lead.pairs[0].row)
+    return message(
+        "compared",
+        where=f"{working_set}, " if working_set else "",
+        parts=(
+            _group(labels, outcome, lead, "first"),
+            *(_group(labels, outcome, group, "more") for group in others),
+        ),
+        why=_mechanism(labels, outcome, lead),
+        tested="" if any(group.is_tested for group in outcome.groups) else message("untested"),
     )
 
 
-def _references(
-    labels: LabelFormatter, rows: Sequence[Row], over_all: Mapping[str, str]
-) -> Iterator[str]:
-    """The own kernel against each reference, row by row; derived figures are no measurement and are
-    left out. ``over_all``: what their rows say together.
+def _group(labels: LabelFormatter, outcome: Outcome, group: Group, case: str) -> Message:
+    """What the points of one group say: which choice is faster and by how much, or that neither is.
+
+    The own program stays the subject where it is compared with a reference.
     """
-    for entry in ratios.references(labels.table):
-        pairs = ratios.pairs(rows, entry.instrument)
-        if not pairs:
-            continue
-        each = [quotient.value for *_, quotient in pairs]
-        middle = labels.times(statistics.median(each))
-        text = f"{labels.program(labels.table.own)} measured {middle} times what {labels.program(entry)} did"
-        parts = [repeated(quotient.runs for *_, quotient in pairs)]
-        if len(pairs) > 1:
-            parts.insert(
-                0,
-                f"median of {len(pairs)} rows; from {labels.times(min(each))} to {labels.times(max(each))}",
-            )
-        parts += dict.fromkeys(
-            known for row, *_ in pairs for known in ratios.differences(row, entry.instrument)
-        )
-        parts += _sign_conflicts(labels, pairs)
-        text += f" ({'; '.join(parts)})"
-        judged = [
-            (row, theirs)
-            for row, theirs, _ in pairs
-            if row.measured.summary.enough and theirs.summary.enough
-        ]
-        if judged:
-            distinct = [(row, theirs) for row, theirs in judged if apart(row.measured, theirs)]
-            ahead = sum(
-                (row.measured.summary.median < theirs.summary.median)
-                == labels.table.lower_is_better
-                for row, theirs in distinct
-            )
-            counts = {
-                "better": ahead,
-                "worse": len(distinct) - ahead,
-                "neither": len(judged) - len(distinct),
-            }
-            shown = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
-            text += f"; shown to be {shown} of {len(judged)} rows"
-            text += " with enough repetitions" if len(judged) < len(pairs) else ""
-        elif entry.instrument in over_all:
-            text += f"; {over_all[entry.instrument]}"
-        yield f"{text}."
+    comparison = outcome.comparison
+    is_slower = group.direction < 0 and comparison.instrument != ""
+    names = (comparison.first, comparison.second)
+    first, second = names if group.direction >= 0 or is_slower else names[::-1]
+    place = _where(labels, group)
+    factor = Range(*group.factors)
+    if not group.direction or factor.high <= TINY:
+        is_level = factor.low >= 1 / LEVEL_UNTIL and factor.high <= LEVEL_UNTIL
+        is_mixed = factor.low < 1 < factor.high
+        code = "level" if is_level else "undecided" if is_mixed else "unclear"
+        if code == "unclear" and factor.low < 1:
+            first, second = second, first
+            factor = Range(1 / factor.high, 1 / factor.low)
+        return message(code, case=case, first=first, second=second, factor=factor, where=place)
+    factors = [max(pair.factor, 1 / pair.factor) for pair in group.agreeing]
+    if is_slower and max(factors) < SMALL_FACTOR:
+        factors = [2 - 1 / factor for factor in factors]  # 10 % slower is a factor of 1.11
+    are = comparison.topic is Topic.THREADS and not first.startswith("1 ")
+    return message(
+        "faster",
+        case=case,
+        first=first,
+        verb="are" if are else "is",
+        factor=Range(min(factors), max(factors)),
+        than="slower" if is_slower else "faster",
+        second=second,
+        where=place,
+    )
 
 
-def _limits(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
+def _where(labels: LabelFormatter, group: Group) -> str:
+    """`` at all 21 points``, `` at 64KB and 1MB``, `` at 5 of 7 points with 8 threads``."""
+    total = len(group.pairs)
+    agreeing = group.agreeing if group.direction else list(group.pairs)
+    others = [pair for pair in group.pairs if pair not in agreeing]
+    text = labels.values(group.field, group.values, [pair.row for pair in group.pairs])
+    if others:
+        text = f" at {len(agreeing)} of {total} points{text}"
+        if len(others) <= FEW_NAMES:
+            text += f", not at {' or '.join(labels.row(pair.row) for pair in others)}"
+    elif not group.field and total > 1:
+        text = " at both points" if total == 2 else f" at all {total} points"
+    return text
+
+
+def _mechanism(labels: LabelFormatter, outcome: Outcome, group: Group) -> Message | str:
+    """The likely reason of a known pattern, as the end of the sentence."""
+    if outcome.comparison.topic is not Topic.THREADS or len(outcome.groups) > 1:
+        return ""
+    low, high = group.factors
+    table = labels.table
+    if table.name == "memory_throughput" and outcome.variant == "pool":
+        is_one = outcome.comparison.second.startswith("1 ")
+        return message("one-core-fills") if is_one and low >= 1 and high < SATURATED else ""
+    if table.name == "network_latency" and group.direction > 0 and low >= WOKEN:
+        return message("wake-up")
+    return ""
+
+
+def _proportions(outcomes: Sequence[Outcome]) -> Message | None:
+    """``QP : HP : SP : DP = 7.8 : 3.9 : 2 : 1`` where each is faster than the next by one factor."""
+    compared = [each for each in outcomes if each.comparison.topic is Topic.WORKLOADS]
+    names: list[str] = []
+    numbers = [1.0]
+    for outcome in reversed(compared):
+        (group, *others) = outcome.groups
+        low, high = group.factors
+        is_steady = group.direction > 0 and low > 1 and high <= low * SATURATED
+        is_next = not names or names[0] == outcome.comparison.second
+        if others or not is_steady or not is_next:
+            return None
+        names = names or [outcome.comparison.second]
+        names.insert(0, outcome.comparison.first)
+        numbers.insert(0, numbers[0] * statistics.median([pair.factor for pair in group.pairs]))
+    if len(compared) < 2:
+        return None
+    return message(
+        "proportions",
+        names=" : ".join(names),
+        numbers=" : ".join(f"{number:.2g}" for number in numbers),
+        tested="" if compared[0].groups[0].is_tested else message("untested"),
+    )
+
+
+def _trends(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:
+    """How rates change from number to number of threads, where three or more were measured."""
+    lines: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row.key.concurrency):
+        lines.setdefault(labels.line(row, rows), []).append(row)
+    lines = {name: line for name, line in lines.items() if len(line) > 2}
+    shapes: dict[Message, list[str]] = {}
+    for name, line in lines.items():
+        runs = min(row.measured.summary.n for row in line)
+        p_value = statistics.kruskal_wallis([row.measured.values for row in line])
+        if runs == 1 or p_value <= comparisons.LEVEL / len(lines):
+            shapes.setdefault(_shape(labels, line, runs == 1), []).append(name)
+    for shape, names in shapes.items():
+        case = "" if len(names) < len(lines) else "all"
+        yield message("trend", case=case, lines=", ".join(names), shape=shape)
+
+
+def _shape(labels: LabelFormatter, line: Sequence[Row], is_untested: bool) -> Message:
+    """The form of a line, by the differences that hold at every later point."""
+    peak = 0
+    for place in range(1, len(line)):
+        if _faster(line, place, peak):
+            peak = place
+    slower = [place for place in range(peak + 1, len(line)) if _faster(line, peak, place)]
+    dips = [
+        place
+        for place in range(1, peak)
+        if any(_faster(line, before, place) for before in range(place))
+    ]
+    falls = bool(slower) and slower == list(range(slower[0], len(line)))
+    if not falls:
+        dips += slower
+    case = "flat"
+    if falls:
+        case = "peak" if peak else "falls"
+    elif peak:
+        case = "grows" if peak == len(line) - 1 else "saturates"
+    last = line[slower[0] if falls else -1].key.concurrency
+    dip = message("dip", counts=tuple(str(line[place].key.concurrency) for place in dips))
+    return message(
+        "shape",
+        case=case,
+        peak=labels.many(line[peak].key.concurrency),
+        last=labels.many(last),
+        dip=dip if dips else "",
+        tested=message("untested") if is_untested else "",
+    )
+
+
+def _faster(line: Sequence[Row], first: int, second: int) -> bool:
+    """Whether one row of a line is shown to be faster than another."""
+    row, other = line[first], line[second]
+    quotient = row.measured.summary.median / other.measured.summary.median
+    factor = 1 / quotient if row.table.lower_is_better else quotient
+    return Pair(row, row.measured, other.measured, factor).direction > 0
+
+
+def _limits(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:
     """What share of the limit each program reaches, and how many rows are beyond it."""
-    for entry in labels.table.series:
-        if entry.instrument in ratios.NOT_ALIKE:
+    for program in labels.table.series:
+        if program.instrument in ratios.NOT_ALIKE:
             continue
         shares = []
         for row in rows:
-            series = row.series.get(entry.instrument)
+            series = row.series.get(program.instrument)
             if series and series.efficiency is not None and ratios.is_measured(series):
                 shares.append((series.efficiency, row))
-        inside = [share for share in shares if share[0] <= DEFAULT.limit]
+        inside = sorted((share for share in shares if share[0] <= DEFAULT.limit), key=itemgetter(0))
+        name = labels.program(program)
         if inside:
-            ends = [choose(inside, key=itemgetter(0)) for choose in (min, max)]
-            reached = " to ".join(
-                f"{percent(share)} % ({labels.row(row)})" for share, row in ends[: len(inside)]
+            ends = [
+                f"{percent(share)}% ({labels.row(row)})" for share, row in (inside[0], inside[-1])
+            ]
+            middle = percent(statistics.median([share for share, _ in inside]))
+            yield message(
+                "limit-share",
+                case="" if len(inside) > 1 else "one",
+                program=name,
+                low=ends[0],
+                high=ends[1],
+                middle=middle,
+                rows=len(inside),
             )
-            text = f"{labels.program(entry)} reaches {reached} of the limit"
-            if len(inside) > 2:
-                middle = statistics.median([share for share, _ in inside])
-                text += f", {percent(middle)} % in the median of {len(inside)} rows"
-            yield f"{text}."
-        above = len(shares) - len(inside)
-        if above:
-            of = "" if entry is labels.table.own else f" of {labels.program(entry)}"
-            rest = f"{above} row{' is' if above == 1 else 's are'} above the limit, which cannot be"
-            yield f"{rest}: the limit or the figure{of} is wrong, as the notes say."
-
-
-def _sign_conflicts(labels: LabelFormatter, pairs: Sequence[ratios.Pair]) -> Iterator[str]:
-    """The rows whose printed figures say otherwise than their rounds who is ahead."""
-    turned = [
-        row
-        for row, theirs, ratio in pairs
-        if ratios.sign_conflicts(ratio, row.measured.centre / theirs.centre)
-    ]
-    if turned:
-        where = (
-            ", ".join(map(labels.row, turned))
-            if len(turned) <= MANY
-            else plural(len(turned), "row")
-        )
-        yield f"printed figures the other way round: {where}"
-
-
-def _disagreements(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    """Programs that say different things about one quantity: that says something about the
-    measurement.
-    """
-    for entry in ratios.references(labels.table):
-        pairs = ratios.pairs(rows, entry.instrument)
-        factors = [(ratios.factor(row.measured, theirs), row) for row, theirs, _ in pairs]
-        beyond = [pair for pair in factors if pair[0] > DEFAULT.band]
-        if beyond:
-            factor, row = max(beyond, key=lambda pair: pair[0])
-            yield (
-                f"{labels.program(labels.table.own)} and {labels.program(entry)} are more than a factor of"
-                f" {labels.times(DEFAULT.band, 2)} apart in {len(beyond)} of {len(pairs)} rows, at most"
-                f" {labels.times(factor)} ({labels.row(row)}): a finding about the measurement, not about"
-                " the machine; the notes say what to look at."
-            )
-
-
-def _doubtful(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[str]:
-    for level in (Severity.WRONG, Severity.UNSURE):
-        doubtful = [row for row in rows if row.level is level]
-        # Where all rows have the same word, their column says it.
-        if doubtful and (level is Severity.WRONG or len(doubtful) < len(rows) or len(rows) == 1):
-            names = (
-                f" ({'; '.join(labels.row(row) for row in doubtful)})"
-                if len(doubtful) <= MANY
-                else ""
-            )
-            what = "used for no claim" if level is Severity.WRONG else "another run may well differ"
-            is_are = "is" if len(doubtful) == 1 else "are"
-            yield f"{len(doubtful)} of {len(rows)} rows {is_are} {level}{names}: {what}; the notes say why."
+        if len(inside) < len(shares):
+            yield message("beyond", program=name, rows=len(shares) - len(inside))

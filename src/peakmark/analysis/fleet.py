@@ -17,7 +17,7 @@ from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed, natural, percent, plural
-from peakmark.messages import Severity
+from peakmark.messages import Message, Severity, message
 from peakmark.tools.tables import Table
 
 BEYOND = 0.03
@@ -237,55 +237,52 @@ def _apart(behind: Mapping[str, float]) -> set[str]:
 
 NAMED = 8
 """So many nodes are named; the others are counted."""
-BEYOND_TEXT = f"{100 * BEYOND:g}\u00a0%"
 
 
 def slow_node_sentences(rows: Rows) -> list[str]:
-    """Sentences on the nodes that are slow in a resource, and on single rows of others; what the
-    words mean stands last.
+    """Sentences on the nodes that are slow in a resource, and on single rows of others; what slow
+    means stands last.
     """
     every = node_names(rows)
     if len(every) < 2:
         return []
     nodes = slow_nodes(rows)
     mostly = [entry for entry in nodes if entry.mostly]
-    sentences = [_sentence(entry) for entry in mostly[:NAMED]]
-    if len(mostly) > NAMED:
-        rest = listed(
-            [
-                f"{entry.node} ({SUBSYSTEMS[entry.subsystem].title})"
-                for entry in mostly[NAMED : 3 * NAMED]
-            ]
-        )
-        more = f" and {len(mostly) - 3 * NAMED} more" if len(mostly) > 3 * NAMED else ""
-        sentences.append(f"Slow in most rows of a resource too: {rest}{more}.")
     single = [entry for entry in nodes if not entry.mostly]
+    found = [_slow(entry) for entry in mostly[:NAMED]]
+    if len(mostly) > NAMED:
+        rest = [f"{entry.node} ({SUBSYSTEMS[entry.subsystem].title})" for entry in mostly[NAMED:]]
+        found.append(message("also-slow", nodes=_counted(rest, 2 * NAMED)))
     if single:
-        which = len({entry.node for entry in single})
-        sentences.append(
-            f"{plural(sum(entry.rows for entry in single), 'single row')} of {plural(which, 'other node')} lie beyond the median, too, "
-            "as chance can bring it with few repetitions: the tables name them."
+        count = sum(entry.rows for entry in single)
+        found.append(
+            message("single-rows", rows=count, nodes=len({entry.node for entry in single}))
         )
     if not mostly:
-        sentences.insert(0, f"No node of {len(every)} is slow in most rows of a resource.")
-    sentences.append(
-        f"Slow: the whole interval of most rows is worse than the median of all nodes by more than {BEYOND_TEXT}, or all rows together "
-        "are, far beyond the other nodes. "
-        "tables/nodes.csv has every node."
-    )
-    return sentences
+        found.insert(0, message("none-slow", nodes=len(every)))
+    found.append(message("slow-means", beyond=BEYOND))
+    return [each.full_sentence for each in found]
 
 
-def _sentence(entry: Slow) -> str:
-    resource = SUBSYSTEMS[entry.subsystem].named
-    rows = (
-        f"in all {entry.of} rows"
-        if entry.rows == entry.of
-        else f"in {entry.rows} of {plural(entry.of, 'row')}"
+def _slow(entry: Slow) -> Message:
+    """One node that is slow in a resource; ``all``: its single rows are too uncertain, together they
+    are not.
+    """
+    return message(
+        "slow-node",
+        case="all" if entry.rows < MOSTLY * entry.of else "",
+        node=entry.node,
+        resource=SUBSYSTEMS[entry.subsystem].named,
+        behind=entry.behind,
+        rows=entry.rows,
+        of=entry.of,
     )
-    if entry.rows < MOSTLY * entry.of:  # its single rows are too uncertain, all together are not
-        rows = f"in the median of {plural(entry.of, 'row')}, beyond all that the other nodes show"
-    return f"{entry.node} is slow: its {resource} is {percent(entry.behind)}\u00a0% behind the median of all nodes ({rows})."
+
+
+def _counted(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    rest = [f"{len(names) - most} more"] if len(names) > most else []
+    return listed([*names[:most], *rest])
 
 
 def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
@@ -295,7 +292,7 @@ def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     typical = [replace(row, key=row.key._replace(node="any")) for row in typical_rows(rows)]
     sentences = [
         replace(finding, heading=f"{finding.heading}, typical node")
-        if finding.topic in (Topic.LIMIT, Topic.DOUBT)
+        if finding.topic is Topic.LIMIT
         else finding
         for finding in findings.conclusions(typical)
     ]
@@ -310,20 +307,21 @@ def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     labels = LabelFormatter(groups[0].table)
     ordered = sorted(groups, key=lambda group: group.range)
     least, most = ordered[0], ordered[-1]
-    text = f"Lowest and highest node differ by {percent(least.range)}\u00a0% of their median ({labels.row(least.middle, on_all=True)})"
-    if most is not least:
-        text += f" to {percent(most.range)}\u00a0% ({labels.row(most.middle, on_all=True)})"
-    sentences = [
-        (Topic.NODES, f"{text}."),
-        *((Topic.APART, text) for text in _apart_sentences(groups)),
-    ]
-    return [
-        Conclusion(topic, topic.heading(labels.table), sentence) for topic, sentence in sentences
-    ]
+    spread = message(
+        "nodes-spread",
+        case="" if most is not least else "one",
+        low=least.range,
+        lowest=labels.row(least.middle, on_all=True),
+        high=most.range,
+        highest=labels.row(most.middle, on_all=True),
+    )
+    found = [(Topic.NODES, spread), *((Topic.APART, each) for each in _distant_nodes(groups))]
+    return [Conclusion(topic, topic.heading(labels.table), each) for topic, each in found]
 
 
-def _apart_sentences(groups: Sequence[NodeGroup]) -> Iterator[str]:
-    for word, sign in (("slower", 1), ("faster", -1)):
+def _distant_nodes(groups: Sequence[NodeGroup]) -> Iterator[Message]:
+    """The nodes with rows that are slower, and those with rows that are faster than the median."""
+    for case, sign in (("slower", 1), ("faster", -1)):
         by_node: dict[str, list[float]] = {}
         for group in groups:
             for row in group.slow if sign > 0 else group.fast:
@@ -333,7 +331,12 @@ def _apart_sentences(groups: Sequence[NodeGroup]) -> Iterator[str]:
         ordered = sorted(by_node.items(), key=lambda pair: (-len(pair[1]), -max(pair[1])))
         named = [
             f"{node} ({plural(len(shares), 'row')}, up to {percent(max(shares))}\u00a0%)"
-            for node, shares in ordered[:NAMED]
+            for node, shares in ordered
         ]
-        more = f", and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
-        yield f"Of {len(groups)} rows {word} than the median of all nodes by more than {BEYOND_TEXT}: {listed(named)}{more}."
+        yield message(
+            "distant-nodes",
+            case=case,
+            rows=len(groups),
+            beyond=BEYOND,
+            nodes=_counted(named, NAMED),
+        )

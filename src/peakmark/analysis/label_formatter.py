@@ -11,7 +11,7 @@ from enum import Enum
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import LayoutTable, name_in, written
-from peakmark.formatting import plural, significant, size
+from peakmark.formatting import listed, plural, significant, size
 from peakmark.tools.tables import UNITS, Program, Table
 
 
@@ -23,18 +23,20 @@ class Topic(Enum):
     BLOCKS = "Block size"
     WORKLOADS = "Workloads"
     REFERENCE = "Reference"
-    UNDECIDED = "Not told apart"
-    DISAGREEMENT = "Disagreement"
     LIMIT = "Limit"
     MACHINE = "Machine"
-    DOUBT = "Doubt"
-    FEW = "Not claimed"
     NODES = "Nodes"
     APART = "Apart"
 
     def heading(self, table: Table) -> str:
         """Threads are streams in some tables."""
         return f"{noun(table).title()}s" if self is Topic.THREADS else self.value
+
+
+WORKING_SETS = {"block": "in caches", "pool": "in DRAM"}
+"""Variants of memory rows as sentences call them."""
+USUAL = ("", "psync")
+"""Variants that need no words."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,6 @@ class LabelFormatter:
         """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
         return f"{self.number(value)} {self.unit}"
 
-    def times(self, factor: float, digits: int = 3) -> str:
-        """A factor: ``1.02``."""
-        return significant(factor, digits)
-
     def row(self, row: Row, on_all: bool = False) -> str:
         """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something;
         ``on_all``: of all nodes.
@@ -153,6 +151,44 @@ class LabelFormatter:
         block = f" of {self.block(row)}" if row.key.block else ""
         return f"{self.workload(row)}{variant}{block}, {self.threads(row)}"
 
+    def working_set(self, row: Row) -> str:
+        """``in caches`` or ``in DRAM`` of a memory row, else the disk engine that is not the usual one."""
+        if self.table.name == "memory_throughput":
+            return WORKING_SETS.get(row.key.variant, "")
+        return f"with {row.key.variant}" if row.key.variant not in USUAL else ""
+
+    def workload_in_set(self, row: Row, rows: Sequence[Row]) -> str:
+        """``RWS in DRAM on node1``: what tells groups of rows apart, as far as ``rows`` differ."""
+        return self.workload(row) + self._in_set(row, rows)
+
+    def _in_set(self, row: Row, rows: Sequence[Row]) -> str:
+        words = [""]
+        if len({each.key.variant for each in rows}) > 1:
+            words += filter(None, [self.working_set(row)])
+        if len({each.key.node for each in rows}) > 1:
+            words.append(f"on {row.key.node}")
+        return " ".join(words)
+
+    def line(self, row: Row, rows: Sequence[Row]) -> str:
+        """``RWS of 1 MiB in DRAM``: what rows that differ in their number of threads share."""
+        block = f" of {self.block(row)}" if row.key.block else ""
+        return f"{self.workload(row)}{block}{self._in_set(row, rows)}"
+
+    def values(self, field: str, values: Sequence[object], rows: Sequence[Row]) -> str:
+        """`` at 64KB and 1MB``, `` with 2 and 4 threads``: values of one field of the rows' keys."""
+        rows = sorted({getattr(row.key, field): row for row in rows if field}.values(), key=_order)
+        rows = [row for row in rows if getattr(row.key, field) in values]
+        if field == "concurrency":
+            counts = listed(
+                [str(row.key.concurrency) for row in rows[:-1]] + [self.threads(rows[-1])]
+            )
+            return f" with {counts}"
+        if field == "block":
+            return f" at {listed([self.block(row) for row in rows])}"
+        if field == "workload":
+            return f" for {listed([self.workload(row) for row in rows])}"
+        return f" on {listed([str(value) for value in values])}" if field else ""
+
     def place(self, row: Row, group: Sequence[Row]) -> str:
         """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not
         said.
@@ -163,6 +199,10 @@ class LabelFormatter:
         if len({(member.key.concurrency, member.key.word) for member in group}) > 1 or not parts:
             parts.append(self.threads(row))
         return ", ".join(parts)
+
+
+def _order(row: Row) -> tuple[int, int]:
+    return row.key.block or 0, row.key.concurrency
 
 
 def repeated(counts: Iterable[int]) -> str:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from peakmark import statistics
 from peakmark.analysis.row import Row, Series
-from peakmark.formatting import significant
 from peakmark.tools.tables import Program, Table
 
 NOT_ALIKE = ("ping",)
@@ -136,64 +135,3 @@ def differences(row: Row, instrument: str) -> list[str]:
         if huge == [True, False]:
             known.append(f"only {row.table.own.heading}'s buffers are in huge pages")
     return known
-
-
-def text_of_nodes(rows: Sequence[Row]) -> str:
-    """``1.02 × likwid-bench (0.99 to 1.05 on 8 nodes)``: the median of the nodes' own ratios; empty
-    without a reference.
-    """
-    reference = best(rows[0])
-    if len(rows) == 1 or reference is None:
-        return text(rows[0])
-    instrument, heading, _ = reference
-    ratios = [
-        of(row.measured, row.series[instrument]).value for row in rows if instrument in row.series
-    ]
-    low, middle, high = (
-        significant(value, 3) for value in (min(ratios), statistics.median(ratios), max(ratios))
-    )
-    inside = [f"{low} to {high} on {len(ratios)} nodes", *differences(rows[0], instrument)]
-    return f"{middle} × {heading} ({'; '.join(inside)})"
-
-
-def text(row: Row) -> str:
-    """``1.02 × likwid-bench (n = 3)``, with the known differences; empty without a reference."""
-    reference = best(row)
-    if row.own is None or reference is None:
-        return ""
-    instrument, heading, series = reference
-    ratio = of(row.own, series)
-    inside = [f"n = {ratio.runs}", *differences(row, instrument)]
-    if ratio.rounds > 1 or ratio.low < ratio.high:
-        low, high = (significant(value, 3) for value in (ratio.low, ratio.high))
-        inside.insert(1, f"{low} to {high}")
-    if ratio.rounds == 0 and row.own.hosts == series.hosts:
-        inside.append("measured at another time")
-    elif ratio.rounds:
-        inside += _by_figures(ratio, row.own.centre / series.centre)
-    return f"{significant(ratio.value, 3)} × {heading} ({'; '.join(inside)})"
-
-
-def sign_conflicts(ratio: Ratio, figures: float) -> bool:
-    """Whether the two figures of the table, divided, say the other way round who is ahead, as they
-    are printed.
-    """
-    return ratio.rounds > 0 and (_printed(ratio.value) - 1) * (_printed(figures) - 1) < 0
-
-
-def _by_figures(ratio: Ratio, figures: float) -> list[str]:
-    """What dividing the two figures of the table gives, where it contradicts the rounds: nobody
-    shall find that out alone.
-
-    Of the same rounds both lie between the lowest and the highest round, whatever the machine did
-    from one to another; on two sides of 1 they tell nobody who is ahead. Beyond these, one of the
-    figures is of rounds that the other has not.
-    """
-    text = f"{significant(figures, 3)} by the figures of its table"
-    if not _printed(ratio.low) <= _printed(figures) <= _printed(ratio.high):
-        return [f"{text}, which are of other rounds too"]
-    return [f"{text}, so neither is shown to be ahead"] if sign_conflicts(ratio, figures) else []
-
-
-def _printed(value: float) -> float:
-    return float(significant(value, 3))

@@ -1,148 +1,62 @@
-"""Page one: the row that speaks for each subsystem, and what a reader must know before using it.
+"""Page one: one sentence for each subsystem, by its best row that can be defended, and few caveats.
 
-A row with a wrong figure speaks for nothing, and one that is unsure only where no other can be had.
+A row with a wrong value speaks for nothing, and one that is unsure only where no other can be had.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from peakmark import limits
 from peakmark.analysis import fleet, ratios, row_warnings
+from peakmark.analysis.findings import LEVEL_UNTIL
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import listed, percent, plural
-from peakmark.messages import Message, merge
+from peakmark.formatting import listed
+from peakmark.messages import Message, Range, Severity, merge, message
 from peakmark.statistics import ENOUGH
 
 Rows = Mapping[str, Sequence[Row]]
-
-NO_ROW = "no row that can be trusted"
-
-
-@dataclass(frozen=True)
-class Headline:
-    """A telling number: what it is, the number with its unit, how it stands to limit and reference,
-    how sure it is and what speaks against it.
-    """
-
-    label: str
-    value: str
-    comparison: str
-    confidence: str
-    specific_warnings: tuple[str, ...] = ()
+HEADLINE_ROWS: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
+    "cpu": ("cpu", lambda row: row.key.workload == "DP"),
+    "memory": ("memory_throughput", lambda row: row.key.variant == "pool"),
+    "disk": ("disk_throughput", lambda _: True),
+    "network": ("network_throughput", lambda row: row.key.workload == "TCP"),
+}
+"""The table that speaks for a subsystem, and which of its rows are preferred."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said of one subsystem, as texts for a table's line; the row that speaks for it,
-    None without one.
+    """What is said of one subsystem.
 
-    clocks      the shares of the limit at the clocks on the box, in brackets; empty where there are
-                none
-    spread      lowest and highest repetition, in the unit of ``measured``
-    reference   ratio to the best reference with its number of runs, empty without one
-    slowest     the slowest of several nodes, ``behind`` its value and by how much it is behind
-                their median; then ``measured`` is that median, ``spread`` the lowest and highest
-                node, and ``row`` that of the node nearest to it
-    confidence  no doubt seen, unsure, one run, or empty without a row; ``why`` gives the reason, or
-                why there is no row
+    Attributes:
+        row: the row that speaks for it, None where none can; of several nodes the one nearest to
+            their median.
+        text: one sentence.
+        warning: the heaviest warning of the row, None without one.
     """
 
     subsystem: str
-    row: Row | None = None
-    what: str = "not measured"
-    measured: str = ""
-    spread: str = ""
-    limit: str = ""
-    share: str = ""
-    clocks: str = ""
-    reference: str = ""
-    confidence: str = ""
-    why: str = ""
-    slowest: str = ""
-    behind: str = ""
+    row: Row | None
+    text: Message
+    warning: Message | None = None
 
     @property
     def title(self) -> str:
         """What headings call the subsystem."""
         return SUBSYSTEMS[self.subsystem].title
 
-
-def headline(rows: Rows, subsystem: str) -> Row | None:
-    """The row that stands for a subsystem: its best double-precision, DRAM, disk or TCP throughput.
-
-    Of rows without doubt the best, or the best on as many threads that can be compared with a limit
-    or a reference; where all are in doubt the same of those that are merely unsure. None when
-    nothing was measured, or all of it is wrong. Of several nodes it is the one whose value is
-    nearest to the median of all: the best node does not speak for the others.
-    """
-    group = headline_group(rows, subsystem)
-    return group.middle if group else None
-
-
-def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
-    """The same with all nodes that measured it."""
-    return _best(candidates(rows, subsystem))
-
-
-def candidates(rows: Rows, subsystem: str) -> list[Row]:
-    """The measured rows that could speak for a subsystem. Where DRAM was measured, a cache does not
-    stand for it.
-    """
-    preferred: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
-        "cpu": ("cpu", lambda row: row.key.workload == "DP"),
-        "memory": ("memory_throughput", lambda row: row.key.variant == "pool"),
-        "disk": ("disk_throughput", lambda _: True),
-        "network": ("network_throughput", lambda row: row.key.workload == "TCP"),
-    }
-    table, fits = preferred[subsystem]
-    measured = [row for row in rows[table] if row.own is not None]
-    return [row for row in measured if fits(row)] or measured
-
-
-def telling_numbers(rows: Rows) -> list[Headline]:
-    """The five most telling numbers, as far as there are any: four throughputs and the fastest
-    small disk access.
-    """
-    small = _best([row for row in rows["disk_iops"] if row.own is not None])
-    latency = _best([row for row in rows["memory_latency"] if row.own is not None])
-    chosen = [
-        headline_group(rows, "cpu"),
-        headline_group(rows, "memory"),
-        headline_group(rows, "disk"),
-        small or latency,
-    ]
-    return [
-        _number(group) for group in (*chosen, headline_group(rows, "network")) if group is not None
-    ]
-
-
-def _number(group: NodeGroup) -> Headline:
-    row, labels = group.middle, LabelFormatter(group.table)
-    label, value, compared = (
-        describe(row),
-        labels.quantity(row.measured.centre),
-        _comparison(row),
-    )
-    if len(group.rows) > 1:
-        title = SUBSYSTEMS[row.table.subsystem].title
-        label = (
-            f"{title} {LabelFormatter.of(row).point_on_all(row)}, median of {len(group.rows)} nodes"
-        )
-        value = labels.quantity(group.median)
-        compared = f"slowest {group.worst.key.node} with {labels.quantity(group.worst.measured.centre)}; {compared}"
-    return Headline(
-        label,
-        value,
-        compared,
-        confidence(row),
-        row.said(row.specific_warnings or row.shared_warnings),
-    )
+    @property
+    def caution(self) -> str:
+        """``Unsure: values spread by 34% of their mean``; empty without a warning."""
+        if self.warning is None:
+            return ""
+        level = f"{self.row.level}: " if self.row and self.row.level else ""
+        text = f"{level}{self.warning.fact}"
+        return f"{text[:1].upper()}{text[1:]}"
 
 
 def planned(rows: Rows) -> list[str]:
@@ -153,9 +67,35 @@ def planned(rows: Rows) -> list[str]:
     return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
 
 
-def verdicts(rows: Rows) -> list[Verdict]:
-    """One verdict per planned subsystem, in the order of the report."""
-    return [_verdict(rows, subsystem) for subsystem in planned(rows)]
+def candidates(rows: Rows, subsystem: str) -> list[Row]:
+    """The measured rows that could speak for a subsystem. Where DRAM was measured, a cache does not
+    stand for it.
+    """
+    table, fits = HEADLINE_ROWS[subsystem]
+    measured = [row for row in rows[table] if row.own is not None]
+    return [row for row in measured if fits(row)] or measured
+
+
+def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
+    """All nodes of the best point of a subsystem: of points without a warning on most nodes, else of
+    all that are not wrong.
+    """
+    groups = fleet.group_rows(candidates(rows, subsystem))
+    sure = [
+        group
+        for group in groups
+        if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
+    ]
+    best = min if groups and groups[0].table.lower_is_better else max
+    return best(sure or groups, key=lambda group: group.median, default=None)
+
+
+def headline(rows: Rows, subsystem: str) -> Row | None:
+    """The row that stands for a subsystem; None when nothing was measured, or all of it is wrong.
+    Of several nodes it is the one nearest to their median: the best node does not speak for others.
+    """
+    group = headline_group(rows, subsystem)
+    return group.middle if group else None
 
 
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
@@ -170,339 +110,188 @@ def with_limit(rows: Rows) -> list[tuple[str, Row]]:
     ]
 
 
+def verdicts(rows: Rows) -> list[Verdict]:
+    """One verdict per planned subsystem, in the order of the report."""
+    return [_verdict(rows, subsystem) for subsystem in planned(rows)]
+
+
 def _verdict(rows: Rows, subsystem: str) -> Verdict:
     group = headline_group(rows, subsystem)
-    if group is None:
-        reasons = Counter(
-            row.specific_warnings[0].fact
-            for row in candidates(rows, subsystem)
-            if row.specific_warnings
-        )
-        return (
-            Verdict(subsystem, what=NO_ROW, why=reasons.most_common(1)[0][0])
-            if reasons
-            else Verdict(subsystem)
-        )
-    of_node = _of_node(group.middle)
-    return of_node if group.planned == 1 else _of_nodes(group, of_node)
+    if group is not None:
+        row = group.middle
+        warning = row.specific_warnings[0] if row.specific_warnings else None
+        if warning is None and row.measured.summary.n == 1:
+            warning = message("one-run")
+        return Verdict(subsystem, row, _sentence(group), warning)
+    measured = candidates(rows, subsystem)
+    warnings = [row.specific_warnings[0] for row in measured if row.specific_warnings]
+    code = "no-row" if measured else "nothing-measured"
+    return Verdict(subsystem, None, message(code), warnings[0] if warnings else None)
 
 
-def _of_nodes(group: NodeGroup, middle: Verdict) -> Verdict:
-    """The same of several nodes, by the verdict on that which is nearest to their median."""
-    labels, worst, n = LabelFormatter(group.table), group.worst, len(group.rows)
-    behind = f", {percent(group.behind(worst))}\u00a0% behind" if n > 1 else ""
-    doubted = [row for row in group.rows if row.level is not None]
-    confidence, why = middle.confidence, middle.why
-    if doubted:
-        confidence = f"unsure on {_which(doubted, n)}"
-        why = Counter(row.specific_warnings[0].fact for row in doubted).most_common(1)[0][0]
-    if n < group.planned:
-        why = "; ".join(
-            filter(
-                None, (f"without {plural(group.planned - n, 'node')} (wrong or not measured)", why)
-            )
+def _sentence(group: NodeGroup) -> Message:
+    """What the row measured, its limit and its reference."""
+    row = group.middle
+    labels, summary = LabelFormatter.of(row), row.measured.summary
+    ends = (summary.minimum, summary.maximum)
+    nodes: Message | str = ""
+    if group.planned > 1:
+        ends = (group.low, group.high)
+        nodes = message(
+            "of-nodes",
+            nodes=len(group.rows),
+            planned=group.planned,
+            slowest=group.worst.key.node,
+            behind=group.behind(group.worst),
         )
-    return replace(
-        middle,
-        what=LabelFormatter.of(group.middle).point_on_all(group.middle) + _over(group.middle),
-        measured=labels.quantity(group.median),
-        spread=_range(labels, group.low, group.high) if n > 1 else "",
-        share=_share(limits.efficiency(group.median, group.middle.limit)),
-        reference=ratios.text_of_nodes(group.rows),
-        slowest=worst.key.node,
-        behind=f"{labels.quantity(worst.measured.centre)}{behind}",
-        confidence=confidence,
-        why=why,
+    spread = f"{labels.number(ends[0])} to {labels.number(ends[1])}"
+    return message(
+        "verdict",
+        what=message("workload", case=row.key.workload),
+        point=labels.point_on_all(row) if nodes else labels.point(row),
+        loopback=message("over-loopback") if row.loopback else "",
+        value=labels.quantity(group.median),
+        spread=f" ({spread})" if ends[0] < ends[1] else "",
+        limit=_share(labels, row),
+        reference=_reference(group.rows),
+        nodes=nodes,
     )
 
 
-def _range(labels: LabelFormatter, low: float, high: float) -> str:
-    return f"{labels.number(low)} to {labels.number(high)}"
-
-
-def _share(share: float | None) -> str:
-    return "" if share is None else f"{percent(share)}\u00a0%"
-
-
-def _which(rows: Sequence[Row], of: int) -> str:
-    """``node3``, ``all 8 nodes``, ``5 of 8 nodes``."""
-    if len(rows) == 1:
-        return rows[0].key.node
-    return f"all {of} nodes" if len(rows) == of else f"{len(rows)} of {of} nodes"
-
-
-def _of_node(row: Row) -> Verdict:
-    own, labels = row.measured, LabelFormatter(row.table)
-    why = ""
-    if row.specific_warnings:
-        why = row.specific_warnings[0].fact
-    elif row.shared_warnings:
-        doubt = row.shared_warnings[0]
-        why = f"as most rows: {doubt.fact}" if doubt.code in row_warnings.SHARED else doubt.fact
-    if own.summary.n == 1:
-        why = why or "measured once: nothing is known of the spread"
-    limit = (
-        "none: no link" if row.loopback else "unknown"
-    )  # nobody can state the limit of a link that is none
-    return Verdict(
-        subsystem=row.table.subsystem,
-        row=row,
-        what=LabelFormatter.of(row).point(row) + _over(row),
-        measured=labels.quantity(own.centre),
-        spread=_range(labels, own.summary.minimum, own.summary.maximum)
-        if own.summary.n > 1
-        else "",
-        limit=limit if row.limit.value is None else labels.quantity(row.limit.value),
-        share=_share(own.efficiency),
-        clocks=_at_clocks(row).strip(),
-        reference=ratios.text(row),
-        confidence=confidence(row),
-        why=why,
+def _share(labels: LabelFormatter, row: Row) -> Message | str:
+    """The share of the limit, with the shares at the clocks on the box."""
+    efficiency, limit = row.measured.efficiency, row.limit.value
+    if efficiency is None or limit is None:
+        return ""
+    shares = [message("at-clock", share=share, clock=name) for name, share in row.shares.items()]
+    return message(
+        "of-limit",
+        share=efficiency,
+        limit=labels.quantity(limit),
+        clocks=message("at-clocks", shares=tuple(shares)) if shares else "",
     )
 
 
-def _over(row: Row) -> str:
-    return ", over loopback" if row.loopback else ""
-
-
-def confidence(row: Row) -> str:
-    """``no doubt seen``, ``unsure`` or ``wrong``; ``one run`` where nothing speaks against a figure
-    but nothing for it either; ``no doubt of its own`` where it is one that is said once, of most
-    rows of a campaign or of all of a disk.
-    """
-    if row.level is not None:
-        return str(row.level)
-    if row.measured.summary.n == 1:
-        return "one run"
-    return "no doubt of its own" if row.shared_warnings else "no doubt seen"
-
-
-def describe(row: Row) -> str:
-    """What a row measures, in words: ``CPU DP, 2 threads`` or ``Disk RR of 4 KiB, 8 threads``."""
-    return f"{SUBSYSTEMS[row.table.subsystem].title} {LabelFormatter.of(row).point(row)}"
-
-
-def _comparison(row: Row) -> str:
-    """How the own value stands to the limit and to the best reference."""
-    share = row.measured.efficiency
-    limit = (
-        f"{percent(share)} % of the limit{_at_clocks(row)}"
-        if share is not None
-        else "limit unknown"
-    )
-    return "; ".join(filter(None, (limit, ratios.text(row))))
-
-
-def _at_clocks(row: Row) -> str:
-    """The shares of the limit at the clocks on the box, in brackets after the one at the clock that
-    was seen.
-    """
-    shares = [f"{percent(share)} % at the {name} clock" for name, share in row.shares.items()]
-    return f" ({', '.join(shares)})" if shares else ""
-
-
-def _best(rows: Sequence[Row]) -> NodeGroup | None:
-    """The best of the points that are not wrong: first those without doubt on most nodes; of as
-    many threads as the best one has those that can be compared, as one thread with a reference
-    beside it says little of a memory that four threads fill.
-    """
-    every = fleet.group_rows(rows)
-    sure = [
-        group
-        for group in every
-        if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
+def _reference(rows: Sequence[Row]) -> Message | str:
+    """How the row stands to its best reference, by the rounds in which both ran."""
+    reference = ratios.best(rows[0])
+    if reference is None:
+        return ""
+    instrument, heading, _ = reference
+    every = [
+        ratios.of(row.measured, row.series[instrument]) for row in rows if instrument in row.series
     ]
-    for choice in (sure, every):
-        if choice:
-            choose = min if choice[0].table.lower_is_better else max
-            best = choose(choice, key=lambda group: group.median)
-            beside = [
-                group
-                for group in choice
-                if group.middle.key.concurrency == best.middle.key.concurrency
-                and (group.middle.limit.value is not None or ratios.best(group.middle) is not None)
-            ]
-            return choose(beside or [best], key=lambda group: group.median)
-    return None
+    low, high = min(each.low for each in every), max(each.high for each in every)
+    if rows[0].table.lower_is_better:
+        low, high = 1 / high, 1 / low
+    if low >= 1:
+        return message("beside", case="faster", factor=Range(low, high), program=heading)
+    if high <= 1:
+        return message("beside", case="slower", factor=Range(1 / high, 1 / low), program=heading)
+    is_level = low >= 1 / LEVEL_UNTIL and high <= LEVEL_UNTIL
+    case = "level" if is_level else "unclear"
+    return message("beside", case=case, factor=Range(low, high), program=heading)
 
 
-def build_caveats(rows: Rows, verdicts: list[Verdict], config: Mapping[str, object]) -> list[str]:
-    """Sentences for the first page, the weightiest first."""
-    measured = [row for table in rows.values() for row in table if row.own is not None]
-    # What keeps the machine itself below what its CPUs could have.
-    findings = dict.fromkeys(row.limit.finding.text for row in measured if row.limit.finding)
+def build_caveats(rows: Rows, config: Mapping[str, object]) -> list[Message]:
+    """What a reader must know before using the numbers, the weightiest first; together some hundred
+    words at most.
+    """
+    every = [row for table in rows.values() for row in table]
+    measured = [row for row in every if row.own is not None]
     return [
-        *_nothing_sure(verdicts),
         *_doubtful(measured),
-        *_whole(measured),
-        *(f"{text[:1].upper()}{text[1:]}." for text in findings),
-        *_part_of_node(rows, verdicts),
-        *_narrower(verdicts),
+        *_shared(measured),
+        *dict.fromkeys(row.limit.finding for row in measured if row.limit.finding),
+        *_part_of_node(rows),
         *_scaled(config),
-        *_limits(verdicts),
-        *_loopback(measured),
-        *_holes(rows),
+        *_limits(measured),
+        *([message("loopback-only")] if any(row.loopback for row in measured) else []),
+        *_holes(every),
     ]
 
 
-def _part_of_node(rows: Rows, verdicts: list[Verdict]) -> Iterator[str]:
-    """A share of the limit of four cores says nothing about a node with 128."""
-    for entry in verdicts:
-        contexts = [point.context for point in entry.row.measured.points] if entry.row else []
-        known = [
-            (c["placed"]["cores"], c["allowed"].get("node_cores"))
-            for c in contexts
-            if c.get("placed") and c.get("allowed")
-        ]
-        used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
-        if entry.row and SUBSYSTEMS[entry.subsystem].pinned and cores and used < cores:
-            share = ", and so is its share of the limit" if entry.share else ""
-            yield f"{entry.title}: measured on {used} of the node's {cores} cores{share}; {_why_not_more(rows, entry.row)}."
-
-
-def _why_not_more(rows: Rows, chosen: Row) -> str:
-    """Why none of the rows of more threads that could speak for the resource does."""
-    more = [
-        row
-        for row in candidates(rows, chosen.table.subsystem)
-        if row.key.node == chosen.key.node and row.key.concurrency > chosen.key.concurrency
-    ]
-    slower = [row for row in more if row.level is None and not _is_better(row, chosen)]
-    reasons = {
-        "slower": bool(slower),
-        "in doubt": any(row.level is not None for row in more),
-        "without a limit or a reference": any(
-            row.level is None and row not in slower for row in more
-        ),
-    }
-    which = [reason for reason, holds in reasons.items() if holds]
-    if not which and any(_asked_for_more(row, chosen) for row in rows[chosen.table.name]):
-        which = ["not measured"]
-    return (
-        f"its rows of more threads are {listed(which, 'or')}"
-        if which
-        else "concurrency: [cores] loads them all"
-    )
-
-
-def _asked_for_more(row: Row, chosen: Row) -> bool:
-    """Whether a hole is one of more threads; of a word nobody knows how many it means before it was
-    measured.
-    """
-    unknown = row.key.word != "" and not row.key.concurrency
-    return row.own is None and (unknown or row.key.concurrency > chosen.key.concurrency)
-
-
-def _is_better(row: Row, than: Row) -> bool:
-    ahead = row.measured.centre > than.measured.centre
-    return ahead != row.table.lower_is_better
-
-
-def _narrower(verdicts: list[Verdict]) -> Iterator[str]:
-    """That a share on page one is of instructions that were asked for, not of the node."""
-    for verdict in verdicts:
-        for note in verdict.row.warnings if verdict.row else ():
-            if note.code == "narrower":
-                yield f"{verdict.title}: {note.text}."
-
-
-def _nothing_sure(verdicts: list[Verdict]) -> Iterator[str]:
-    """That none of the figures above is to be quoted, where that is so."""
-    judged = [entry for entry in verdicts if entry.row is not None]
-    if len(judged) > 1 and all(
-        entry.row is not None and entry.row.level is not None for entry in judged
-    ):
-        yield (
-            f"None of the {len(judged)} figures above is sure: another run may well give others. Measure again on a node that "
-            "does nothing else before you quote one."
-        )
-
-
-def _doubtful(measured: list[Row]) -> Iterator[str]:
-    means = {
-        "wrong": "a wrong row speaks for nothing",
-        "unsure": "another run of an unsure one may well differ",
-    }
-    counts = {word: sum(row.level == word for row in measured) for word in means}
-    parts = [
-        f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count
-    ]
-    if parts:
-        what = "; ".join(means[word] for word, count in counts.items() if count)
-        yield f"Of {len(measured)} measured rows {listed(parts)}: {what}; the notes say why."
-
-
-def _whole(measured: list[Row]) -> Iterator[str]:
-    """What most rows share, once, with the range of its numbers: the most frequent fact, then
-    others of its kind.
-    """
+def conditions(rows: Rows) -> list[Message]:
+    """What most rows share, each with the range of its numbers."""
+    measured = [row for table in rows.values() for row in table if row.own is not None]
     kinds: dict[str, list[Message]] = {}
     for row in measured:
-        for code, note in {
-            note.code: replace(note, about="") for note in row.warnings if note.is_shared
-        }.items():
-            kinds.setdefault(row_warnings.kind(code), []).append(note)
-    for shared in kinds.values():
-        merged = merge(shared)
-        (sentence, count), *others = Counter(
-            merged[note].message.sentence for note in shared
-        ).most_common()
-        where = (
-            f"all {count} rows" if count == len(measured) else f"{count} of {len(measured)} rows"
-        )
-        more = "".join(f"; in {number}, {other.fact}" for other, number in others)
-        yield f"In {where}, {sentence._replace(fact=sentence.fact + more)}."
+        shared = {each.code: replace(each, about="") for each in row.warnings if each.is_shared}
+        for each in shared.values():
+            kinds.setdefault(row_warnings.kind(each.code), []).append(each)
+    found = []
+    for shared_by_rows in kinds.values():
+        merged = merge(shared_by_rows)
+        texts = dict.fromkeys(merged[each].message for each in shared_by_rows)
+        count = len(shared_by_rows)
+        found.append(message("in-rows", rows=count, of=len(measured), parts=tuple(texts)))
+    return found
 
 
-def _scaled(config: Mapping[str, object]) -> Iterator[str]:
+def _doubtful(measured: Sequence[Row]) -> Iterator[Message]:
+    for level in (Severity.WRONG, Severity.UNSURE):
+        count = sum(row.level is level for row in measured)
+        if count:
+            yield message("doubtful", case=str(level), rows=count, of=len(measured))
+
+
+def _shared(measured: Sequence[Row]) -> Iterator[Message]:
+    """What most rows share, in one sentence: the first page has no room for the numbers."""
+    codes = dict.fromkeys(
+        row_warnings.kind(each.code)
+        for row in measured
+        for each in row.warnings
+        if each.is_shared and each.code in row_warnings.SHARED
+    )
+    disturbed = [
+        message("in-short", case=code) for code in codes if code not in ("few", "short-runs")
+    ]
+    if disturbed:
+        yield message("disturbed-rows", parts=tuple(disturbed))
+    runs = max((row.measured.summary.n for row in measured), default=0)
+    if 0 < runs < ENOUGH:
+        yield message("few-runs", case="once" if runs == 1 else "", runs=runs, enough=ENOUGH)
+    if "short-runs" in codes:
+        yield message("short-runs-only")
+
+
+def _part_of_node(rows: Rows) -> Iterator[Message]:
+    """A share of the limit of four cores says nothing about a node with 128."""
+    for subsystem in planned(rows):
+        row = headline(rows, subsystem)
+        contexts = [point.context for point in row.measured.points] if row else []
+        known = [
+            (context["placed"]["cores"], context["allowed"].get("node_cores"))
+            for context in contexts
+            if context.get("placed") and context.get("allowed")
+        ]
+        used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
+        if SUBSYSTEMS[subsystem].pinned and cores and used < cores:
+            yield message(
+                "part-of-node", resource=SUBSYSTEMS[subsystem].title, used=used, cores=cores
+            )
+        for warning in row.warnings if row else ():
+            if warning.code == "narrower":
+                yield warning
+
+
+def _scaled(config: Mapping[str, object]) -> Iterator[Message]:
     scale = config.get("scale")
     if isinstance(scale, int | float) and not isinstance(scale, bool) and scale < 1:
-        yield (
-            f"Times, amounts of work and files are {scale:g} times those of the configuration (scale): the "
-            "figures are real but short, and a short disk figure may be the cache's."
-        )
+        yield message("scaled", scale=scale)
 
 
-def _limits(verdicts: list[Verdict]) -> Iterator[str]:
-    unknown = [
-        entry
-        for entry in verdicts
-        if entry.row and entry.row.limit.value is None and not entry.row.loopback
-    ]
+def _limits(measured: Sequence[Row]) -> Iterator[Message]:
+    """How many rows have no limit, and which sections of a site file would give them one."""
+    unknown = [row for row in measured if row.limit.value is None and not row.loopback]
     if unknown:
-        names = [SUBSYSTEMS[entry.subsystem].named for entry in unknown]
-        which = listed(names)
-        lines = ", ".join(
-            entry.subsystem for entry in unknown
-        )  # as the sections of a site file are called
-        plural = len(unknown) > 1
-        yield (
-            f"{which[:1].upper()}{which[1:]} {'have' if plural else 'has'} no known limit, so no share of one: this machine "
-            f"does not tell it. State it in a site file (section{'s' if plural else ''} {lines}; see config/sites/example.yaml) "
-            "and run the same command again: finished cells stay."
-        )
-    for entry in verdicts:
-        if entry.row is None and entry.why:
-            yield f"{entry.title}: {entry.what}: {entry.why}."
-
-
-def _loopback(measured: list[Row]) -> Iterator[str]:
-    if any(row.loopback for row in measured):
-        yield (
-            "The network was measured within one machine, over loopback, which has no limit but the CPU: it says nothing "
-            "about a link between nodes."
+        sections = list(dict.fromkeys(row.table.subsystem for row in unknown))
+        yield message(
+            "without-limit", rows=len(unknown), of=len(measured), sections=listed(sections)
         )
 
 
-def _holes(rows: Rows) -> Iterator[str]:
-    everything = [row for table in rows.values() for row in table]
-    holes = sum(row.own is None for row in everything)
+def _holes(every: Sequence[Row]) -> Iterator[Message]:
+    holes = sum(row.own is None for row in every)
     if holes:
-        yield f"{holes} of {len(everything)} rows {'is' if holes == 1 else 'are'} not measured."
-    most = max((row.own.summary.n for row in everything if row.own), default=0)
-    few = any(note.code == "few" and note.is_shared for row in everything for note in row.warnings)
-    if 0 < most < ENOUGH and not few:
-        yield (
-            f"With at most {plural(most, 'repetition')} no single row is called faster than another; {ENOUGH} "
-            "or more allow it."
-        )
+        yield message("holes", rows=holes, of=len(every))

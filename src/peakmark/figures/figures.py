@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from peakmark import documents
 from peakmark.analysis import ratios
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.label_formatter import quantity
+from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row
-from peakmark.analysis.verdict import describe, with_limit
+from peakmark.analysis.verdict import with_limit
 from peakmark.figures import dots, layout_figures, panels, style
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
@@ -107,8 +107,9 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
     rightmost share.
     """
     own, reference, limit = row.measured, ratios.best(row), row.limit.value
+    point = LabelFormatter.of(row).point(row)
     if limit is None:
-        raise ValueError(f"{describe(row)} has no limit to be a share of")
+        raise ValueError(f"{point} has no limit to be a share of")
     share = own.centre / limit
     axis.barh(
         position + 0.14, share, height=0.34, facecolor=style.look(0).colour, linewidth=0.8, zorder=2
@@ -120,7 +121,9 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
         color=style.INK,
         zorder=4,
     )
-    caption = f"{describe(row)}: {row.table.own.heading} {quantity(row.table, own.centre)} ({percent(share)} %)"
+    caption = (
+        f"{point}: {row.table.own.heading} {quantity(row.table, own.centre)} ({percent(share)} %)"
+    )
     ends = [position - 0.1, position + 0.38]
     axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
     axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)

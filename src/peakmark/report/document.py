@@ -35,22 +35,20 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
     """
     results, rows, mark = analysis.results, analysis.rows, analysis.mark
     judged = verdict.verdicts(rows)
-    lines = [_verdict(entry, analysis.has_several_nodes) for entry in judged]
     data = {
         "meta": _meta(results, rows),
         "incomplete": incomplete(results),
         "figures": dict(widths),
         "kernels": sorted(chapters.measured(results)),
-        "verdicts": [list(line.values()) for line in lines],
+        "verdicts": list(map(_verdict, judged)),
         "slow": fleet.slow_node_sentences(rows),
         "caveats": [
-            *map(typeset, verdict.build_caveats(rows, judged, results.config)),
+            *(typeset(each.full_sentence) for each in verdict.build_caveats(rows, results.config)),
             *_other_layout(analysis),
         ],
-        "verdict_head": list(lines[0]),
         "overview": pictures.of_page_one(widths, analysis.has_several_nodes, judged),
         "machine": machine_text.alike(machine_text.nodes(results, mark)),
-        "method": method_text.build(analysis),
+        "method": _method(analysis),
         "sections": Sections(analysis, widths).build(),
         "runs": appendix.elsewhere() if analysis.is_fleet else appendix.runs(rows),
         "problems": appendix.problems(results),
@@ -60,6 +58,15 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
     if mark == ".":
         return data
     return data | {key: mapped(data[key], partial(decimal_mark, mark=mark)) for key in NUMBERS}
+
+
+def _method(analysis: Analysis) -> dict[str, Any]:
+    """How it was measured, and the conditions that most rows share."""
+    method = method_text.build(analysis)
+    shared = [typeset(each.full_sentence) for each in verdict.conditions(analysis.rows)]
+    if shared:
+        method["parts"].append({"title": "Conditions of this campaign", "paragraphs": shared})
+    return method
 
 
 def _other_layout(analysis: Analysis) -> list[str]:
@@ -144,27 +151,10 @@ def _meta(results: Results, rows: Rows) -> dict[str, Any]:
     }
 
 
-def _verdict(entry: verdict.Verdict, several: bool) -> dict[str, list[str]]:
-    """A line of page one: heading -> what stands there, and small below it; of ``several`` nodes
-    their median and the slowest.
-    """
-    measured = [entry.measured, f"({entry.spread})" if entry.spread else ""]
-    if several:
-        shares = {
-            "Median of the nodes\n(lowest to highest)": measured,
-            "Share of the\nlimit": [
-                entry.share or entry.limit,
-                f"of {entry.limit}" if entry.share else "",
-            ],
-            "Slowest node": [entry.slowest, entry.behind],
-            "Beside a reference": [entry.reference, ""],
-        }
-    else:
-        shares = {
-            "Measured (lowest to highest)": measured,
-            "Limit": [entry.limit, ""],
-            "Share": [entry.share, entry.clocks],
-            "Beside a reference": [entry.reference.replace("n = ", "n\u00a0=\u00a0"), ""],
-        }
-    confidence = [entry.confidence, typeset(entry.why)]
-    return {"Resource": [entry.title, entry.what], **shares, "Confidence, and why": confidence}
+def _verdict(entry: verdict.Verdict) -> dict[str, str]:
+    """A sentence of page one with the warning below it."""
+    return {
+        "title": entry.title,
+        "text": typeset(entry.text.full_sentence),
+        "warning": typeset(entry.caution),
+    }

@@ -98,7 +98,6 @@ def render(data: Mapping[str, Any], folder: Path, mark: str = ".") -> str:
         "note_marks": _note_marks,
         "pixels": lambda file: _pixels(folder / file),
         "sort_value": lambda text: sort_value(text, mark),
-        "verdict_cells": _verdict_cells,
     }
     return environment.get_template("report.html.j2").render(
         data,
@@ -189,12 +188,3 @@ def sort_value(text: str, mark: str) -> float | None:
         return float(number) * _SIZES[unit]
     first = text.lstrip("×").split("  ")[0]
     return None if first == text else sort_value(first, mark)
-
-
-def _verdict_cells(line: Sequence[Sequence[str]]) -> list[str]:
-    """A line of page one: each cell with what stands small below it."""
-    last = len(line) - 1
-    return [
-        (": " if place in (0, last) else " ").join(filter(None, cell))
-        for place, cell in enumerate(line)
-    ]

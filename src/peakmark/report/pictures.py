@@ -68,16 +68,7 @@ def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]
     if name not in widths:
         return None
     caption = captions.text(name)
-    if several:
-        values = [
-            f"{entry.title}: slowest {entry.slowest}: {entry.behind}"
-            for entry in judged
-            if entry.slowest
-        ]
-    else:
-        values = [
-            f"{entry.title} {entry.share} of {entry.limit}" for entry in judged if entry.share
-        ]
+    values = [entry.text.text for entry in judged if entry.row]
     return _picture(name, widths, caption, f"{caption} {'; '.join(values)}." if values else caption)
 
 

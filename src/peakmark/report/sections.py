@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from peakmark.analysis import findings, fleet
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.findings import Conclusion
-from peakmark.analysis.label_formatter import Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.figures.selection import figures_of, without_rows
+from peakmark.formatting import typeset
 from peakmark.report import method_text, pictures
 from peakmark.tables import captions, footnotes, layout_tables, nodes, presentation
 from peakmark.tables.presentation import PrintedTable
@@ -123,13 +122,15 @@ class Sections:
             # Two sheets of the same rows say it once, below the last.
             if printed.keys not in [later.keys for later in every[number + 1 :]]:
                 members = [row for row in rows if row.key in printed.keys]
-                part["findings"] = self._findings(
-                    printed.grid, findings.conclusions(members, printed.layout_table), members
-                )
+                part["findings"] = [
+                    _as_data(finding.heading, finding.text)
+                    for finding in findings.conclusions(members, printed.layout_table)
+                ]
         distinct = len({printed.keys for printed in every})
         if distinct > 1:
-            for text in findings.joint_conclusions(rows, every[-1].layout_table):
-                parts[-1]["findings"].append(_as_data(f"{distinct} tables together", text))
+            for finding in findings.joint_conclusions(rows, every[-1].layout_table):
+                heading = f"{distinct} tables together"
+                parts[-1]["findings"].append(_as_data(heading, finding.text))
         for drawn in figures_of(table, rows, layout):
             picture, keys = (
                 pictures.of_rows(drawn, self.widths),
@@ -192,27 +193,10 @@ class Sections:
             "formulas": method_text.build_formulas([], {}),
         }
 
-    def _findings(
-        self, grid: PrintedTable, every: Sequence[Conclusion], rows: Sequence[Row]
-    ) -> list[dict[str, Any]]:
-        """What the rows say, without what their notes say one by one, what page one says of the
-        whole campaign, and the words of a column of the table.
-        """
-        elsewhere = {Topic.DISAGREEMENT}
-        if any(note.code == "few" and note.is_shared for row in rows for note in row.warnings):
-            elsewhere.add(Topic.FEW)
-        if grid.texts("doubt"):
-            elsewhere.add(Topic.DOUBT)
-        return [
-            _as_data(finding.heading, finding.text)
-            for finding in every
-            if finding.topic not in elsewhere
-        ]
-
 
 def _as_data(heading: str, sentence: str) -> dict[str, str]:
     """A finding as the template and the page take it."""
-    return {"topic": heading, "text": sentence}
+    return {"topic": heading, "text": typeset(sentence)}
 
 
 def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:

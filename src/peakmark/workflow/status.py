@@ -141,11 +141,9 @@ def summary(directory: Path) -> str:
         if (directory / file).exists():
             lines.append(f"{name:<7} {directory / file}")
     lines.append("")
-    for number in verdict.telling_numbers(analysis.build_rows(results)):
-        lines.append(f"  {number.label:<52} {number.value} ({number.comparison})")
-        first, *rest = number.specific_warnings or [""]
-        more = f" (and {len(rest)} more, see the report)" if rest else ""
-        lines += [f"    {number.confidence}: {first}{more}"] if first else []
+    for entry in verdict.verdicts(analysis.build_rows(results)):
+        lines.append(f"  {entry.title:<8} {entry.text.full_sentence}")
+        lines += [f"           {entry.caution}"] if entry.caution else []
     lines += impossible((record.cell, record.data) for record in results.records)
     bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
     lines += [

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import findings
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.config import layouts
+from peakmark.messages import Message
 from peakmark.report import document
 from peakmark.tables import tables
 
@@ -39,113 +37,188 @@ def disk(
     return list(make.judge(folder, records, **more).rows[f"disk_{metric}"])
 
 
-def sentences(rows: Sequence[Row], topic: str) -> list[str]:
-    return [finding.text for finding in findings.conclusions(rows) if finding.heading == topic]
+def messages(rows: Sequence[Row], topic: str) -> list[Message]:
+    return [each.message for each in findings.conclusions(rows) if each.heading == topic]
 
 
-def names(text: str, *facts: str) -> bool:
-    """Whether a sentence names these, in this order."""
-    return bool(re.search(".*".join(map(re.escape, facts)), text))
+def value(message: Message, name: str) -> Any:
+    return dict(message.values)[name]
 
 
-GRID = {
-    ("WS", 64 * KIB, 1): 10e6,
-    ("WS", 64 * KIB, 8): 20e6,
-    ("WS", 16 * MIB, 1): 300e6,
-    ("WS", 16 * MIB, 8): 400e6,
-}
-BEST = "16 MiB, 8 threads (400.4 MB/s)"
-LIKE = {**GRID, ("WS", 16 * MIB, 1): 399e6}
-EDGES = {("RS", 64 * KIB, 1): 1e8, ("RS", MIB, 1): 3e8, ("RS", 16 * MIB, 1): 3.01e8}
-AT_TWO = {("RS", 64 * KIB, 2): 3e8, ("RS", MIB, 2): 3e8, ("RS", 16 * MIB, 2): 4e8}
+def parts(rows: Sequence[Row], topic: str) -> list[tuple[str, str, str, str]]:
+    """Of every comparison of a topic the parts: code, the two choices, and where."""
+    return [
+        (part.code, *(str(value(part, name)) for name in ("first", "second", "where")))
+        for each in messages(rows, topic)
+        if each.code == "compared"
+        for part in value(each, "parts")
+    ]
 
 
-def threads(*speeds: float) -> Values:
-    """Rows of 1, 2, 4 ... threads that are so fast."""
-    return {("RS", MIB, 2**power): 1e8 * speed for power, speed in enumerate(speeds)}
+def shapes(rows: Sequence[Row]) -> dict[str, Message]:
+    """Lines of the trends of a table -> their shape."""
+    trends = [each for topic in ("Threads", "Streams") for each in messages(rows, topic)]
+    return {
+        str(value(each, "lines")): value(each, "shape") for each in trends if each.code == "trend"
+    }
+
+
+FASTER, LEVEL, MIXED, UNCLEAR = "faster", "level", "undecided", "unclear"
+
+
+def lines(**speeds: Sequence[float]) -> Values:
+    """Rows of 1, 2, 4 ... threads: workload -> how fast each is."""
+    return {
+        (workload, MIB, 2**power): 1e8 * speed
+        for workload, each in speeds.items()
+        for power, speed in enumerate(each)
+    }
+
+
+@pytest.mark.parametrize("n", [3, 6, 12])
+def test_a_choice_that_is_faster_everywhere_is_said_once_with_its_range(
+    tmp_path: Path, n: int
+) -> None:
+    rows = disk(tmp_path / "c", lines(RS=(2.0, 2.2, 3.0, 2.5), RR=(1.0, 1.0, 1.0, 1.0)), n=n)
+    assert parts(rows, "Workloads") == [(FASTER, "RS", "RR", " at all 4 points")]
+    (compared,) = messages(rows, "Workloads")
+    factor = value(value(compared, "parts")[0], "factor")
+    assert (factor.low, factor.high) == (pytest.approx(2.0), pytest.approx(3.0))
+
+
+def test_where_points_reverse_both_groups_are_named(tmp_path: Path) -> None:
+    """As with values of the 2020 lab: RS is faster in small records, RR in large ones."""
+    values = {}
+    for block, ratio in ((64 * KIB, 2.0), (MIB, 1.5), (16 * MIB, 0.6)):
+        for count in (1, 2, 4, 8):
+            values["RS", block, count] = 1e8 * ratio
+            values["RR", block, count] = 1e8
+    rows = disk(tmp_path / "c", values, n=3)
+    assert parts(rows, "Workloads") == [
+        (FASTER, "RS", "RR", " at 64 KiB and 1 MiB"),
+        (FASTER, "RR", "RS", " at 16 MiB"),
+    ]
+
+
+def test_points_that_differ_without_a_pattern_are_not_called_faster(tmp_path: Path) -> None:
+    rows = disk(tmp_path / "c", lines(RS=(2.0, 0.5, 0.5, 2.0), RR=(1.0, 1.0, 1.0, 1.0)), n=3)
+    assert parts(rows, "Workloads")[0][0] == MIXED
+
+
+def test_equal_choices_are_level(tmp_path: Path) -> None:
+    rows = disk(tmp_path / "c", lines(RS=(1.0, 1.01, 1.02), RR=(1.01, 1.0, 1.01)))
+    assert [code for code, *_ in parts(rows, "Workloads")] == [LEVEL]
+
+
+def test_a_factor_within_the_spread_is_called_so(tmp_path: Path) -> None:
+    wild = {("RS", MIB, count): [2e8, 0.9e8, 1.4e8] for count in (1, 2)}
+    calm = {("RR", MIB, count): [1e8, 1.3e8, 0.8e8] for count in (1, 2)}
+    rows = disk(tmp_path / "c", {**wild, **calm})
+    assert parts(rows, "Workloads")[0][:2] == (UNCLEAR, "RS")
+
+
+def test_what_was_measured_once_is_marked_as_not_tested(tmp_path: Path) -> None:
+    for n, is_marked in ((1, True), (3, False)):
+        rows = disk(tmp_path / str(n), lines(RS=(2.0, 2.2), RR=(1.0, 1.0)), n=n)
+        (compared,) = messages(rows, "Workloads")
+        assert value(compared, "parts")[0].code == FASTER
+        assert bool(value(compared, "tested")) == is_marked
+
+
+def test_working_sets_are_compared_by_themselves(tmp_path: Path) -> None:
+    """A second thread doubles what caches give and adds little to DRAM, as one core fills it."""
+    records = []
+    for variant, gain in (("block", 2.0), ("pool", 1.2)):
+        for block in (KIB, MIB):
+            for threads, speed in ((1, 1.0), (2, gain)):
+                values = make.near(1e10 * speed, 3)
+                place = {"variant": variant, "block": block, "concurrency": threads}
+                records += make.runs("rambench", "RWS", *values, **place)
+    rows = make.judge(tmp_path / "c", records).rows["memory_throughput"]
+    by_set = {value(each, "where"): each for each in messages(rows, "Threads")}
+    assert len(by_set) == 2
+    for words, each in by_set.items():
+        (part,) = value(each, "parts")
+        gain = 1.2 if "DRAM" in words else 2.0
+        assert value(part, "factor").low == pytest.approx(gain, rel=0.01)
+        assert bool(value(each, "why")) == ("DRAM" in words)
+
+
+def test_widths_that_double_the_rate_are_one_sentence(tmp_path: Path) -> None:
+    records = []
+    for workload, speed in {"QP": 8.0, "HP": 4.0, "SP": 2.0, "DP": 1.0}.items():
+        for threads in (1, 2):
+            values = make.near(1e10 * speed * threads, 3)
+            records += make.runs("cpubench", workload, *values, concurrency=threads, block=None)
+    (one,) = messages(make.judge(tmp_path / "c", records).rows["cpu"], "Workloads")
+    assert (one.code, value(one, "numbers")) == ("proportions", "8 : 4 : 2 : 1")
 
 
 @pytest.mark.parametrize(
-    ("topic", "values", "facts"),
+    ("speeds", "case", "dips"),
     [
-        ("Best and worst", GRID, ["WS: ", f"best with {BEST}", "worst with 64 KiB, 1 thread (10.01 MB/s)", "40.0", "8 threads", "20.0", "16 MiB", "1.33"]),
-        ("Best and worst", LIKE, ["WS: ", BEST, "16 MiB, 1 thread", "not shown", "worst", "20.0", "no difference"]),
-        ("Best and worst", {("WS", 64 * KIB, 2): 1e8, ("WS", MIB, 2): 2e8}, ["best with 1 MiB (", "worst with 64 KiB (", "2.00", "block size alone"]),
-        ("Best and worst", threads(1.0, 1.001, 1.002), ["no configuration"]),
-        ("Threads", threads(1.0, 2.0, 4.0, 8.0), ["RS: ", "gains up to 8", "the most", "8.00 times"]),
-        ("Threads", threads(1.0, 2.0, 2.0, 2.0), ["gains up to 2", "no further gain", "2.00 times"]),
-        ("Threads", threads(1.0, 2.0, 2.0, 1.0), ["gains up to 2", "falls from 8", "2.00 times"]),
-        ("Threads", threads(1.0, 0.5, 0.5, 0.4), ["falls from 2"]),
-        ("Threads", threads(1.0, 1.0, 1.0, 1.0), ["no gain", "1 thread"]),
-        ("Block size", EDGES, ["RS: ", "smallest", "is 1 MiB."]),
-        ("Block size", {**EDGES, **AT_TWO}, ["smallest", "1 MiB with 1 thread, 16 MiB with 2 threads."]),
-        ("Block size", {("RS", 64 * KIB, 1): 1e8, ("RS", MIB, 1): 1e8}, ["no block size"]),
+        ((1.0, 2.0, 4.0, 8.0), "grows", ()),
+        ((1.0, 2.0, 2.0, 2.0), "saturates", ()),
+        ((1.0, 2.0, 2.0, 1.0), "peak", ()),
+        ((1.0, 0.5, 0.5, 0.4), "falls", ()),
+        ((1.446, 3.508, 2.631, 3.5), "saturates", ("4",)),
+        ((1.0, 0.8, 2.0, 3.0), "grows", ("2",)),
     ],
-)  # fmt: skip
-def test_what_makes_the_difference_is_named(
-    tmp_path: Path, topic: str, values: Values, facts: list[str]
+)
+def test_a_trend_holds_at_every_later_point(
+    tmp_path: Path, speeds: Sequence[float], case: str, dips: tuple[str, ...]
 ) -> None:
-    (text,) = sentences(disk(tmp_path / "c", values), topic)
-    assert names(text, *facts), text
+    (shape,) = shapes(disk(tmp_path / "c", lines(RS=speeds))).values()
+    assert shape.case == case
+    dip = value(shape, "dip")
+    assert (value(dip, "counts") if dip else ()) == dips
 
 
-def test_of_a_latency_the_lowest_is_best(tmp_path: Path) -> None:
-    values = {("RR", 4 * KIB, 1): 1e-4, ("RR", 4 * KIB, 8): 3e-4}
+def test_of_two_points_or_equal_ones_no_trend_is_said(tmp_path: Path) -> None:
+    assert shapes(disk(tmp_path / "two", lines(RS=(1.0, 2.0)))) == {}
+    assert shapes(disk(tmp_path / "equal", lines(RS=(1.0, 1.0, 1.0, 1.0)))) == {}
+
+
+def test_of_a_latency_the_lower_is_faster(tmp_path: Path) -> None:
+    values = {("RR", 4 * KIB, 1): 1e-4, ("RR", 4 * KIB, 2): 2e-4, ("RR", 4 * KIB, 8): 3e-4}
     rows = disk(tmp_path / "c", values, metric="latency")
-    (best,) = sentences(rows, "Best and worst")
-    assert names(best, "best with 1 thread (100.1 µs)", "worst with 8 threads (300.3 µs)", "3.00.")
-    (text,) = sentences(rows, "Threads")
-    assert names(text, "grows from 8")
+    assert [shape.case for shape in shapes(rows).values()] == ["falls"]
+    records = []
+    for block, time in ((16 * KIB, 1e-9), (256 * MIB, 1e-7)):
+        for threads in (1, 2):
+            place = {"block": block, "concurrency": threads}
+            records += make.runs("rambench", "LAT", *make.near(time, 3), **place)
+    rows = make.judge(tmp_path / "lat", records).rows["memory_latency"]
+    assert parts(rows, "Block size")[0][:3] == (FASTER, "16 KiB", "256 MiB")
 
 
-def test_three_repetitions_claim_nothing_of_single_rows(tmp_path: Path) -> None:
-    iozone = {key: 0.9 * value for key, value in GRID.items()}
-    rows = disk(tmp_path / "c", GRID, iozone=iozone, n=3)
-    topics = {finding.heading for finding in findings.conclusions(rows)}
-    assert topics == {"Block size", "Threads", "Reference", "Not claimed"}
-    assert "n = 3" in sentences(rows, "Not claimed")[0]
-    assert "shown" not in sentences(rows, "Reference")[0]
+def test_streams_that_answer_sooner_point_to_a_cpu_that_must_wake_up(tmp_path: Path) -> None:
+    records = []
+    for protocol in ("TCP", "UDP"):
+        for streams, time in ((1, 67e-6), (2, 14e-6)):
+            place = {"block": 1, "concurrency": streams, "metric": "latency"}
+            values = make.near(time, 3)
+            records += make.runs("netbench", f"LAT-{protocol}", *values, **place)
+    rows = make.judge(tmp_path / "c", records).rows["network_latency"]
+    (compared,) = messages(rows, "Streams")
+    assert value(compared, "why").code == "wake-up"
 
 
-def test_blocks_that_scale_alike_share_a_sentence(tmp_path: Path) -> None:
-    rates = {64 * KIB: (1.0, 2.0), MIB: (1.5, 3.0), 16 * MIB: (4.0, 4.0)}
-    values = {
-        ("RS", block, count): 1e8 * rate
-        for block, both in rates.items()
-        for count, rate in zip((1, 2), both, strict=True)
-    }
-    (text,) = sentences(disk(tmp_path / "c", values), "Threads")
-    gains, none = text.split("; ")
-    assert names(gains, "gains up to 2", "2.00", "(64 KiB, 1 MiB)")
-    assert names(none, "no gain", "(16 MiB)")
+def test_a_program_is_the_subject_beside_each_reference(tmp_path: Path) -> None:
+    theirs = lines(RS=(2.0, 2.0, 2.0, 2.0))
+    rows = disk(tmp_path / "c", lines(RS=(1.0, 1.0, 1.0, 1.0)), iozone=theirs, n=3)
+    (compared,) = messages(rows, "Reference")
+    (part,) = value(compared, "parts")
+    assert (value(part, "first"), value(part, "than")) == ("MyDiskBench", "slower")
 
 
-def test_the_reference_is_judged_row_by_row(tmp_path: Path) -> None:
-    theirs: Values = {("RS", MIB, 1): 2e8, ("RS", MIB, 2): 1e8, ("RS", MIB, 4): 5e7}
-    (text,) = sentences(disk(tmp_path / "a", threads(1, 1, 1), iozone=theirs), "Reference")
-    assert names(text, "MyDiskBench", "1.00 times", "IOZone", "3 rows; from 0.500 to 2.00; n = 6")
-    assert names(text, "better in 1, worse in 1, neither in 1 of 3 rows.")
-    few = {**theirs, ("RS", MIB, 1): [2e8]}
-    (text,) = sentences(disk(tmp_path / "b", threads(1, 1, 1), iozone=few), "Reference")
-    assert names(text, "better in 1", "neither in 1 of 2") and "worse" not in text
-
-
-def test_the_share_of_the_limit_and_what_is_above_it(tmp_path: Path) -> None:
+def test_wrong_rows_are_used_for_no_claim_and_are_counted(tmp_path: Path) -> None:
     config = {"site_facts": {"disk": {"throughput": {"WS": 2e8}}}}
-    rows = disk(tmp_path / "c", GRID, config=config)
-    share, above = sentences(rows, "Limit")
-    assert names(share, "5.00 % (WS of 64 KiB, 1 thread)", "10.0 % (WS of 64 KiB, 8 threads)")
-    assert above.startswith("2 rows")
-    (doubt,) = sentences(rows, "Doubt")
-    assert names(doubt, "2 of 4", "wrong", "(WS of 16 MiB, 1 thread; WS of 16 MiB, 8 threads)")
-    assert "400.4 MB/s" not in sentences(rows, "Best and worst")[0]
-
-
-def test_working_sets_are_never_compared_with_each_other(tmp_path: Path) -> None:
-    records = make.runs("rambench", "RS", *make.near(1e10), variant="pool")
-    records += make.runs("rambench", "RS", *make.near(9e10), variant="block")
-    rows = make.judge(tmp_path / "c", records).rows["memory_throughput"]
-    assert sentences(rows, "Best and worst") == []
+    values = {("WS", block, 1): speed for block, speed in ((KIB, 1e7), (MIB, 1e8), (16 * MIB, 1e9))}
+    rows = disk(tmp_path / "c", values, config=config)
+    share, beyond = messages(rows, "Limit")
+    assert (value(share, "rows"), value(beyond, "rows")) == (2, 1)
+    assert not [part for part in parts(rows, "Block size") if "16 MiB" in part]
 
 
 def test_nothing_measured_says_nothing(tmp_path: Path) -> None:
@@ -154,32 +227,26 @@ def test_nothing_measured_says_nothing(tmp_path: Path) -> None:
     assert findings.conclusions([hole]) == []
 
 
-samples = st.lists(st.floats(min_value=0.8, max_value=1.25), min_size=1, max_size=8)
-
-
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(samples, min_size=2, max_size=4))
-def test_a_difference_is_only_claimed_between_rows_that_are_apart(
-    tmp_path_factory: pytest.TempPathFactory, samples: list[list[float]]
-) -> None:
-    values = {
-        ("RS", MIB, 2**power): [1e8 * one for one in sample] for power, sample in enumerate(samples)
-    }
-    rows = disk(tmp_path_factory.mktemp("results") / "c", values)
-    texts = " ".join(finding.text for finding in findings.conclusions(rows))
-    apart = [
-        sorted((one.measured.summary, other.measured.summary), key=lambda each: each.median)
-        for one in rows
-        for other in rows
-        if findings.apart(one.measured, other.measured)
-    ]
-    assert apart or not re.search(r"best with|gains|falls|(better|worse) in", texts)
-    for first, second in apart:
-        assert first.high < second.low and min(first.n, second.n) >= 6
+@pytest.mark.parametrize("n", [3, 6])
+def test_among_equal_rows_none_is_called_faster(tmp_path: Path, n: int) -> None:
+    """Of a hundred such campaigns one may, by chance; these seeds are the first three."""
+    for seed in range(3):
+        draw = random.Random(seed)  # noqa: S311
+        values = {
+            (workload, block, count): [1e8 * draw.lognormvariate(0, 0.03) for _ in range(n)]
+            for workload in ("RS", "RR", "WS", "WR")
+            for block in (64 * KIB, MIB)
+            for count in (1, 2, 4)
+        }
+        rows = disk(tmp_path / f"{n}-{seed}", values)
+        topics = ("Workloads", "Block size", "Threads")
+        codes = {code for topic in topics for code, *_ in parts(rows, topic)}
+        assert FASTER not in codes and shapes(rows) == {}
 
 
 def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
-    rows = disk(tmp_path / "c", GRID, config={"report": {"tables": "disk-patterns-2020"}})
+    values = {("WS", block, 1): speed for block, speed in ((64 * KIB, 1e7), (16 * MIB, 3e8))}
+    rows = disk(tmp_path / "c", values, config={"report": {"tables": "disk-patterns-2020"}})
     data = document.build(Analysis.of(tmp_path / "c"), {})
     runs, final = [part for section in data["sections"] for part in section["parts"]]
     assert [part["table"]["name"] for part in (runs, final)] == ["ws_runs", "ws_final"]
@@ -188,60 +255,28 @@ def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
     expected = findings.conclusions(rows, layout_table=table)
     assert runs["findings"] == []
     assert [each["text"] for each in final["findings"]] == [each.text for each in expected]
-    assert "best with 16MB, 8 threads" in final["findings"][0]["text"]
+    assert any("16MB" in each["text"] for each in final["findings"])
     tables.build(tmp_path / "c")
     frame = pd.read_csv(tmp_path / "c" / "tables" / "findings.csv")
     assert list(frame.columns) == ["table", "topic", "sentence"]
-    assert list(frame["sentence"]) == [finding.text for finding in findings.conclusions(rows)]
-
-
-@pytest.mark.parametrize(("theirs", "apart"), [(30e6, True), (90e6, False)])
-def test_programs_that_disagree_are_a_finding(tmp_path: Path, theirs: float, apart: bool) -> None:
-    iozone = {("RS", MIB, 1): theirs, ("RS", MIB, 2): 190e6}
-    texts = sentences(disk(tmp_path / "c", threads(1, 2), iozone=iozone), "Disagreement")
-    facts = ["MyDiskBench and IOZone", "1.5", "1 of 2 rows", "3.33", "RS of 1 MiB, 1 thread"]
-    assert [names(text, *facts) for text in texts] == [True] * apart
+    assert list(frame["sentence"]) == [each.text for each in findings.conclusions(rows)]
 
 
 def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
     lab = layouts.load("file-io-lab").layout_tables[0]
-    rows = disk(tmp_path / "lab", GRID, iozone={key: 0.5 * value for key, value in GRID.items()})
-    best, *others = [finding.text for finding in findings.conclusions(rows, layout_table=lab)]
-    assert names(best, "16MB, 8 threads (400.4 MB/s", "64KB, 1 thread (10.01 MB/s")
-    assert any(names(text, "FileIO", "2.00 times", "IOZone") for text in others)
-    (six,) = (
-        one for one in layouts.load("six-core-evaluation").layout_tables if one.name == "disk"
-    )
-    rows = disk(tmp_path / "six", {("WS", KIB, 1): 10e6, ("WS", KIB, 2): 20e6})
-    best, *_ = [finding.text for finding in findings.conclusions(rows, layout_table=six)]
-    assert names(best, "Write: ", "2 threads (20.02 MB/s)")
+    values = {("WS", 64 * KIB, count): 1e7 * count for count in (1, 2, 4, 8)}
+    theirs = {key: 0.5 * speed for key, speed in values.items()}
+    rows = disk(tmp_path / "lab", values, iozone=theirs)
+    texts = [each.text for each in findings.conclusions(rows, layout_table=lab)]
+    assert any("FileIO" in text for text in texts)
 
 
 def test_factors_are_of_medians_as_the_tests_are(tmp_path: Path) -> None:
     one_outlier = [100e6, 100.1e6, 100.2e6, 100.3e6, 100.4e6, 160e6]  # their mean is 110
-    values: Values = {
-        ("WS", 64 * KIB, 1): [10e6, 10.1e6, 10.2e6, 9.9e6, 9.8e6, 10e6],
-        ("WS", 64 * KIB, 2): one_outlier,
-    }
+    values: Values = {}
+    for workload in ("WS", "WR"):
+        values |= {(workload, MIB, 1): make.near(10e6), (workload, MIB, 2): one_outlier}
     rows = disk(tmp_path / "c", values, config={"report": {"summary": "mean"}})
-    assert rows[1].measured.centre == pytest.approx(110.17e6, rel=1e-3)
-    for topic in ("Best and worst", "Threads"):
-        (text,) = sentences(rows, topic)
-        assert re.search(r"\b10\.0\b(?! MB)", text), text
-
-
-@pytest.mark.parametrize("seed", [26, 37, 41])
-def test_among_many_equal_rows_none_is_called_best(tmp_path: Path, seed: int) -> None:
-    """Of twelve equal rows with thirty repetitions the extremes lie apart in every fourth case, as
-    in these; a test of all rows sees through.
-    """
-    draw = random.Random(seed)  # noqa: S311
-    records = []
-    for count in range(1, 13):
-        values = [1e10 * draw.lognormvariate(0, 0.03) for _ in range(30)]
-        records += make.runs("cpubench", "DP", *values, concurrency=count)
-    rows = make.judge(tmp_path / "c", records).rows["cpu"]
-    ordered = sorted(rows, key=lambda row: row.measured.centre)
-    assert findings.better(ordered[-1], ordered[0])  # two rows alone would be told apart
-    (text,) = sentences(rows, "Best and worst")
-    assert "no configuration" in text
+    (compared,) = messages(rows, "Threads")
+    (part,) = value(compared, "parts")
+    assert value(part, "factor").high == pytest.approx(10.0, rel=0.01)

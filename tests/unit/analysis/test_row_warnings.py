@@ -161,8 +161,9 @@ def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> 
     found = [note for row in rows["cpu"] for note in row.warnings if note.code.startswith("clock")]
     assert sorted(note.code for note in found) == ["clock-differs"] * 2 + ["clock-moved"] * 2
     assert all(note.is_shared for note in found)
-    (caveat,) = (text for text in verdict.build_caveats(rows, [], {}) if "clock" in text)
-    assert caveat.startswith("In 2 of 12 rows") and "; in 2, " in caveat
+    (condition,) = (each for each in verdict.conditions(rows) if "clock" in each.text)
+    values = dict(condition.values)
+    assert (values["rows"], values["of"], len(values["parts"])) == (4, 12, 2)
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import VM
-from tests.unit.campaign_data import judge, near, placed, runs
+from tests.unit.campaign_data import judge, placed, runs
 
 from peakmark.analysis import verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import figures
+from peakmark.messages import Message
 
 KIB, MIB = 1 << 10, 1 << 20
 QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
-SURE, SHARED, UNSURE = "no doubt seen", "no doubt of its own", "unsure"
 Records = list[dict[str, Any]]
 
 
@@ -42,68 +42,78 @@ def verdict_of(of: Analysis, subsystem: str) -> verdict.Verdict:
     return found
 
 
-def caveats_with(of: Analysis, word: str = "") -> list[str]:
-    """The caveats that hold a word."""
-    found = verdict.build_caveats(of.rows, verdict.verdicts(of.rows), of.results.config)
-    return [text for text in found if word in text]
+def value(message: Message | None, name: str) -> Any:
+    assert message is not None
+    return dict(message.values)[name]
 
 
-def test_where_nothing_is_sure_that_is_said_first(tmp_path: Path) -> None:
-    assert caveats_with(judged(tmp_path / "wild", WILD))[0].startswith("None of the 2")
-    assert not caveats_with(judged(tmp_path / "quiet", QUIET), "None of")
+def caveats(of: Analysis) -> dict[str, Message]:
+    """The caveats by their codes."""
+    found = verdict.build_caveats(of.rows, of.results.config)
+    return {f"{each.code} {each.case}".rstrip(): each for each in found}
 
 
-def test_a_figure_over_loopback_says_so_in_its_row_and_asks_for_no_limit(tmp_path: Path) -> None:
+def test_a_value_over_loopback_says_so_and_asks_for_no_limit(tmp_path: Path) -> None:
     of = judged(tmp_path / "a", QUIET)
     network = verdict_of(of, "network")
-    assert network.what == "TCP of 1 KiB, 1 stream, over loopback"
-    assert network.limit == "none: no link"
-    (caveat,) = caveats_with(of, "network")
-    assert "loopback" in caveat and "site file" not in caveat
+    assert value(network.text, "loopback") and not value(network.text, "limit")
+    assert "loopback-only" in caveats(of)
     real = judged(tmp_path / "b", QUIET, loopback=False)
-    assert verdict_of(real, "network").what == "TCP of 1 KiB, 1 stream"
-    assert verdict_of(real, "network").limit.endswith("b/s")
-    assert not caveats_with(real, "loopback")
+    text = verdict_of(real, "network").text
+    assert not value(text, "loopback") and value(text, "limit").code == "of-limit"
+    assert "loopback-only" not in caveats(real)
 
 
 def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_path: Path) -> None:
     of = judged(tmp_path / "c", (0.9, 1.0, 3.6), loopback=False)
-    assert [(one.measured, one.spread) for one in verdict.verdicts(of.rows)] == [
-        ("50.00 GigaOPS", "45.00 to 180.0"), ("10000 Mb/s", "9000 to 36000"),
+    texts = [one.text for one in verdict.verdicts(of.rows)]
+    assert [(value(text, "value"), value(text, "spread")) for text in texts] == [
+        ("50.00 GigaOPS", " (45.00 to 180.0)"), ("10000 Mb/s", " (9000 to 36000)"),
     ]  # fmt: skip
     figure = figures.overview(of.rows)
     assert figure is not None and figure.axes[0].get_xlim()[1] > 1.8, "the limit is 2e10"
 
 
 @pytest.mark.parametrize(
-    ("scale", "isa", "cores", "word", "count"),
+    ("scale", "isa", "cores", "code"),
     [
-        (0.1, "auto", 128, "0.1 times", 1),
-        (1, "auto", 128, "times those", 0),
-        (2, "auto", 128, "times those", 0),
-        (1, "scalar", 128, "plain arithmetic", 1),
-        (1, "auto", 128, "plain arithmetic", 0),
-        (1, "auto", 4, "4 of the node's 128 cores", 1),
-        (1, "auto", 128, "128 cores", 0),
+        (0.1, "auto", 128, "scaled"),
+        (1, "scalar", 128, "narrower"),
+        (1, "auto", 4, "part-of-node"),
     ],
 )
 def test_what_a_reader_must_know_of_a_campaign(
-    tmp_path: Path, scale: float, isa: str, cores: int, word: str, count: int
+    tmp_path: Path, scale: float, isa: str, cores: int, code: str
 ) -> None:
     site = {"cpu": {"cores": 128, "operations_per_cycle": {"DP": 32}}}
     clocks = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
     place: dict[str, Any] = {"concurrency": cores, "context": placed(cores, 128)}
     records = runs("cpubench", "DP", 3e9, isa=isa, details=clocks, **place)
     of = judge(tmp_path / "c", records, config={"scale": scale, "site_facts": site})
-    assert verdict_of(of, "cpu").share
-    assert len(caveats_with(of, word)) == count
+    assert value(verdict_of(of, "cpu").text, "limit")
+    assert caveats(of).keys() & {"scaled", "narrower", "part-of-node"} == {code}
 
 
-def test_a_missing_memory_module_is_told(tmp_path: Path) -> None:
+def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path: Path) -> None:
+    records = runs("cpubench", "DP", *times(5e10, WILD), context=placed(1, 2))
+    records += runs("netbench", "TCP", 1e10, context={"network": {"loopback": True}})
+    of = judge(
+        tmp_path / "c",
+        records,
+        config={"scale": 0.1},
+        planned=[make.cell("rambench", "RS", subsystem="memory")],
+    )
+    found = caveats(of)
+    assert {"doubtful unsure", "few-runs", "part-of-node", "scaled", "holes"} <= set(found)
+    assert sum(len(each.text.split()) for each in found.values()) <= 100
+
+
+def test_a_missing_memory_module_is_named(tmp_path: Path) -> None:
     model = {"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None}
     memory = VM["memory"] | {"channels": 7, "speed_mts": 3200}
     facts = VM | {"host": "node1", "cpu": VM["cpu"] | model, "memory": memory}
-    assert caveats_with(judge(tmp_path / "c", runs("rambench", "RS", 1e10), facts=facts), "7 of 8")
+    of = judge(tmp_path / "c", runs("rambench", "RS", 1e10), facts=facts)
+    assert any("7 of 8" in each.text for each in caveats(of).values())
 
 
 def disk(block: int, value: float, moved: float, wobble: Sequence[float]) -> Records:
@@ -117,132 +127,62 @@ SLOW_SURE, SLOW_WILD = disk(64 * KIB, 1e9, 1.0, QUIET), disk(64 * KIB, 1e9, 1.0,
 
 
 @pytest.mark.parametrize(
-    ("records", "confidence"),
+    ("records", "is_sure"),
     [
-        (FAST_CACHED + SLOW_SURE, SURE),
-        (FAST_CACHED + SLOW_WILD, UNSURE),
-        (FAST_WILD + SLOW_SURE, SURE),
+        (FAST_CACHED + SLOW_SURE, True),
+        (FAST_CACHED + SLOW_WILD, False),
+        (FAST_WILD + SLOW_SURE, True),
     ],
 )
-def test_the_best_row_without_doubt_speaks_and_else_none_that_is_wrong(
-    tmp_path: Path, records: Records, confidence: str
+def test_the_best_row_without_a_warning_speaks_and_else_none_that_is_wrong(
+    tmp_path: Path, records: Records, is_sure: bool
 ) -> None:
     found = verdict_of(judge(tmp_path / "c", records), "disk")
-    assert (found.what, found.confidence) == ("RS of 64 KiB, 1 thread", confidence)
+    assert found.row is not None and found.row.key.block == 64 * KIB
+    assert (found.warning is None) == is_sure
 
 
 def test_where_all_rows_are_wrong_none_speaks(tmp_path: Path) -> None:
-    nothing = judge(tmp_path / "c", FAST_CACHED)
-    found = verdict_of(nothing, "disk")
-    assert (found.what, found.measured, found.row) == (verdict.NO_ROW, "", None)
-    assert "10%" in found.why
-    assert caveats_with(nothing, f"Disk: {verdict.NO_ROW}: {found.why}")
+    found = verdict_of(judge(tmp_path / "c", FAST_CACHED), "disk")
+    assert (found.row, found.text.code) == (None, "no-row")
+    assert found.warning is not None
 
 
-def test_one_run_is_called_so(tmp_path: Path) -> None:
-    found = verdict_of(judge(tmp_path / "c", runs("cpubench", "DP", 5e10)), "cpu")
-    assert (found.confidence, found.why.partition(":")[0]) == ("one run", "measured once")
+def test_what_was_measured_once_says_so(tmp_path: Path) -> None:
+    of = judge(tmp_path / "c", runs("cpubench", "DP", 5e10))
+    warning = verdict_of(of, "cpu").warning
+    assert warning is not None and warning.code == "one-run"
 
 
 def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
     records = runs("rambench", "RS", 9e11, variant="block") + runs("rambench", "RS", 2e10)
     found = verdict_of(judge(tmp_path / "c", records), "memory")
-    assert (found.what, found.measured) == ("RS of 1 MiB, 1 thread", "20.00 GB/s")
+    assert value(found.text, "value") == "20.00 GB/s"
 
 
 @pytest.mark.parametrize(
-    ("rows", "word", "facts"),
-    [
-        ([(1, QUIET), (1, WILD)], "measured rows", ["Of 2 measured rows 1", "unsure"]),
-        ([(1, WILD), (1, WILD), (0, QUIET)], "measured rows", ["1 is wrong", "2 are unsure"]),
-        ([(1, QUIET)] * 4, "rows", ["all 4 rows, n = 3"]),
-    ],
-)
-def test_wrong_and_unsure_rows_are_counted(
-    tmp_path: Path, rows: list[tuple[float, Sequence[float]]], word: str, facts: list[str]
+    ("factors", "case"),
+    [((1.3, 1.4, 1.2), "faster"), ((0.7, 0.8, 0.75), "slower"), ((1.0, 1.02, 0.99), "level"), ((2.0, 0.5, 1.0), "unclear")],
+)  # fmt: skip
+def test_the_best_row_stands_beside_its_best_reference(
+    tmp_path: Path, factors: Sequence[float], case: str
 ) -> None:
-    records: Records = []
-    for place, (moved, wobble) in enumerate(rows):
-        records += disk(4096 << place, 1e9, moved, wobble)
-    (caveat,) = caveats_with(judge(tmp_path / "c", records), word)
-    assert all(fact in caveat for fact in facts)
-    assert ("wrong" in caveat) == any("wrong" in fact for fact in facts)
+    records = runs("rambench", "RWS", *times(2e10, QUIET), concurrency=2)
+    theirs = [2e10 * wobble / factor for wobble, factor in zip(QUIET, factors, strict=True)]
+    records += runs("likwid-bench", "RWS", *theirs, concurrency=2, subsystem="memory")
+    records += runs("rambench", "WR", *times(1e10, QUIET), concurrency=4)
+    found = verdict_of(judge(tmp_path / "c", records), "memory")
+    assert value(found.text, "reference").case == case
 
 
-def test_memory_on_all_cores_speaks_before_one_thread_with_a_reference(tmp_path: Path) -> None:
-    """Of as many threads as the best row has, one with a reference."""
-
-    def of(name: str, *rows: tuple[str, int, float, bool]) -> Analysis:
-        records: Records = []
-        for workload, threads, value, has_reference in rows:
-            for tool in ("rambench", "likwid-bench") if has_reference else ("rambench",):
-                place = {"subsystem": "memory", "concurrency": threads}
-                values, context = times(value, QUIET), placed(threads, 4)
-                records += runs(tool, workload, *values, context=context, **place)
-        return judge(tmp_path / name, records)
-
-    one = ("RWS", 1, 20e9, True)
-    best = verdict_of(of("one", one, ("WR", 4, 45e9, False)), "memory")
-    assert (best.what, best.reference) == ("WR of 1 MiB, 4 threads", "")
-    two = [("WR", 2, 45e9, False), ("RWS", 2, 38e9, True)]
-    with_reference = of("both", one, *two, ("WR", 4, 40e9, False), ("WS", 4, 30e9, False))
-    best = verdict_of(with_reference, "memory")
-    assert best.what == "RWS of 1 MiB, 2 threads"
-    assert best.reference.startswith("1.00 × likwid-bench")
-    (why,) = caveats_with(with_reference, "2 of the node's 4 cores")
-    assert "slower" in why and "a reference" in why
-
-
-@pytest.mark.parametrize(
-    ("wobble", "hole", "why"),
-    [(WILD, False, "in doubt"), (None, True, "not measured"), (None, False, "[cores]")],
-)
-def test_why_rows_of_more_threads_do_not_speak_is_said(
-    tmp_path: Path, wobble: Sequence[float] | None, hole: bool, why: str
-) -> None:
-    records = runs("cpubench", "DP", *times(5e10, QUIET), context=placed(1, 2))
-    values = times(1e11, wobble or ())
-    records += runs("cpubench", "DP", *values, concurrency=2, context=placed(2, 2))
-    more = make.cell("cpubench", "DP", subsystem="cpu", concurrency=2)
-    of = judge(tmp_path / "c", records, planned=[more] if hole else [])
-    (caveat,) = caveats_with(of, "1 of the node")
-    assert why in caveat
-
-
-def test_what_most_rows_share_is_said_once_and_of_the_row_that_speaks(tmp_path: Path) -> None:
+def test_what_most_rows_share_is_said_once(tmp_path: Path) -> None:
     records: Records = []
     for threads in range(1, 9):
         details = {"cpu_share": 0.5 if threads > 2 else 1.0}
-        records += runs(
-            "cpubench", "DP", 5e10 * threads, 5e10 * threads, concurrency=threads, details=details
-        )
+        values = 5e10 * threads, 5e10 * threads
+        records += runs("cpubench", "DP", *values, concurrency=threads, details=details)
     of = judge(tmp_path / "c", records)
-    (caveat,) = caveats_with(of, "threads lost")
-    assert caveat.startswith("In 6 of 8 rows") and "50.0%" in caveat
-    found = verdict_of(of, "cpu")
-    assert found.confidence == SHARED and "threads lost" in found.why
-    (number,) = verdict.telling_numbers(of.rows)
-    assert number.confidence == SHARED and "threads lost" in number.specific_warnings[0]
-
-
-def test_a_disk_that_reads_from_its_hosts_memory_is_not_without_doubt(tmp_path: Path) -> None:
-    moved = {"work": 8e8, "device_bytes": 8e8}
-    records = runs("diskbench", "RS", *near(3e9, 3), details=moved)
-    records += runs("diskbench", "WS", *near(1e9, 3), details=moved | {"flush_seconds": 1e-4})
-    of = judge(tmp_path / "c", records, facts={"cpu": {"virtualised": "KVM"}})
-    found = verdict_of(of, "disk")
-    assert (found.what, found.confidence) == ("RS of 1 MiB, 1 thread", SHARED)
-    assert found.why and len(caveats_with(of, "In 1 of 2 rows, the disk")) == 1
-
-
-@pytest.mark.parametrize(("n", "count"), [(3, 1), (6, 0)])
-def test_too_few_repetitions_for_single_rows_are_told(tmp_path: Path, n: int, count: int) -> None:
-    of = judge(tmp_path / "c", runs("cpubench", "DP", *near(5e10, n)))
-    assert len(caveats_with(of, f"{n} repetitions")) == count
-
-
-def test_of_a_latency_the_shortest_is_told(tmp_path: Path) -> None:
-    records = runs("rambench", "LAT", 2e-9, block=16 * KIB)
-    records += runs("rambench", "LAT", 3e-9, block=16 * KIB, concurrency=2)
-    (number,) = verdict.telling_numbers(judge(tmp_path / "c", records).rows)
-    assert (number.label, number.value) == ("Memory LAT of 16 KiB, 1 thread", "2.000 ns")
+    assert [each.case for each in value(caveats(of)["disturbed-rows"], "parts")] == ["waited"]
+    waited = [each for each in verdict.conditions(of.rows) if "50.0" in each.text]
+    assert len(waited) == 1 and value(waited[0], "rows") == 6
+    assert verdict_of(of, "cpu").warning is None

@@ -39,7 +39,7 @@ def test_decimal_comma_reaches_every_number(comma_report: dict[str, Any]) -> Non
         prose = [*(text for _, text in part["table"]["notes"]), *part["table"]["remarks"], *lines]
         for text in (*prose, *(finding["text"] for finding in part["findings"])):
             assert not NUMBER_WITH_POINT.search(text), text
-    assert any("," in line[1][0] for line in comma_report["verdicts"])
+    assert any("," in verdict["text"] for verdict in comma_report["verdicts"])
     assert any(re.search(r"\d,\d", text) for text in formulas)
     groups = [group for node in comma_report["machine"] for group in node["groups"]]
     lines = dict(line for group in groups for line in group["items"])
@@ -78,7 +78,7 @@ def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> No
             records += make.runs("rambench", "LAT", 1e-9 * threads, **place)
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
     (part,) = parts_of(judged(tmp_path / "c", records, config=config))
-    assert part["findings"] == []  # page one says that there are too few repetitions
+    assert any("RWS" in each["text"] and "RWR" in each["text"] for each in part["findings"])
     assert [line[0] for line in part["table"]["body"]] == ["RWS", "RWS", "RWR", "RWR"]
 
 
