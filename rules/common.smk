@@ -7,7 +7,7 @@ from peakmark.config import overrides
 from peakmark.run import build
 from peakmark.report import makers
 from peakmark.workflow import run, startup
-from peakmark.workflow.user_errors import as_workflow_error
+from peakmark.workflow.startup import as_workflow_error
 from peakmark.tables import captions
 
 

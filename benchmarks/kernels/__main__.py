@@ -20,7 +20,7 @@ from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import REGISTRY
 
 FEWEST = 5
@@ -44,8 +44,6 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--quick", action="store_true", help="the telling rows only: minutes instead of an hour")
     add("--settle", type=float, default=0.0, metavar="S",
         help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
-    add("--per-cpu-time", action="store_true", help="ratios of what each did in the time in which"
-        " it had its CPUs: for rows of the CPU and its caches on a machine that others use")  # fmt: skip
     add("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
     add("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
@@ -144,9 +142,7 @@ def main() -> int:
     paths = {"pmbw": chosen.pmbw} if chosen.pmbw else {}
     short = results.facts_in_short(facts)
     with ExitStack() as stack:
-        runner = Runner(
-            chosen.kernels, chosen.scratch, facts, paths, per_cpu_time=chosen.per_cpu_time
-        )
+        runner = Runner(chosen.kernels, chosen.scratch, facts, paths)
         if any(row.route == "namespaces" for row in rows):
             try:
                 runner.namespaces = stack.enter_context(namespaces.joined())
@@ -162,7 +158,6 @@ def main() -> int:
     text = table.markdown(lines)
     files = {
         "summary.csv": table.summary_csv(lines, short),
-        "pairs.csv": table.pairs_csv(lines),
         "table.md": text,
     }
     folder = results.write(chosen.out, {**facts, "bench_tools": tools}, files)

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.run import execute, pair
 from peakmark.tools.base import Command
 

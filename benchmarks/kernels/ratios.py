@@ -39,27 +39,18 @@ class Pair:
         ours: value of the own kernel.
         reference: value of the reference.
         others: share of the machine's processor time that other programs used meanwhile.
-        had: share of the time in which our threads had the CPU they wanted; None if unknown.
-        theirs_had: the same of the reference's threads.
-        per_cpu_time: whether the ratio is that of what each did in the time that it had.
     """
 
     ours: float | None
     reference: float | None
     others: float = 0.0
-    had: float | None = None
-    theirs_had: float | None = None
-    per_cpu_time: bool = False
 
     @property
     def ratio(self) -> float | None:
         """Own / reference; None where a run failed."""
         if self.ours is None or self.reference is None:
             return None
-        ratio = self.ours / self.reference
-        if self.per_cpu_time and self.had and self.theirs_had:
-            return ratio / (self.had / self.theirs_had)
-        return ratio
+        return self.ours / self.reference
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,6 @@ class Comparison:
         failed: pairs without a ratio.
         ours: median over the pairs with a ratio; ``reference`` likewise.
         others: median over all pairs.
-        had: medians over the pairs with a ratio; ``theirs_had`` likewise.
     """
 
     ratios: Summary
@@ -80,8 +70,6 @@ class Comparison:
     ours: float | None = None
     reference: float | None = None
     others: float = 0.0
-    had: float | None = None
-    theirs_had: float | None = None
 
 
 def compare(pairs: Sequence[Pair]) -> Comparison | None:
@@ -95,8 +83,6 @@ def compare(pairs: Sequence[Pair]) -> Comparison | None:
         ours=_median(one.ours for one in whole),
         reference=_median(one.reference for one in whole),
         others=statistics.median([one.others for one in pairs]),
-        had=_median(one.had for one in whole),
-        theirs_had=_median(one.theirs_had for one in whole),
     )
 
 

@@ -16,7 +16,7 @@ from benchmarks.kernels.ratios import Pair
 from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.run import execute, lock, pair, pinning
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Measurement, Tool, Workspace, last_line
@@ -30,15 +30,12 @@ class Run:
     """What one execution gave: all its measurements, or the sentence why it gave none.
 
     routines  of pmbw's scans, B/s by name
-    had       share of the time that its threads wanted a CPU in which they had one; None where
-              nothing tells
     """
 
     measurements: tuple[Measurement, ...] = ()
     routines: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
     others: float = 0.0
-    had: float | None = None
 
     def value(self, row: Row) -> float | None:
         """The value a row asks for, None when the run failed."""
@@ -65,7 +62,6 @@ class Runner:
     facts       of this machine, ``peakmark.machine.collect``
     paths       reference tool by instrument name, where it is not to be looked for on PATH
     namespaces  for the rows with that route; None: they cannot be measured
-    per_cpu_time  ratios are of what each did in the time in which it had its CPUs
     """
 
     kernels: Path
@@ -73,7 +69,6 @@ class Runner:
     facts: Mapping[str, Any]
     paths: Mapping[str, str]
     namespaces: Namespaces | None = None
-    per_cpu_time: bool = False
     tools: dict[str, Tool] = field(default_factory=dict)
 
     @property
@@ -115,8 +110,7 @@ class Runner:
                     folder.mkdir()
                     pinned = pinning.pinned(cell, invocation.command, space.cpus)
                     command = pinned if names is None else names.inside(names.client, pinned)
-                    with load.watching() as watch:
-                        done = execute.run(command, folder, values)
+                    done = execute.run(command, folder, values)
                     if done.returncode == NOT_POSSIBLE:
                         raise Unavailable(last_line(done.stderr) or "exit 77")
                     if done.returncode not in command.ok_codes:
@@ -129,8 +123,7 @@ class Runner:
             if cell.instrument == "pmbw":
                 results = pmbw.read_results(done.files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
-            away = self._others(before)
-            return Run(parsed.measurements, routines, others=away, had=watch.share)
+            return Run(parsed.measurements, routines, others=self._others(before))
 
     def _others(self, before: load.Reading) -> float:
         return load.share(before, load.read(), len(self.cpus))
@@ -168,15 +161,12 @@ class Runner:
         value = None if mine is None else mine.value
         if theirs is None:
             limit = None if mine is None else self._limit(row, mine)
-            # The kernel itself tells it of the measured part alone.
-            had = None if mine is None else mine.details.get("cpu_share", ours.had)
             held_up = mine is not None and mine.details.get("held_up")
             if held_up:
                 why = f"something else used the pipes of {held_up} of its cores"
                 return Pair(None, None, ours.others), why
-            return Pair(value, limit, ours.others, had, 1.0, self.per_cpu_time), ours.error
-        away = max(ours.others, theirs.others)
-        pair = Pair(value, theirs.value(row), away, ours.had, theirs.had, self.per_cpu_time)
+            return Pair(value, limit, ours.others), ours.error
+        pair = Pair(value, theirs.value(row), max(ours.others, theirs.others))
         return pair, "; ".join(filter(None, (ours.error, theirs.error)))
 
     def _limit(self, row: Row, mine: Measurement) -> float:

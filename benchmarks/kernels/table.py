@@ -66,7 +66,6 @@ def cells(line: Line) -> dict[str, str]:
         return {**texts, "n": "0", "verdict": "-", "others": line.note or "not measured"}
     by, name = scale(found.ours, unit(row))
     ratios = found.ratios
-    had = [f"{share:.2f}" for share in (found.had, found.theirs_had) if share is not None]
     return {
         **texts,
         "ours": significant(found.ours / by),
@@ -78,14 +77,13 @@ def cells(line: Line) -> dict[str, str]:
         "n": f"{ratios.n}" + (f" ({found.failed} failed)" if found.failed else ""),
         "verdict": line.verdict,
         "others": f"{found.others:.0%}" + (" !" if found.others > DISTURBED else ""),
-        "had CPUs": ", ".join(had),
     }
 
 
 def markdown(lines: Sequence[Line]) -> str:
     """All lines as aligned Markdown tables, one for each group."""
     names = "row against ours reference unit ratio spread interval n target verdict others"
-    headings = [*names.split(), "had CPUs"]
+    headings = names.split()
     parts = []
     for group in dict.fromkeys(line.row.group for line in lines):
         texts = [cells(line) for line in lines if line.row.group == group]
@@ -101,9 +99,7 @@ def legend(lines: Sequence[Line]) -> str:
         f"{words.count('met')} met, {words.count('missed')} missed, {words.count('no pair')} not measured.\n"
         "ratio: median of the pairs' ratios, ours / reference; spread: the smallest and largest of them; interval: of the\n"
         "median, with its probability. A verdict goes by the median alone; with '?' its interval holds the target's end.\n"
-        f"others: share of the machine that other processes used meanwhile, marked '!' above {DISTURBED:.0%}.\n"
-        "had CPUs: for which share of the time that their threads wanted a CPU ours and the reference had one; with\n"
-        "--per-cpu-time the ratio is that of what each did in that time."
+        f"others: share of the machine that other processes used meanwhile, marked '!' above {DISTURBED:.0%}."
     )
 
 
@@ -132,20 +128,5 @@ def _summary(line: Line) -> dict[str, Any]:
         "n": ratios.n if ratios else 0,
         "failed": found.failed if found else len(line.pairs),
         **{"target_low": row.target.low, "target_high": row.target.high, "verdict": line.verdict},
-        **{"others": found and found.others, "had": found and found.had},
-        **{"theirs_had": found and found.theirs_had, "note": line.note},
+        **{"others": found and found.others, "note": line.note},
     }
-
-
-def pairs_csv(lines: Sequence[Line]) -> str:
-    """Every pair in the order measured, also the failed and the disturbed ones."""
-    return results.to_csv(
-        {
-            **{"group": line.row.group, "row": line.row.name, "against": line.row.against},
-            **{"pair": number, "unit": unit(line.row)},
-            **{"ours": one.ours, "reference": one.reference, "ratio": one.ratio},
-            **{"others": round(one.others, 4), "had": one.had, "theirs_had": one.theirs_had},
-        }
-        for line in lines
-        for number, one in enumerate(line.pairs)
-    )

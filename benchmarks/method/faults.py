@@ -20,7 +20,7 @@ from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 
 READY_S = 30.0
 

@@ -6,8 +6,13 @@ Values are lognormal, as rates and times are positive; ``spread`` is their coeff
 
 from __future__ import annotations
 
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +33,8 @@ ROWS = 110
 TABLES = ("cpu", "memory_throughput", "disk_throughput", "network_throughput")
 INSTRUMENTS = ("cpubench", "rambench", "diskbench", "netbench")
 FASTER = 11
+GOLDEN = Path(__file__).parents[2] / "tests" / "unit" / "data" / "golden"
+"""Records of real campaigns."""
 UNTIL = 0.02
 ENDED = (0.01, 0.02, 0.03, 0.05)
 
@@ -58,35 +65,75 @@ class Tally:
     missed: Count
 
 
-def campaigns(
-    pairs: int,
-    repetitions: int = 6,
-    drift: float = 0.0,
-    change: float = 0.0,
-    turned: bool = False,
-    seed: int = 1,
-) -> Tally:
-    """Pairs of campaigns of 110 rows, of which ``change`` makes every eleventh row of the second
-    faster by that share.
+Noise = Literal["normal", "as in real records", "with heavy tails"]
 
-    drift   how far the machine moves during one campaign, as a share: a random walk, the same for
-            all rows of a table
-    turned  measured in turn, each cell of A beside that of B, which of them first by turns; else B
-            wholly after A
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of campaigns of 110 rows.
+
+    Attributes:
+        repetitions: of each row.
+        spread: of each row; 0: rows differ, from 0.2 to 5 %.
+        drift: how far a table moves by itself during one campaign, as a share: a random walk.
+        shift: by what share all rows of the second campaign are faster.
+        change: by what share every eleventh row of the second campaign is faster.
+        turned: measured in turn, each cell of A beside that of B; else B wholly after A.
+        noise: how the logarithms of repetitions spread.
     """
-    lot = np.random.default_rng(
-        (seed, repetitions, round(1000 * drift), round(1000 * change), turned)
-    )
+
+    repetitions: int = 6
+    spread: float = 0.0
+    drift: float = 0.0
+    shift: float = 0.0
+    change: float = 0.0
+    turned: bool = False
+    noise: Noise = "normal"
+
+    def __str__(self) -> str:
+        spread = f"spread of {self.spread:.0%}" if self.spread else "spreads of 0.2 to 5 %"
+        parts = [f"n = {self.repetitions}", spread]
+        parts += [self.noise] if self.noise != "normal" else []
+        parts += [f"drift of {self.drift:.0%}"] if self.drift else []
+        parts += [f"all rows {self.shift:.0%} faster"] if self.shift else []
+        return ", ".join([*parts, "in turn" if self.turned else "one after the other"])
+
+
+@cache
+def residuals() -> Values:
+    """Distances of real repetitions from the mean of their row, as logarithms in units of the
+    standard deviation of their table: 1 in the mean square, with the tails that records have.
+    """
+    found: list[Values] = []
+    for archive in sorted(GOLDEN.glob("*.tar.xz")):
+        with tempfile.TemporaryDirectory() as folder, tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
+            entries = datasets.read(folder).entries
+        for table in {point.table for point in entries}:
+            logs = [
+                np.log(entry.values)
+                for point, entry in entries.items()
+                if point.table == table and len(entry.values) >= 3
+            ]
+            errors = [(row - row.mean()) * np.sqrt(row.size / (row.size - 1)) for row in logs]
+            if errors:
+                every = np.concatenate(errors)
+                found.append(every / np.sqrt((every**2).mean()))
+    return np.concatenate(found)
+
+
+def campaigns(pairs: int, of: Pairs, seed: int = 1) -> Tally:
+    """How often ``peakmark compare`` is wrong about simulated pairs of campaigns."""
+    lot = np.random.default_rng((seed, *str(of).encode()))
     different = missed = changed = 0
     false = 0.0
     for _ in range(pairs):
-        moved = (_in_turn if turned else _apart)(lot, repetitions, drift)
-        spreads = 0.002 * 25 ** lot.random(ROWS)
-        names = ("A", "B") if turned else ("", "")
-        before = _side(lot, spreads, moved[0], 0.0, names)
-        after = _side(lot, spreads, moved[1], change, names[::-1])
-        found, _, _ = compare.compare(before, after)
-        faster = {one.point for one in found if change and one.point.concurrency % FASTER == 0}
+        moved = (_in_turn if of.turned else _apart)(lot, of.repetitions, of.drift)
+        spreads = np.full(ROWS, of.spread) if of.spread else 0.002 * 25 ** lot.random(ROWS)
+        first = _side(lot, of, spreads, moved[0], 0)
+        second = _side(lot, of, spreads, moved[1], 1)
+        found, _, _ = compare.compare(first, second)
+        faster = {one.point for one in found if of.change and one.point.concurrency % FASTER == 0}
         wrong = sum(one.verdict in CLAIMED and one.point not in faster for one in found)
         claims = sum(one.verdict in CLAIMED for one in found)
         different, false = different + bool(wrong), false + (wrong / claims if claims else 0.0)
@@ -115,39 +162,30 @@ def _in_turn(lot: np.random.Generator, repetitions: int, drift: float) -> tuple[
 
 
 def _side(
-    lot: np.random.Generator,
-    spreads: Values,
-    moved: Values,
-    change: float,
-    names: tuple[str, ...],
+    lot: np.random.Generator, of: Pairs, spreads: Values, moved: Values, number: int
 ) -> Dataset:
-    """Rows with a spread of their own between 0.2 and 5 %, on a machine that ``moved`` so far, by
-    row and round.
-
-    change  by so much every eleventh row is faster; names: of the campaign and of that with which
-            it was measured in turn
-    """
-    values: dict[ComparedPoint, tuple[float, ...]] = {}
-    changes: dict[str, list[float]] = {}
-    turns: dict[ComparedPoint, dict[int, datasets.Turn]] = {}
-    for row in range(ROWS):
+    """Campaign A (0) or B (1) on a machine that ``moved`` so far, by row and round."""
+    if of.noise == "as in real records":
+        noise = lot.choice(residuals(), moved.shape)
+    elif of.noise == "with heavy tails":  # Student's t, of standard deviation 1
+        noise = lot.standard_t(3, moved.shape) / np.sqrt(3)
+    else:
+        noise = lot.normal(size=moved.shape)
+    faster = np.zeros(ROWS)
+    faster[FASTER - 1 :: FASTER] = number * np.log1p(of.change)
+    logs = noise * spreads[:, None] + moved + faster[:, None] + number * np.log1p(of.shift)
+    start = 0.0 if of.turned else 1e6 * number
+    entries = {}
+    for row, values in enumerate(np.exp(logs).tolist()):
         part = row % len(TABLES)
-        faster = np.log1p(change) if (row + 1) % FASTER == 0 else 0.0
-        found = tuple(
-            np.exp(lot.normal(faster, spreads[row], size=moved.shape[1]) + moved[row]).tolist()
-        )
         point = ComparedPoint(TABLES[part], INSTRUMENTS[part], "X", "", 0, row + 1, "")
-        values[point] = found
-        turns[point] = {
-            place: datasets.Turn(value, 100.0 * place, 100.0 * place)
-            for place, value in enumerate(found)
+        turns = {
+            place: datasets.Turn(value, start + 100 * place, start + 100 * place)
+            for place, value in enumerate(values)
         }
-        changes.setdefault(TABLES[part], []).extend(datasets.halves(found))
-    entries = {
-        point: DatasetRow(measured, turns=turns.get(point, {}))
-        for point, measured in values.items()
-    }
-    return Dataset(names[0], entries, bare=False, drift=datasets.drift_of(changes), beside=names[1])
+        entries[point] = DatasetRow(tuple(values), turns=turns)
+    names = "AB"[number], "BA"[number]
+    return Dataset(names[0], entries, bare=False, beside=names[1] if of.turned else "")
 
 
 def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
@@ -225,20 +263,22 @@ def measure(quick: bool) -> list[tuple[str, Count]]:
 
 
 def _campaigns(pairs: int) -> Iterator[tuple[str, Count]]:
-    for drift in (0.0, 0.02, 0.05):
-        name = f"unchanged campaigns of {ROWS} rows, drift of {drift:.0%} within each"
-        yield name, campaigns(pairs, drift=drift).different
-    for drift in (0.0, 0.05):
-        name = (
-            f"unchanged campaigns of {ROWS} rows measured in turn, drift of {drift:.0%} within each"
+    sizes = (3, 6, 12)
+    noises: tuple[Noise, ...] = get_args(Noise)
+    unchanged = [Pairs(n, noise=noise) for noise in noises for n in sizes]
+    unchanged += [Pairs(n, 0.02) for n in sizes]
+    unchanged += [Pairs(n, 0.02, shift=0.03) for n in sizes]
+    unchanged += [Pairs(drift=0.05, turned=turned) for turned in (False, True)]
+    for of in unchanged:
+        yield f"unchanged campaigns, {of}", campaigns(pairs, of).different
+    changed = [Pairs(n, 0.02, change=0.05, noise=noise) for noise in noises for n in sizes]
+    changed += [
+        Pairs(n, drift=0.05, change=change, turned=True) for n in (6, 10) for change in (0.02, 0.05)
+    ]
+    for of in changed:
+        tally = campaigns(pairs // 2, of)
+        yield f"false claims where a tenth of rows is {of.change:.0%} faster, {of}", tally.false
+        yield (
+            f"changed rows not found where a tenth of rows is {of.change:.0%} faster, {of}",
+            tally.missed,
         )
-        yield name, campaigns(pairs, drift=drift, turned=True).different
-    for repetitions in (6, 10):
-        for change in (0.02, 0.05):
-            for turned, words in ((False, "one after the other"), (True, "in turn")):
-                told = campaigns(pairs // 2, repetitions, 0.05, change, turned)
-                where = (
-                    f"a tenth of rows {change:.0%} faster, {words}, n = {repetitions}, drift of 5%"
-                )
-                yield f"false claims where {where}", told.false
-                yield f"changed rows not found where {where}", told.missed

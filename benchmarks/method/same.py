@@ -17,10 +17,9 @@ import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark.analysis import compare
-from peakmark.analysis.datasets import ComparedPoint, read
+from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow, read
 from peakmark.cell import Cell
 from peakmark.files import write_text
-from peakmark.tools.tables import BY_NAME
 
 CLAIMED = ("better", "worse")
 
@@ -134,16 +133,19 @@ def failed(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> Count:
 def resampled(
     values: Mapping[ComparedPoint, Sequence[float]], size: int, draws: int, seed: int = 1
 ) -> Count:
-    """By the same verdict on samples drawn by lot, without repeats, from all real values of a row."""
+    """By the same verdict on campaigns drawn by lot, without repeats, from all real values of a row;
+    by row.
+    """
     lot = np.random.default_rng(seed)
     claimed, judged = 0, 0
-    for point, all_values in sorted(values.items()):
-        if len(all_values) < 2 * size:
-            continue
-        for _ in range(draws):
-            drawn = lot.permutation(np.asarray(all_values))[: 2 * size]
-            lower = BY_NAME[point.table].lower_is_better
-            verdict = compare.judge(drawn[:size].tolist(), drawn[size:].tolist(), lower).verdict
-            judged += verdict != "cannot tell"
-            claimed += verdict in CLAIMED
+    enough = {point: each for point, each in values.items() if len(each) >= 2 * size}
+    for _ in range(draws if enough else 0):
+        drawn = {point: lot.permutation(each) for point, each in sorted(enough.items())}
+        sides = []
+        for part in (slice(size), slice(size, 2 * size)):
+            rows = {point: DatasetRow(tuple(each[part].tolist())) for point, each in drawn.items()}
+            sides.append(Dataset("drawn", rows, bare=True))
+        found, _, _ = compare.compare(sides[0], sides[1], tolerance=0.0)
+        judged += sum(one.verdict != "cannot tell" for one in found)
+        claimed += sum(one.verdict in CLAIMED for one in found)
     return Count(claimed, judged)

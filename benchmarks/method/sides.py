@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks.kernels.namespaces import Namespaces
 from peakmark.cell import Cell
 from peakmark.files import write_text
+from peakmark.messages import MeasurementError
 from peakmark.plan import plan
-from peakmark.reasons import MeasurementError
 
 LIMIT_S = 180.0
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from peakmark import statistics
 from peakmark.analysis import analysis, compare, datasets
 from peakmark.analysis.compare import Comparison
 from peakmark.errors import PeakmarkError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.storage.results import Results
 
 GUEST_LIMIT_S = 300.0
@@ -30,7 +30,7 @@ GUEST_LIMIT_S = 300.0
 class Outcome:
     """What became of one fault. before, after, ratio: the row that differs most, in SI units.
 
-    found  the comparison calls a row different     named  a note that casts doubt on a row says
+    found  the comparison calls a row different     named  a warning of a row says
            what it is
     alarm  the same words stood without the fault    note   the note, or why the fault could not be
            put in
@@ -117,22 +117,28 @@ def _median(campaign: Path) -> float:
 
 def _outcome(fault: Fault, before: Path, after: Path) -> Outcome:
     compared, _, _ = compare.compare(datasets.read(str(before)), datasets.read(str(after)))
-    most: Comparison = max(compared, key=lambda one: max(one.judged.ratio, 1 / one.judged.ratio))
-    said = next((text for text in _doubts(after) if fault.words in text), "")
+    most: Comparison = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
+    said = next((text for text in _warnings(after) if fault.words in text), "")
     return Outcome(
         fault.name,
         datasets.describe(most.point),
         statistics.median(most.before),
         statistics.median(most.after),
-        most.judged.ratio,
+        most.ratio,
         most.verdict,
-        found=most.verdict in ("better", "worse"),
+        found=most.verdict in (*compare.CLAIMS, *compare.DRIFTS),
         named=bool(said),
-        alarm=any(fault.words in text for text in _doubts(before)),
+        alarm=any(fault.words in text for text in _warnings(before)),
         note=said,
     )
 
 
-def _doubts(campaign: Path) -> list[str]:
+def _warnings(campaign: Path) -> list[str]:
+    """What the rows of a campaign are marked with, doubts and findings."""
     tables = analysis.build_rows(Results.read(campaign)).values()
-    return [text for found in tables for row in found for text in row.said(row.specific_warnings)]
+    return [
+        text
+        for found in tables
+        for row in found
+        for text in row.said(note for note in row.remarks if note.is_warning or note.is_named)
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -39,6 +40,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.turns < 1:
         parser.error(f"--turns {chosen.turns}: give 1 or more")
+    # Where it is set each process would compile what it imports, as no user's does.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     facts = machine.collect()
     short = results.facts_in_short(facts)
     table: list[Line] = []
@@ -55,8 +58,7 @@ def main() -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     text = lines.markdown(table)
-    files = {"table.md": text, "turns.csv": lines.as_csv(table, short)}
-    folder = results.write(chosen.out, facts, files)
+    folder = results.write(chosen.out, facts, {"table.md": text})
     print(text)
     print(", ".join(f"{key} {value}" for key, value in short.items()))
     print(f"written to {folder}")

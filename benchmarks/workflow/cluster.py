@@ -26,6 +26,8 @@ NODES = 2
 LIMIT_S = 1200.0
 SECONDS = 0.05
 FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node", "batch: 10": {"batch": 10}}
+BESIDE = {"node": 1.0, "batch: 10": 1.0}
+"""At most so many times the node time of ReFrame."""
 
 RULE = """
 rule all:
@@ -149,13 +151,6 @@ class Ways:
         kernel = self.checkout.directory / "build" / "kernels" / "cpubench"
         return self.reframe.measure(self.cluster, kernel, seconds, cells)
 
-    def bare(self, cells: int) -> None:
-        """``sbatch`` of a script that does nothing, so many times."""
-        for _ in range(cells):
-            self.cluster.sbatch("sleep 0", "--exclusive", "--output=/dev/null")
-        while self.cluster.run(["squeue", "--noheader"]).stdout:
-            time.sleep(0.2)
-
     def rule(self, name: str, cells: int, seconds: float) -> None:
         """A rule with nothing but an output, by Snakemake's own Slurm plugin."""
         folder = self.checkout.directory / name
@@ -201,7 +196,6 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
     with Ways.running(checkout) as ways:
         for turn in range(turns):
             runs: dict[str, Callable[[], object]] = {
-                "bare": partial(ways.bare, cells),
                 "ReFrame": partial(ways.tests, cells, SECONDS),
                 "rule": partial(ways.rule, f"rule-{turn}", cells, SECONDS),
             }
@@ -213,21 +207,20 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
                 runs[name] = partial(ways.own, own, fan_out, cells + NODES, SECONDS)
             for name, run in runs.items():
                 spent = ways.spent(run)
-                node[name].append(spent.node_s / cells - (0.0 if name == "bare" else SECONDS))
+                node[name].append(spent.node_s / cells - SECONDS)
                 wall[name].append(spent.wall_s)
     what = "node time per cell beside the measuring"
     facts = "node time of the first cell on a node beside the measuring, with the node's facts"
-    targets = {"cell": 1.2, "node": 1.0}
 
     def line(text: str, way: str, at_most: float | None, times: dict[str, list[float]]) -> Line:
         return Line(text, "s", times[way], at_most, "ReFrame", times["ReFrame"])
 
     whole = f"whole run of {cells} cells"
     return [
-        Line(f"{what}: `sbatch` of `sleep 0`", "s", node["bare"]),
         line(f"{what}: a rule by the standard plugin", "rule", None, node),
         Line(facts, "s", first),
-        *(line(f"{what}, fan_out: {name}", name, targets.get(name), node) for name in FAN_OUTS),
+        Line(f"{what}, fan_out: cell", "s", node["cell"], 0.3),
+        *(line(f"{what}, fan_out: {name}", name, BESIDE.get(name), node) for name in FAN_OUTS),
         *(line(f"{whole}, fan_out: {name}", name, None, wall) for name in FAN_OUTS),
     ]
 

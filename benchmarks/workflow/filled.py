@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.workflow.checkout import TimedCheckout
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError
-from peakmark.storage import integrity, records
+from peakmark.storage import records
 from peakmark.storage.results import Results
 
 Kind = tuple[str, str, str]
@@ -53,8 +53,8 @@ def _measured(
     plan = campaign.directory.relative_to(checkout.directory) / "plan.json"
     words = ["measure", "--plan", str(plan), "--cell", cell.id]
     checkout.run(sys.executable, "-m", "peakmark", *words)
-    finding = integrity.look(path, cell)
-    if finding.state != integrity.GOOD or finding.data is None:
+    finding = records.look(path, cell)
+    if finding.state != records.GOOD or finding.data is None:
         raise PeakmarkError(f"{cell.id} was not measured: {finding.reason or finding.state}")
     return dict(finding.data), path
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from benchmarks import results
 from peakmark import statistics
@@ -70,18 +69,3 @@ def _cells(line: Line) -> list[str]:
 def markdown(lines: Sequence[Line]) -> str:
     """An aligned Markdown table."""
     return results.markdown(HEADINGS, map(_cells, lines))
-
-
-def as_csv(lines: Sequence[Line], facts: Mapping[str, Any]) -> str:
-    """Every turn of every line, with the machine's facts in each."""
-    return results.to_csv(
-        {
-            **{"what": line.name, "turn": turn, "unit": line.unit, "ours": own},
-            "beside": line.beside,
-            "reference": line.reference[turn] if line.reference else "",
-            "ratio": line.ratios[turn] if line.reference else "",
-            **{"target": line.at_most, "verdict": line.verdict, **facts},
-        }
-        for line in lines
-        for turn, own in enumerate(line.ours)
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from benchmarks.workflow import filled
@@ -12,8 +11,8 @@ from benchmarks.workflow.lines import Line
 
 CPU_WORKLOADS = ["DP", "SP", "HP", "QP"]
 
-# Python's garbage collector has the same settings as ours.
-HEAD = """
+# As many jobs without anything that a job may have; Python's garbage collector is set as ours.
+BARE = """
 import gc
 
 gc.set_threshold(100_000, 20, 20)
@@ -25,33 +24,9 @@ rule all:
 rule one:
     output:
         "out/{{point}}/{{repetition}}",
-"""
-
-# As many jobs without anything that a job may have.
-BARE = (
-    HEAD
-    + """\
     shell:
         "sleep 1 > {{output}}"
 """
-)
-
-# The same with the directives that any rule for real work has: a log, a parameter, what it needs.
-EQUIPPED = (
-    HEAD
-    + """\
-    log:
-        "log/{{point}}/{{repetition}}",
-    params:
-        point=lambda wildcards: wildcards.point,
-    threads: lambda wildcards: 1
-    resources:
-        mem_mb=lambda wildcards: 1,
-        runtime=lambda wildcards: 1,
-    shell:
-        "sleep 1 > {{output}} 2> {{log}}"
-"""
-)
 
 
 def grid(cells: int, repetitions: int) -> dict[str, Any]:
@@ -63,28 +38,20 @@ def grid(cells: int, repetitions: int) -> dict[str, Any]:
     }
 
 
-def _snakefile(folder: Path, text: str, cells: int, repetitions: int) -> Path:
-    folder.mkdir(parents=True)
-    filled_in = text.format(points=cells // repetitions, repetitions=repetitions)
-    (folder / "Snakefile").write_text(filled_in)
-    return folder
-
-
 def dry_runs(checkout: TimedCheckout, turns: int, cells: int = 10_000) -> list[Line]:
-    """``snakemake -n`` for so many cells, in turn with two Snakefiles of as many jobs."""
+    """``snakemake -n`` for so many cells, in turn with as many jobs of a rule without anything."""
     repetitions = 50
     config = checkout.configure("planning", **grid(cells, repetitions))
-    bare = _snakefile(checkout.directory / "bare", BARE, cells, repetitions)
-    equipped = _snakefile(checkout.directory / "equipped", EQUIPPED, cells, repetitions)
-    dry = ["snakemake", "-n", "-q", "-c1"]
-    ours, plain, full = [], [], []
+    bare = checkout.directory / "bare"
+    bare.mkdir()
+    text = BARE.format(points=cells // repetitions, repetitions=repetitions)
+    (bare / "Snakefile").write_text(text)
+    ours, plain = [], []
     for _ in range(turns):
         ours.append(checkout.snakemake(config, "-n", "-q").wall)
-        plain.append(run(dry, bare).wall)
-        full.append(run(dry, equipped).wall)
+        plain.append(run(["snakemake", "-n", "-q", "-c1"], bare).wall)
     name, rule = f"snakemake -n, {cells} cells", "as many jobs of a bare rule"
-    more = "as many jobs of a rule with log, params and resources"
-    return [Line(name, "s", ours, 1.5, rule, plain), Line(name, "s", ours, None, more, full)]
+    return [Line(name, "s", ours, 1.5, rule, plain)]
 
 
 def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> list[Line]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from peakmark import __version__, resources
 from peakmark.command import outcome
-from peakmark.commands import compare, machine, measure, plan, report, status
+from peakmark.commands import machine, measure, report
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -19,7 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    for module in (plan, measure, machine, report, compare, status):
+    for module in (measure, machine, report):
         module.add(commands)
     return parser
 

@@ -71,15 +71,15 @@ def read_json(path: Path) -> Any:
     return parse_json(read_bytes(path))
 
 
-def parse_json(content: bytes) -> Any:
+def parse_json(content: bytes, kind: Any = Any) -> Any:
     """The value of a JSON text in UTF-8.
 
     Raises:
-        ValueError: it is no JSON, holds half a character or a number beyond a float, or is nested
-            too deeply.
+        ValueError: it is no JSON or of another kind, holds half a character or a number beyond a
+            float, or is nested too deeply.
     """
     try:
-        return msgspec.json.decode(content)
+        return msgspec.json.decode(content, type=kind)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except msgspec.DecodeError as error:

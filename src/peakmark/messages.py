@@ -25,7 +25,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
-from peakmark.errors import whole
+from peakmark.errors import PeakmarkError, whole
 from peakmark.formatting import listed, significant
 from peakmark.units import format_size, gigabytes, quantity
 
@@ -43,6 +43,17 @@ class Severity(StrEnum):
     """Another run may give another value."""
     NOTE = "note"
     """The value is right; how to read it."""
+
+
+class WarningKind(StrEnum):
+    """What a warning says about a figure, as the column of warnings names it."""
+
+    VARIES = "varies"
+    """Repetitions differ or were disturbed: another run may give another value."""
+    DISAGREE = "programs disagree"
+    """Programs measured different values: a finding, and no doubt about either."""
+    NOT_DEVICE = "not the device"
+    """A cache, a host's memory, loopback or a quota was measured instead."""
 
 
 class Scope(StrEnum):
@@ -117,6 +128,22 @@ class Message:
         return self.severity is not Severity.NOTE
 
     @property
+    def kind(self) -> WarningKind | None:
+        """What its entry in ``messages.yaml`` says about a figure, None where it says nothing."""
+        kind = catalogue()[self.entry].get("kind")
+        return WarningKind(kind) if kind else None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the column of warnings names its kind; a variation only where it casts doubt."""
+        return self.kind is not None and (self.is_warning or self.kind is not WarningKind.VARIES)
+
+    @property
+    def entry(self) -> str:
+        """The name of its entry in ``messages.yaml``."""
+        return f"{self.code} {self.case}".rstrip()
+
+    @property
     def is_shared(self) -> bool:
         """Whether it is printed once for the campaign."""
         return self.scope is Scope.CAMPAIGN
@@ -140,7 +167,9 @@ def message(
 
 @cache
 def catalogue() -> Mapping[str, Mapping[str, Any]]:
-    """Code, with its case behind a blank -> ``text``, ``remedy`` and an ``example`` of its values."""
+    """Code, with its case behind a blank -> ``kind``, ``text``, ``remedy`` and an ``example`` of its
+    values.
+    """
     import yaml  # late: most cells have nothing to say
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -175,7 +204,7 @@ class Rendered(NamedTuple):
 
 def render(message: Message) -> Rendered:
     """A message in words."""
-    return _filled(f"{message.code} {message.case}".rstrip(), dict(message.values))
+    return _filled(message.entry, dict(message.values))
 
 
 def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
@@ -326,3 +355,25 @@ def worst(messages: Iterable[Message]) -> Severity | None:
     """
     found = {each.severity for each in messages if each.is_warning and not each.is_shared}
     return next((severity for severity in ORDER if severity in found), None)
+
+
+class Reason(PeakmarkError):
+    """Raised with a code of ``messages.yaml`` and its values; with a sentence where that is all
+    that is known.
+
+    code  what happened, for programs; None where only the sentence tells
+    """
+
+    def __init__(self, reason: str, **values: Any) -> None:
+        super().__init__(*(texts(reason, values) if values else (reason,)))
+        self.code, self.values = reason if values else None, values
+
+
+class MeasurementError(Reason):
+    """A cell could not be measured: the tool failed, hung, or its result is not valid."""
+
+
+class Unavailable(Reason):
+    """The cell is not possible on this machine (a missing tool, an instruction set, an alignment):
+    not a failure.
+    """

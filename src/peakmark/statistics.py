@@ -16,10 +16,11 @@ Nothing is removed and nothing assumed normal. Sources:
            pages 583-621
     [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
            Variances are Involved, Biometrika 34 (1947), pages 28-35
+    [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
+           Microarray Experiments, Statistical Applications in Genetics and Molecular Biology 3
+           (2004), article 3
     [BH]   Benjamini and Hochberg, Controlling the False Discovery Rate, Journal of the Royal
            Statistical Society B 57 (1995), pages 289-300
-    [ET]   Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3 (percentile
-           interval)
 Every function raises ValueError for an empty sequence and for NaN or infinite values, naming the
 first of them. SciPy is imported by the functions that need it, as loading it takes a second.
 """
@@ -27,8 +28,10 @@ first of them. SciPy is imported by the functions that need it, as loading it ta
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +42,10 @@ Values = Sequence[float] | NDArray[np.float64]
 # 96.9 %. [DN]
 ENOUGH = 6
 OUTLIER_Z = 3.5  # [IH]
+FEWEST_FREEDOM = 4
+"""Degrees of freedom that a difference takes: 3 against 3 values have them, or 5 pairs."""
+LIKE_ROWS = 3
+"""Of fewer rows none tells anything of another."""
 LEAST_SPREAD = 1e-3
 """Relative spread below which repetitions say nothing of the next one."""
 EXACT = 400
@@ -236,14 +243,6 @@ def drift(values: Values) -> Drift | None:
     return Drift(change / centre if change else 0.0, p)
 
 
-def can_differ(first: int, second: int, confidence: float = 0.95) -> bool:
-    """Whether samples of these sizes can show a difference at all: of all orders of n + m values,
-    those with the two samples wholly apart are 2 / C(n + m, n), the least two-sided p there is
-    [MW]. 3 against 3 cannot, 4 against 4 can.
-    """
-    return first > 0 and second > 0 and 2 / math.comb(first + second, first) <= 1 - confidence
-
-
 def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
     """Two-sided p of the summed rank sums of pairs of samples [MW], [vE].
 
@@ -296,19 +295,45 @@ def kruskal_wallis(groups: Sequence[Values]) -> float:
     return 1.0 if np.ptp(values) == 0 else float(stats.kruskal(*groups).pvalue)
 
 
-def welch(first: Values, second: Values) -> float:
-    """Two-sided p of Welch's test on the logarithms of two samples of positive values, at least two
-    each [W].
+class Change(NamedTuple):
+    """Of a row: the mean difference of the logarithms of two samples, half its interval, its p."""
 
-    A factor is a difference of logarithms. Unlike a rank test of few values its p has no least
-    value above the level that many rows ask for; a claim takes both tests.
+    mean: float
+    half: float
+    p: float
+
+
+def changes(
+    first: NDArray[np.float64], second: NDArray[np.float64], confidence: float = 0.95
+) -> list[Change]:
+    """Moderated t tests of like rows [Sm].
+
+    Args:
+        first: rows x repetitions, logarithms; NaN where there is none.
+        second: the same; without columns, ``first`` has the differences of pairs.
+        confidence: level of the intervals.
+
+    Returns:
+        A change for each row, with NaN for too few values.
     """
     from scipy import stats
 
-    logs = [np.log(checked(values)) for values in (first, second)]
-    if all(np.ptp(values) == 0 for values in logs):
-        return 1.0 if logs[0][0] == logs[1][0] else 0.0
-    return float(stats.ttest_ind(*logs, equal_var=False).pvalue)
+    samples = [first, second] if second.shape[1] else [first]
+    counts = np.array([np.isfinite(values).sum(axis=1) for values in samples])
+    freedom = (counts - 1.0).sum(axis=0)
+    few = (freedom < FEWEST_FREEDOM) | (counts.min(axis=0) < 2)
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore")  # of rows without values
+        means = [np.nanmean(values, axis=1) for values in samples]
+        errors = [values - mean[:, None] for values, mean in zip(samples, means, strict=True)]
+        variance = np.nansum(np.hstack(errors) ** 2, axis=1) / freedom
+        variance, freedom = _moderated(variance, freedom)
+        mean = means[1] - means[0] if len(means) > 1 else means[0]
+        error = np.sqrt(variance * (1.0 / counts).sum(axis=0))
+        half = error * stats.t.isf((1 - confidence) / 2, freedom)
+        p = np.where(mean == 0, 1.0, 2 * stats.t.sf(np.abs(mean) / error, freedom))
+    half[few] = p[few] = math.nan
+    return [Change(*map(float, row)) for row in zip(mean, half, p, strict=True)]
 
 
 def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
@@ -338,11 +363,56 @@ def student(t: float, freedom: float) -> float:
     return float(2 * stats.t.sf(t, freedom))
 
 
-def student_quantile(p: float, freedom: float) -> float:
-    """The t of which Student's two-sided p is ``p``, 0 < p < 1."""
+def less_others(
+    first: NDArray[np.float64], second: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two samples of like rows without what the rows have in common in each repetition.
+
+    Args:
+        first: rows x repetitions, logarithms; NaN where there is none.
+        second: the same at another time.
+
+    Returns:
+        The samples, less the median of the other rows' distances from their medians over both; NaN
+        of fewer than ``LIKE_ROWS`` rows.
+    """
+    logs = np.hstack([first, second])
+    if len(logs) < LIKE_ROWS:
+        return np.full_like(first, math.nan), np.full_like(second, math.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows without values
+        distances = logs - np.nanmedian(logs, axis=1, keepdims=True)
+    ranks = distances.argsort(axis=0).argsort(axis=0)
+    ordered, count = np.sort(distances, axis=0), np.isfinite(distances).sum(axis=0)
+    middle = []
+    for place in ((count - 2) // 2, (count - 1) // 2):  # of count - 1 others, without the row
+        places = np.maximum(place + (place >= ranks), 0)
+        middle.append(np.take_along_axis(ordered, places, axis=0))
+    others = logs - np.mean(middle, axis=0)
+    return others[:, : first.shape[1]], others[:, first.shape[1] :]
+
+
+def _moderated(
+    variance: NDArray[np.float64], freedom: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Variances drawn towards the median of like rows, and their degrees of freedom [Sm].
+
+    The variances of the rows are taken as draws from an inverse gamma distribution, of which the
+    moments tell how many degrees of freedom the other rows are worth; the median is not moved by
+    few rows that differ.
+    """
     from scipy import stats
 
-    return float(stats.t.isf(p / 2, freedom))
+    known = (freedom > 0) & np.isfinite(variance)
+    if known.sum() < LIKE_ROWS or not variance[known].any():
+        return variance, freedom
+    values, certain = variance[known], freedom[known]
+    typical = np.median(values / stats.chi2.median(certain) * certain)
+    by_chance = (2 / certain).mean()
+    differ = (values.var(ddof=1) / values.mean() ** 2 - by_chance) / (1 + by_chance)
+    alike = min(2 / max(differ, 1e-9), certain.sum())
+    total = freedom + alike
+    return (alike * typical + freedom * variance) / total, total
 
 
 def discoveries(chances: Sequence[float], level: float) -> list[bool]:
@@ -357,29 +427,6 @@ def discoveries(chances: Sequence[float], level: float) -> list[bool]:
     ordered = sorted(chances)
     limits = [p for rank, p in enumerate(ordered, 1) if p <= level * rank / len(ordered)]
     return [bool(limits) and p <= max(limits) for p in chances]
-
-
-def ratio_interval(
-    before: Values, after: Values, confidence: float = 0.95, rounds: int = 4000, seed: int = 1
-) -> tuple[float, float, float]:
-    """(ratio, low, high) of the medians after / before, with the percentile interval of a seeded
-    bootstrap [ET].
-
-    The same values give the same interval. Errors: ValueError unless all values are positive.
-    """
-    old, new = checked(before), checked(after)
-    if old.min() <= 0 or new.min() <= 0:
-        raise ValueError("a ratio of medians needs positive values")
-    random = np.random.default_rng(seed)
-
-    def medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(
-            np.median(random.choice(values, size=(rounds, values.size)), axis=1), dtype=np.float64
-        )
-
-    ratios = medians(new) / medians(old)
-    low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return median(new) / median(old), float(low), float(high)
 
 
 def is_narrow(summary: Summary, until: float) -> bool:

@@ -59,7 +59,7 @@ def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
     """
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeError) as error:
         raise RecordError(f"{what}: {_problem(value, kind) or error}", remedy) from error
 
 

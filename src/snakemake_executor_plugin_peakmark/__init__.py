@@ -19,7 +19,7 @@ from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from peakmark.errors import sentence
 from peakmark.slurm.queue import Task
-from peakmark.workflow.user_errors import UserError
+from peakmark.workflow.startup import UserError
 
 common_settings = CommonSettings(
     non_local_exec=True,

@@ -31,8 +31,8 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 from peakmark import files, interrupts, resources
 from peakmark.config import overrides
 from peakmark.formatting import duration
-from peakmark.workflow import preflight, progress
-from peakmark.workflow.user_errors import UserError, as_workflow_error
+from peakmark.workflow import progress, startup
+from peakmark.workflow.startup import UserError, as_workflow_error
 
 STATE = Path(".snakemake")
 PLAIN_STEP = 0.1
@@ -61,7 +61,7 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 def _begin(arguments: Sequence[str]) -> None:
     overrides.check_command_line(arguments)
     workplace = Path((overrides.named(arguments, ("--directory", "-d")) or ["."])[-1])
-    preflight.check_folder(workplace / STATE)
+    startup.check_folder(workplace / STATE)
     _keep_caches(workplace)
     # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines
     # for each message.

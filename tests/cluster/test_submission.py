@@ -99,9 +99,9 @@ def test_doctor_asks_for_no_more_time_than_the_partition_gives(site_workflow: Wo
 
 ASK = """
 import json, sys
-from peakmark.slurm import submission
+from peakmark.slurm import failures
 wanted = json.loads(sys.argv[1])
-print(submission.check(wanted, [f"--{name}={value}" for name, value in wanted.items()]))
+print(failures.check(wanted, [f"--{name}={value}" for name, value in wanted.items()]))
 """
 
 

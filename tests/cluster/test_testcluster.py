@@ -191,32 +191,3 @@ def test_the_command_line(machine: None) -> None:
     gone = cli("status")
     assert gone.returncode == 1 and "no test cluster runs" in gone.stderr
     assert "Traceback" not in gone.stderr + again.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"nodes": 0}, "1 to 64 nodes, not 0"),
-        ({"directory": Path("/tmp") / ("x" * 60)}, "too long a name"),
-        ({"directory": HERE}, "is not empty"),
-        ({"max_submit": 5}, "want accounting"),
-        ({"cpus": 4096, "binding": True}, "cannot claim 4096 CPUs"),
-    ],
-)
-def test_what_cannot_be_is_said_in_a_sentence(
-    machine: None, options: dict[str, object], sentence: str
-) -> None:
-    with pytest.raises(ClusterError, match=sentence):
-        Cluster.start(**options)  # type: ignore[arg-type]
-
-
-def test_why_not_names_what_is_missing(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As in most containers: root, but without the capability that namespaces and mounts need.
-    ask = [sys.executable, "-c", "from testcluster import why_not; print(why_not())"]
-    drop = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
-    done = subprocess.run([*drop, *ask], cwd=HERE, capture_output=True, text=True, check=True)
-    assert "refuses" in done.stdout and done.stdout.count("\n") == 1
-    monkeypatch.setattr("testcluster.requirements.search_path", lambda: "/nowhere")
-    assert "slurmctld" in str(why_not())
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "needs root" in str(why_not())

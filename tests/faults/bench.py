@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from peakmark.cell import Cell
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.run.measure import Request, measure
 from peakmark.storage import planfile
 

@@ -11,7 +11,7 @@ from tests.faults import fuzz_cli, hostile_kinds
 
 from peakmark.resources import ROOT
 
-COUNT = 42
+COUNT = 28
 
 
 def test_hostile_input_ends_in_a_sentence_or_a_result() -> None:

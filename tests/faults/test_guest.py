@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell, wait_for
 from benchmarks import guest
-from benchmarks.guest import GuestError, Machine, common, usermode
-from benchmarks.method.faults import FAULTS
+from benchmarks.guest import GuestError, common
 
 from peakmark import machine
 from peakmark.analysis import analysis
@@ -68,17 +67,10 @@ OURS = {
     "netbench-TCP": network_cell(seconds=0.4),
     "netbench-UDP": network_cell(workload="LAT-UDP", seconds=0.4),
 }
-# iozone and ping ask the wall clock; make test-trouble looks at the others. The word tells the
-# measuring program from a question for its version.
+# These ask the wall clock. The word tells the measuring program from a question for its version.
 ASKING = {
     "iozone": (disk_cell("iozone", "ALL", size=8 * MIB), "-I"),
     "ping": (cell("network", "ping", "LAT-ICMP", 1, count=40), "-c"),
-}
-OTHERS = {
-    "hpl": (cell("cpu", "hpl", "DP", budget_s=3, nb=64), "hpcc"),
-    "fio": (disk_cell("fio", seconds=1), "--name"),
-    "iperf3": (network_cell("iperf3", seconds=1), "--client"),
-    "qperf": (network_cell("qperf", "ALL", seconds=1), "--msg_size"),
 }
 
 
@@ -215,15 +207,6 @@ def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(
     assert_nothing_left(seen("clock"))
 
 
-@pytest.mark.trouble
-def test_the_other_tools_while_the_clock_goes_back(tmp_path: Path, kernels: None) -> None:
-    task = boot(tmp_path, {"clock": twice(OTHERS)})["clock"]
-    assert "error" not in task, task["error"]
-    for cell, _ in OTHERS.values():
-        assert_no_wrong_number(task, cell)
-    assert_nothing_left(task)
-
-
 # -- lines: the kernel has counted what the programs should have
 
 
@@ -328,50 +311,6 @@ def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_number
     assert_nothing_left(task)
 
 
-@pytest.mark.trouble
-@pytest.mark.parametrize("netem", ["loss 20%", "delay 40ms 20ms 25%", "corrupt 5%", "loss 100%"])
-def test_worse_lines_give_right_numbers_or_none(tmp_path: Path, kernels: None, netem: str) -> None:
-    names = ["UDP"] if netem == "loss 100%" else ["TCP", "UDP", "LAT-TCP", "LAT-UDP"]
-    cells = [network_cell(workload=one, seconds=0.4) for one in names]
-    specs = [{"cell": cell.to_json(), "netem": f"{netem} limit 100000"} for cell in cells]
-    task = boot(tmp_path, {"line": specs})["line"]
-    assert "error" not in task, task["error"]
-    for one in task["seen"]:
-        path = task["folder"] / "cells" / f"{one['cell']}.json"
-        assert path.exists() == (one["failed"] is None)
-        assert one["failed"] is not None or netem != "loss 100%"
-        if one["failed"] is not None:
-            assert "Traceback" not in one["failed"]
-            continue
-        (measured,) = records.read(path)["measurements"]
-        details = measured["details"]
-        if measured["workload"] == "UDP":
-            assert details["sent"] == details["received"] + details["lost"]
-        if measured["metric"] == "throughput":
-            assert measured["value"] * details["seconds"] / 8 <= one["passed_bytes"]
-        elif "40ms" in netem:
-            assert details["p50"] > 0.02
-    assert_nothing_left(task)
-
-
-@pytest.mark.trouble
-@pytest.mark.parametrize("name", ["link: 100 Mbit/s by tc tbf", "link: 2 ms by tc netem"])
-def test_the_method_finds_and_names_a_shaped_line(tmp_path: Path, kernels: None, name: str) -> None:
-    """The pair of make bench-method that is measured in a guest where the kernel here cannot shape."""
-    if reason := guest.why_not():
-        pytest.skip(reason)
-    fault = next(one for one in FAULTS if one.name == name)
-    argument = {"fault": name, "number": 0, "repetitions": 6, "kernels": str(KERNELS)}
-    argument["facts"] = machine.collect(tmp_path)
-    found = guest.call(
-        tmp_path, "benchmarks.method.verdicts:judge_in_a_guest", argument,
-        limit_s=GUEST_S, modules=fault.modules, shown=[KERNELS],
-    )  # fmt: skip
-    assert found["possible"], found["note"]
-    assert found["found"] and found["named"] and not found["alarm"], found
-    assert "user-mode kernel" in found["guest"]
-
-
 # -- a user's quota that is too small
 
 
@@ -423,31 +362,3 @@ def test_a_guest_that_hangs_is_ended_and_its_errors_are_told(tmp_path: Path) -> 
     with pytest.raises(GuestError, match=r"(?s)ValueError.*'nonsense'"):
         guest.call(tmp_path, "builtins:int", "nonsense", limit_s=LIMIT_S)
     wait_for(lambda: not processes_of(tmp_path), "no process of the guest is left")
-
-
-def test_without_a_user_mode_kernel_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(common, "SYSTEM_PATH", "/nowhere")
-    reason = guest.why_not()
-    assert reason is not None and "user-mode-linux" in reason and "\n" not in reason
-    with pytest.raises(GuestError, match="install"):
-        guest.call(tmp_path, "time:sleep", 0, limit_s=1)
-
-
-def test_a_user_mode_kernel_that_does_not_boot_says_why(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Here, as it has too little memory for itself."""
-    if reason := guest.why_not():
-        pytest.skip(reason)
-    monkeypatch.setattr(usermode, "MEMORY_MIB", 1)
-    reason = guest.why_not()
-    assert reason is not None and "\n" not in reason
-    with pytest.raises(GuestError, match="user-mode kernel"):
-        guest.call(tmp_path, "builtins:int", "1", limit_s=LIMIT_S)
-
-
-def test_a_machine_that_cannot_be_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(GuestError, match="8 CPUs and 1024 MiB are not shared evenly by 3 nodes"):
-        Machine(sockets=2, cores=4, nodes=3).argv()

@@ -16,7 +16,7 @@ from bench import MIB, Bench, disk_cell, executable, network_cell
 from tests.programs import needs
 
 from peakmark.cell import Cell
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.run import measure as measuring
 from peakmark.tools import REGISTRY, base
 

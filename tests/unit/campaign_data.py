@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +314,18 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
                 add("qperf", f"LAT-{workload}", {"latency": 8e-6}, **place)
     add("ping", "LAT-ICMP", {"latency": 11e-6}, subsystem="network", block=56, concurrency=1)
     return records
+
+
+def edited(name: str, folder: Path, part: str, change: Callable[[Any], None]) -> Analysis:
+    """The records below ``cells/PART`` of a real campaign (see ``golden``), edited by ``change``."""
+    for path in golden(name, folder).glob("cells/**/*.json"):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
+        if f"/cells/{part}/" in path.as_posix():
+            del data["sha256"]
+            change(data)
+            _write_record(path, data)
+    return Analysis(Results.read(folder))
 
 
 def golden(name: str, folder: Path) -> Path:

@@ -4,7 +4,9 @@ what a sentence is.
 
 from __future__ import annotations
 
+import copy
 import json
+import random
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -117,3 +119,45 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     keyed = value if isinstance(value, dict) else {}
     for key, inner in (*keyed.items(), *enumerate(value if isinstance(value, list) else ())):
         yield from places(inner, (*path, key))
+
+
+VALUES: tuple[Any, ...] = (
+    None, True, False, -1, 0, 1, 2**63, 10**20, 1e30, -1e30, 1e21, 1e-15, 1e-99, 0.5, "", " ", "x", "never", "1e400", "nan", "0x10",
+    "1KiB", "1.5B", "999999999TiB", "1_000", "\0", "a\0b", "\033[2Jx", "a\nb", "a'b", 'a"b', ";id", "../../precious", "/etc/passwd",
+    "../../../../../../etc", "-rf", "--help", "$(id)", "`id`", "{x}", "é½٣東", "x" * 5000, "x" * 300, "any", "2026-99-99T00:00:00",
+    [], [None], [1, [2]], {}, {"": None}, {"nope": 1}, {"a": {"nope": 1}}, [{}], [[[[]]]], "precious/thesis.pdf",
+    {"seconds": 1, "blocks": [], "total": "x", "size": -1},
+)  # fmt: skip
+EXTREMES: tuple[Any, ...] = (
+    10**400, -(10**400), 1e300, -1e300, 1e308, 1e-300, 5e-324, float("nan"), float("inf"), "\ud800", "\udcff",
+)  # fmt: skip
+"""Which nothing that is read may hold, so that few inputs have one."""
+
+
+def any_value(chance: random.Random) -> Any:
+    """A value that few expect."""
+    return copy.deepcopy(chance.choice(EXTREMES if chance.random() < 0.1 else VALUES))
+
+
+def changed(value: Any, chance: random.Random, times: int = 1) -> Any:
+    """A copy in which some values are replaced, removed, named otherwise, or stand twice."""
+    copied = copy.deepcopy(value)
+    for _ in range(times):
+        known = list(places(copied))
+        if not known:
+            return any_value(chance)
+        *path, last = chance.choice(known)
+        inner = copied
+        for step in path:
+            inner = inner[step]
+        way = chance.random()
+        if way < 0.1:
+            del inner[last]
+        elif way < 0.2 and isinstance(inner, dict):
+            name = chance.choice([word for word in VALUES if isinstance(word, str)])
+            inner[name] = inner.pop(last)
+        elif way < 0.25 and isinstance(inner, list):
+            inner.append(copy.deepcopy(inner[last]))
+        else:
+            inner[last] = any_value(chance)
+    return copied

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from benchmarks.guest import common
-from benchmarks.method import faults, promises, same, table, verdicts
+from benchmarks.method import equal, faults, promises, same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.same import Count
 from benchmarks.method.sides import Bench
@@ -23,7 +23,7 @@ from peakmark import machine
 from peakmark.analysis.datasets import ComparedPoint
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 ROW = ComparedPoint("cpu", "cpubench", "DP", "", 0, 1, "any")
@@ -125,9 +125,11 @@ def test_a_fault_that_no_kernel_can_have_gives_the_reason(bench: Bench, monkeypa
 
 
 def test_promises_are_held_against_what_was_counted() -> None:
-    pairs = [promises.campaigns(2, change=0.2, turned=turned) for turned in (False, True)]
+    kinds = [promises.Pairs(change=0.2, turned=turned) for turned in (False, True)]
+    pairs = [promises.campaigns(2, of) for of in kinds]
     assert all(one.missed == Count(0, 20) for one in pairs)
     kept = [*promises.warnings(50), *promises.coverage(50)]
+    kept += equal.claimed(2)
     assert promises.table(kept).count("at most 5%") == len(kept)
     name = "quiet rows called unsure, n = 3"
     (wrong,) = promises.broken([(name, Count(40, 100))])

@@ -26,15 +26,15 @@ from tests.unit.hostile import CELL, KERNELS, LIMIT_S, Peakmark, refused
 import snakemake_logger_plugin_peakmark as plugin
 import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark import resources
-from peakmark.commands import status
+from peakmark.commands import report
 from peakmark.errors import PeakmarkError
+from peakmark.messages import MeasurementError
 from peakmark.plan import jobs, plan
-from peakmark.reasons import MeasurementError
 from peakmark.run import cleanup
 from peakmark.run.measure import Request, measure
 from peakmark.slurm import failures
-from peakmark.workflow import doctor, preflight
-from peakmark.workflow.user_errors import UserError, as_workflow_error
+from peakmark.workflow import doctor, startup
+from peakmark.workflow.startup import UserError, as_workflow_error
 
 
 def system_error(number: int, *names: str | None) -> OSError:
@@ -63,7 +63,7 @@ def test_what_the_system_refuses_is_one_sentence(
     def fail(_: object) -> int:
         raise error
 
-    monkeypatch.setattr(status, "_status", fail)
+    monkeypatch.setattr(report, "_status", fail)
     before = signal.getsignal(signal.SIGINT)
     done = peakmark("status", "c")
     signal.signal(signal.SIGINT, before)
@@ -98,7 +98,7 @@ def test_a_command_without_standard_streams(
 SLOW = """
 import sys, time
 from peakmark import cli
-from peakmark.commands import status
+from peakmark.commands import report
 def slow(_):
     try:
         print("measuring", flush=True)
@@ -107,7 +107,7 @@ def slow(_):
         print("putting away", flush=True)
         sys.stdin.readline()
         print("done", flush=True)
-status._status = slow
+report._status = slow
 raise SystemExit(cli.main(["status", "c"]))
 """
 
@@ -166,9 +166,9 @@ def test_what_is_no_folder_is_said_before_the_first_cell(
     monkeypatch.chdir(tmp_path)
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    preflight.check_campaign(Path("results/c"))
+    startup.check_campaign(Path("results/c"))
     path.touch() if kind == "a file" else path.symlink_to("/nowhere/at/all")
-    assert f"{name}: " in sentence(lambda: preflight.check_campaign(Path("results/c")))
+    assert f"{name}: " in sentence(lambda: startup.check_campaign(Path("results/c")))
 
 
 def test_no_rights_where_snakemake_writes() -> None:
@@ -183,7 +183,7 @@ def test_no_rights_where_snakemake_writes() -> None:
             try:
                 if os.geteuid() == 0:
                     os.setresuid(65534, 65534, 65534)
-                text = sentence(lambda: preflight.check_folder(closed / "c"))
+                text = sentence(lambda: startup.check_folder(closed / "c"))
                 os.write(write, text.encode())
             finally:
                 os._exit(0)
@@ -266,7 +266,7 @@ def fill(folder: Path) -> None:
 
 def test_a_disk_that_is_full_from_the_start(full_disk: Path) -> None:
     fill(full_disk)
-    assert NO_SPACE in sentence(lambda: preflight.check_folder(full_disk / "c"))
+    assert NO_SPACE in sentence(lambda: startup.check_folder(full_disk / "c"))
 
 
 def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(

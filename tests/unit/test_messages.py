@@ -11,8 +11,10 @@ from typing import Any
 from peakmark import slurm
 from peakmark.messages import (
     CATALOGUE,
+    MeasurementError,
     Message,
     Range,
+    Unavailable,
     between,
     catalogue,
     merge,
@@ -20,7 +22,6 @@ from peakmark.messages import (
     render,
     texts,
 )
-from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.resources import ROOT
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "messages.txt"
@@ -49,7 +50,7 @@ def test_another_program_or_sign_is_another_sentence_and_another_count_is_not() 
 
 
 def flush(seconds: float | Range) -> Message:
-    return message("flush", flush=seconds, megabytes=655.0, where=message("safe-cache"))
+    return message("flush", flush=seconds, megabytes=655.0)
 
 
 def test_numbers_keep_their_units_and_several_are_a_range() -> None:
@@ -133,7 +134,7 @@ def test_no_code_stands_twice() -> None:
 
 def test_an_entry_has_an_example_of_its_fields_and_lines_without_a_full_stop() -> None:
     for code, entry in catalogue().items():
-        assert set(entry) <= {"text", "remedy", "example"}, code
+        assert set(entry) <= {"kind", "text", "remedy", "example"}, code
         assert fields(entry) == set(entry.get("example", {})), code
         for line in (entry["text"], entry.get("remedy", "")):
             assert "\n" not in line and not line.endswith((".", ";", " ")), code

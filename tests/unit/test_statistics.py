@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from peakmark import statistics
-from peakmark.analysis import compare
 
 FUNCTIONS = [
     "mean", "stdev", "median", "mad", "median_interval", "modified_z", "outliers",
@@ -232,25 +232,10 @@ def test_equal_choices_are_seldom_told_apart() -> None:
     assert wrong <= 400 * 0.05 + 4 * (400 * 0.05 * 0.95) ** 0.5
 
 
-@pytest.mark.parametrize(
-    ("t", "freedom", "p"),
-    [
-        (0.0, 5, 1.0),
-        (2.228, 10, 0.05),
-        (12.706, 1, 0.05),
-        (3.169, 10, 0.01),
-        (1.96, 1e6, 0.05),
-        (2.0, 4.5, 0.1082),
-    ],
-)
-def test_students_p_is_that_of_the_tables(t: float, freedom: float, p: float) -> None:
-    assert statistics.student(t, freedom) == pytest.approx(p, rel=0.01)
-    assert p == 1 or statistics.student_quantile(p, freedom) == pytest.approx(t, rel=0.01)
-
-
 def test_values_that_are_all_equal_show_nothing() -> None:
     assert statistics.kruskal_wallis([[1.0] * 6] * 3) == 1.0
-    assert statistics.welch([1.0] * 6, [1.0] * 6) == 1.0
+    (change,) = statistics.changes(np.ones((1, 6)), np.ones((1, 6)))
+    assert change == (0.0, 0.0, 1.0)
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
@@ -262,24 +247,48 @@ def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
     assert statistics.discoveries([0.06], 0.05) == [False]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "confidence", "can"),
-    # The least p there is: 2 / 20, 2 / 70, 2 / 84, 2 / 31.
-    [(3, 3, 0.95, False), (4, 4, 0.95, True), (3, 6, 0.95, True), (1, 30, 0.95, False),
-     (4, 4, 0.99, False), (0, 5, 0.95, False)],
-)  # fmt: skip
-def test_what_can_differ_is_counted(first: int, second: int, confidence: float, can: bool) -> None:
-    assert statistics.can_differ(first, second, confidence) == can
+def test_the_change_of_a_single_row_is_students() -> None:
+    first, second = np.random.default_rng(3).normal(size=(2, 1, 6))
+    (change,) = statistics.changes(first, second[:, :5])
+    expected = stats.ttest_ind(second[0, :5], first[0])
+    assert change.mean == pytest.approx(second[0, :5].mean() - first[0].mean())
+    assert change.p == pytest.approx(expected.pvalue)
+    low, high = expected.confidence_interval()
+    assert change.half == pytest.approx((high - low) / 2)
+    (pairs,) = statistics.changes(first, first[:, :0])
+    assert pairs.p == pytest.approx(stats.ttest_1samp(first[0], 0).pvalue)
 
 
-def test_the_interval_of_a_ratio_is_the_same_each_time_and_mostly_holds_what_is_true() -> None:
-    steady, wide = [1.0, 1.01, 0.99, 1.02, 0.98, 1.005], [1.0, 1.5, 0.6, 1.2, 0.8, 1.1]
-    narrow, broad = (statistics.ratio_interval(steady, other) for other in (steady, wide))
-    assert broad == statistics.ratio_interval(steady, wide)
-    assert broad[2] - broad[1] > 2 * (narrow[2] - narrow[1])
-    draws = np.random.default_rng(7).normal(1, 0.05, (200, 2, 8))
-    intervals = [statistics.ratio_interval(*draw, rounds=400) for draw in draws]
-    assert sum(low <= 1 <= high for _, low, high in intervals) >= 180
+def test_a_row_takes_the_variance_of_like_rows_and_keeps_its_own_beside_others() -> None:
+    noise = np.random.default_rng(4).normal(size=(2, 30, 3))
+    lucky = noise.copy()
+    lucky[:, 0] = 1e-6 * noise[:, 0]
+    alike, spoiled = (statistics.changes(*values) for values in (noise, lucky))
+    halves = [change.half for change in alike]
+    assert max(halves) < 1.3 * min(halves)
+    assert spoiled[0].half > 0.3 * alike[0].half  # three values may be equal by chance
+    spreads = np.logspace(-3, 0, 30)[:, None]
+    unlike = [change.half for change in statistics.changes(*(noise * spreads))]
+    assert max(unlike) > 20 * min(unlike)
+    few = statistics.changes(noise[0][:, :2], noise[1][:, :2])
+    assert np.isnan([change.p for change in few]).all()
+
+
+def test_what_rows_have_in_common_leaves_them() -> None:
+    random = np.random.default_rng(5)
+    rows, common = random.normal(size=(9, 1)), random.normal(size=(1, 12))
+    logs = rows + common
+    logs[2, 6:] += 0.25
+    first, second = statistics.less_others(logs[:, :6], logs[:, 6:])
+    change = second.mean(axis=1) - first.mean(axis=1)
+    assert change == pytest.approx([0.0, 0.0, 0.25, *[0.0] * 6])
+    assert np.isnan(statistics.less_others(logs[:2, :6], logs[:2, 6:])).all()
+    noise = random.normal(size=(8, 12))
+    noise[1, 3] = noise[2, 3] = math.nan
+    first, _ = statistics.less_others(noise[:, :6], noise[:, 6:])
+    distances = noise - np.nanmedian(noise, axis=1, keepdims=True)
+    expected = noise[5, :6] - np.nanmedian(np.delete(distances, 5, axis=0), axis=0)[:6]
+    assert first[5] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["normal", "two modes", "long tail"])
@@ -292,6 +301,7 @@ def test_like_and_like_are_rarely_called_different(kind: str) -> None:
         "long tail": lambda: 100 - chance.exponential(5, 12),
     }[kind]
     samples = [draw() for _ in range(500)]
-    found = [compare.judge(values[:6], values[6:], False).verdict for values in samples]
-    # The exact test errs in 4.1 % of comparisons at most; 500 of them scatter by 0.9 %.
-    assert sum(verdict in compare.CLAIMS for verdict in found) <= 0.07 * 500
+    found = [
+        statistics.changes(values[None, :6], values[None, 6:])[0].p for values in np.log(samples)
+    ]
+    assert sum(p <= 0.05 for p in found) <= 0.07 * 500  # 500 of them scatter by 1 %

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import limits
-from peakmark.analysis import comparability, core_checks, fleet, row_warnings
+from peakmark.analysis import clocks, comparability, core_checks, fleet, row_warnings
 from peakmark.analysis.row import Key, Repetition, Row, Series
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
@@ -51,6 +51,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     by_table = row_warnings.kept_by_host(
         {table.name: _table_rows(results, table, layout, centre, key_of) for table in TABLES}
     )
+    by_table["cpu"] = clocks.with_clocks(results, by_table["cpu"])
     measured = [row for table in by_table.values() for row in table if row.own is not None]
     codes = row_warnings.widespread(
         [(row.warnings, row_warnings.shown_by(row)) for row in measured]
@@ -351,9 +352,9 @@ def _shares(
     limit.
     """
     shares = {}
-    clocks = limits.clocks(facts, results.config.get("site_facts") or {})
+    known = limits.clocks(facts, results.config.get("site_facts") or {})
     for name in ("nominal", "maximum"):
-        limit = _limit(results, table, key, points, facts, clocks[name]) if clocks[name] else None
+        limit = _limit(results, table, key, points, facts, known[name]) if known[name] else None
         share = limits.efficiency(value, limit) if limit and limit.clock else None
         if share is not None:
             shares[name] = share

@@ -9,19 +9,43 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from peakmark import statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import DEFAULT, Measured
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.limits import efficiency
-from peakmark.messages import ORDER, Message, Severity, message
+from peakmark.messages import ORDER, Message, Severity, Value, message
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
 
+RESOLVED = 2.5
+"""Steps of a program's last digit from the median that say nothing about the machine: two, with room
+for rounding.
+"""
+
 
 def scatter(row: Measured) -> Iterator[Message]:
-    in_time = [run.value for run in row.in_time]
+    """What the repetitions tell about themselves: of a row whose figure stands, the clean ones. What
+    a program's resolution explains is left out.
+    """
+    runs = core_checks.clean_runs(row) if core_checks.stands(row) else row.in_time
+    in_time = [run.value for run in runs]
+    if not _is_resolution(in_time, max(row.details("resolution"), default=0.0)):
+        yield from _varies(in_time, core_checks.heat(row.noises))
+    odd = outliers([run.value for run in row.runs])
+    if odd.places:
+        yield message("outlier", places=tuple(index + 1 for index in odd.places), total=odd.total)
+
+
+def _is_resolution(values: Sequence[float], step: float) -> bool:
+    """Whether values lie as near to their median as a program tells that prints whole steps."""
+    middle = statistics.median(values)
+    return max(abs(value - middle) for value in values) < RESOLVED * step
+
+
+def _varies(in_time: Sequence[float], heat: Value) -> Iterator[Message]:
     first, trend = first_differs(in_time), drifts(in_time)
     if first is not None:
         yield message("first-differs", Severity.UNSURE, more=first)
@@ -31,13 +55,11 @@ def scatter(row: Measured) -> Iterator[Message]:
             Severity.UNSURE,
             more=trend.relative,
             p=trend.p,
-            heat=core_checks.heat(row.noises),
+            heat=heat,
         )
-    if row.summary.cv is not None and is_wide(in_time):
-        yield message("spread", Severity.UNSURE, spread=row.summary.cv)
-    odd = outliers([run.value for run in row.runs])
-    if odd.places:
-        yield message("outlier", places=tuple(index + 1 for index in odd.places), total=odd.total)
+    spread = statistics.summarise(in_time).cv
+    if spread is not None and is_wide(in_time):
+        yield message("spread", Severity.UNSURE, spread=spread)
 
 
 def hosts(row: Measured) -> Iterator[Message]:
@@ -52,10 +74,10 @@ def hosts(row: Measured) -> Iterator[Message]:
 
 
 def disturbed(row: Measured) -> Iterator[Message]:
-    spare = 0.0 if core_checks.lost_time(row) else row.spare_cpus
-    yield from core_checks.noise_warnings(row.noises, spare=spare)
+    level = partial(core_checks.severity, row)
+    yield from core_checks.noise_warnings(row.noises, level)
     for host, noises in row.server_noises.items():
-        yield from core_checks.noise_warnings(noises, host)
+        yield from core_checks.noise_warnings(noises, level, host)
 
 
 def few(row: Measured) -> Iterator[Message]:
@@ -95,13 +117,13 @@ def udp_loss(row: Measured) -> Iterator[Message]:
         elif lost is not None and total:
             losses.append(float(lost) / float(total))
     if losses and max(losses) > DEFAULT.loss:
-        level, says = Severity.NOTE, "received"
+        level, case = Severity.NOTE, ""
         if max(losses) > DEFAULT.most:
-            level, says = Severity.WRONG, "overrun"
+            level, case = Severity.WRONG, "overrun"
         elif max(losses) > DEFAULT.heavy:
-            level, says = Severity.UNSURE, "pushed"
+            level, case = Severity.UNSURE, "pushed"
         fewer = message("fewer-streams") if row.concurrency > 1 else ""
-        yield message("udp-loss", level, share=max(losses), says=message(says), fewer=fewer)
+        yield message("udp-loss", level, case=case, share=max(losses), fewer=fewer)
 
 
 def loopback(row: Measured) -> Iterator[Message]:
@@ -162,9 +184,8 @@ def unflushed(row: Measured) -> Iterator[Message]:
     flush, work = max(known, key=lambda pair: pair[0])
     if flush < DEFAULT.flush and work > DEFAULT.flushed:
         held = bool(row.fact("cpu", "virtualised"))
-        level = Severity.UNSURE if held else Severity.NOTE
-        where = message("hosts-memory" if held else "safe-cache")
-        yield message("flush", level, flush=flush, megabytes=work / 1e6, where=where)
+        level, case = (Severity.UNSURE, "") if held else (Severity.NOTE, "safe")
+        yield message("flush", level, case=case, flush=flush, megabytes=work / 1e6)
 
 
 def limited_disk(row: Measured) -> Iterator[Message]:

@@ -1,52 +1,100 @@
-"""Whether two campaigns did the same: what was asked of each row, and on what machine."""
+"""Whether two campaigns did the same: what was asked of each row, and what was recorded of it and
+of its machines. ``data/comparability.csv`` says which fact matters to which rows.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
+from peakmark import data
 from peakmark.analysis.row import Series
+from peakmark.catalogue import KERNELS
 from peakmark.formatting import size
+from peakmark.messages import Message, message
 from peakmark.storage.results import Results
+from peakmark.units import gigabytes
 
-# Options that say what is measured, not for how long or where a file lies: words for people.
-_OPTIONS = {
+_DEFINED = {
     "isa": "instruction set",
-    "pool": "pool",
-    "size": "file size",
-    "engine": "engine",
-    "depth": "queue depth",
-    "interface": "interface",
-    "huge_pages": "huge pages",
-    "placement": "placement",
+    "store": "stores",
+    "direct": "O_DIRECT",
+    "sync": "sync",
+    "fill": "fill",
 }
-_DEFINED = {**_OPTIONS, "store": "stores", "direct": "O_DIRECT", "sync": "sync", "fill": "fill"}
 _KINDS = ("instruction set", "stores", "sync", "fill")
 _ALWAYS = {"hpl": {"instruction set": "the widest"}}
 """What programs do whatever is asked."""
-_IN_BYTES = ("pool", "size")
+_UNITS: Mapping[str, Callable[[Any], str]] = {"bytes": size, "GB": gigabytes}
+_NO_FACT: Mapping[str, str] = {"title": "", "subsystems": "", "programs": "", "unit": ""}
+
+
+@cache
+def _fact(name: str) -> Mapping[str, str]:
+    """The line of the longest name that stands for a fact, and what the name has more as title."""
+    lines = {line["name"]: line for line in data.table("comparability")}
+    prefix = name
+    while prefix and prefix not in lines:
+        prefix = prefix.rpartition(".")[0]
+    line = lines.get(prefix, _NO_FACT)
+    rest = name.removeprefix(prefix).replace(".", " ")
+    return {**line, "title": line["title"] + rest if line["title"] else name}
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted name and text of everything known below a value."""
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        value = dict(enumerate(value, 1))
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _flat(each, f"{name}.{key}" if name else str(key))
+    elif value not in (None, "", []):
+        members = value if isinstance(value, list) else [value]
+        unit = _UNITS.get(_fact(name)["unit"], str)
+        yield name, ", ".join(map(unit if isinstance(value, int) else str, members))
 
 
 def settings(series: Series, workload: str) -> dict[str, str]:
-    """What was asked of a row, how it is written and over which link, in words; of its first
-    repetition, as all are asked the same.
+    """What was asked of a row and how it is written, by title; of its first repetition, as all are
+    asked the same.
     """
     point = series.points[0]
-    asked = {name: point.options.get(name) for name in _OPTIONS}
-    known = {
-        _OPTIONS[name]: size(value) if name in _IN_BYTES and isinstance(value, int) else str(value)
-        for name, value in asked.items()
-        if value is not None
-    }
+    options = _flat({"options": point.options})
+    known = {_fact(name)["title"]: text for name, text in options if _fact(name)["subsystems"]}
     known |= how(point.record.cell.subsystem, workload, {**point.options, **point.details})
-    network = point.context.get("network") or {}
-    if "loopback" in network:
-        known["link"] = (
-            "loopback" if network["loopback"] else f"interface {network.get('interface')}"
-        )
     return known
+
+
+def recorded(series: Series, facts: Mapping[str, str]) -> dict[str, str]:
+    """What matters to a row of the facts of its nodes and of its first record, by title."""
+    point = series.points[0]
+    cell = point.record.cell
+    of_record = dict(_flat({"context": point.context, "details": point.details}))
+    programs = ("", "kernels") if cell.instrument == KERNELS[cell.subsystem] else ("",)
+    every = [(_fact(name), text) for name, text in {**facts, **of_record}.items()]
+    return {
+        fact["title"]: text
+        for fact, text in every
+        if cell.subsystem in fact["subsystems"] and fact["programs"] in programs
+    }
+
+
+def facts(results: Results, hosts: Iterable[str | None]) -> dict[str, str]:
+    """The facts of some hosts by dotted name; what differs between them is listed."""
+    known: dict[str, dict[str, None]] = {}
+    for host in hosts:
+        for name, text in _flat(results.facts.get(str(host))):
+            if _fact(name)["subsystems"] != "-":
+                known.setdefault(name, {})[text] = None
+    return {name: " or ".join(sorted(texts)) for name, texts in known.items()}
+
+
+def machine(results: Results) -> dict[str, str]:
+    """All facts of a campaign's nodes, and the versions of peakmark that measured, by title."""
+    versions = {record.data["context"].get("peakmark") for record in results.records}
+    every = facts(results, results.facts) | dict(_flat({"peakmark": sorted(versions - {None})}))
+    return {_fact(name)["title"]: text for name, text in every.items()}
 
 
 def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
@@ -68,7 +116,7 @@ def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, 
 
 
 def defined(definition: Mapping[str, str]) -> dict[str, str]:
-    """The same words for what published results define."""
+    """What published results define, by the same titles."""
     return {_DEFINED[name]: word for name, word in definition.items() if name in _DEFINED}
 
 
@@ -82,69 +130,17 @@ def otherwise(own: Mapping[str, str], program: str, other: Mapping[str, str]) ->
     ]
 
 
-def machine(results: Results) -> dict[str, str]:
-    """What the machines of a campaign are, in words; what several nodes have is listed."""
-    asked: dict[str, tuple[str, str]] = {
-        "CPU": ("cpu", "model_name"),
-        "CPU cores": ("cpu", "cores"),
-        "kernel": ("os", "kernel"),
-        "file system": ("storage", "filesystem"),
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Message]:
+    """Of what both sides know, that which differs, by title."""
+    return {
+        name: message("fact", name=name, before=text, after=after[name])
+        for name, text in before.items()
+        if after.get(name, text) != text
     }
 
-    def values_of(part: str, key: str) -> str:
-        values = ((node.get(part) or {}).get(key) for node in results.facts.values())
-        return ", ".join(sorted({str(value) for value in values if value is not None}))
 
-    return {name: values_of(part, key) for name, (part, key) in asked.items()}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What two sides have not alike: ``CPU``, and what is there on side A and on side B."""
-
-    name: str
-    before: str
-    after: str
-
-    def __str__(self) -> str:
-        return f"{self.name}: A has {self.before}, B has {self.after}"
-
-
-@dataclass(frozen=True)
-class Mixed:
-    """A side that mixes nodes that are not equal: what such a row differs by may be its nodes."""
-
-    side: str
-    differ: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.side} mixes nodes that are not equal ({self.differ}): name equal ones (nodes:)"
-        )
-
-
-Mismatch = Difference | Mixed
-
-
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Mismatch]:
-    """Of what both know, that which differs."""
-    both = [Difference(name, before[name], after.get(name, "")) for name in before]
-    return [
-        difference
-        for difference in both
-        if difference.before and difference.after and difference.before != difference.after
-    ]
-
-
-def mixing(before: str, after: str) -> list[Mismatch]:
-    """The sides that mix nodes that are not equal, with what differs."""
-    return [Mixed(side, differ) for side, differ in (("A", before), ("B", after)) if differ]
-
-
-def summary(of_rows: Sequence[Sequence[Mismatch]]) -> list[str]:
-    """The differences of many rows, each once, with the number of rows that have it."""
-    counts = Counter(unequal_nodes for row in of_rows for unequal_nodes in row)
-    return [
-        f"{unequal_nodes} ({count} rows)" if count > 1 else str(unequal_nodes)
-        for unequal_nodes, count in counts.items()
-    ]
+def mixing(before: str, after: str) -> dict[str, Message]:
+    """That a side mixes nodes that are not equal, with what differs; under no title."""
+    side = "A" if before else "B"
+    differ = before or after
+    return {"": message("mixed-nodes", side=side, differ=differ)} if differ else {}

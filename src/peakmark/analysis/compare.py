@@ -3,78 +3,72 @@
 from __future__ import annotations
 
 import math
-import sys
+import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
 
 from peakmark import statistics
 from peakmark.analysis import comparability, datasets
-from peakmark.analysis.comparability import Mismatch
 from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow, describe
 from peakmark.errors import ConfigError
-from peakmark.formatting import listed, natural, plural, significant
-from peakmark.messages import ORDER, merge, message
-from peakmark.tools.tables import BY_NAME, TABLES, Table
+from peakmark.formatting import duration, significant
+from peakmark.messages import Message, merge, message
+from peakmark.resources import program
+from peakmark.statistics import Change
+from peakmark.tools.tables import BY_NAME, Table
 
-Verdict = Literal["better", "worse", "no difference shown", "cannot tell", "not alike"]
-VERDICTS: tuple[Verdict, ...] = (
-    "better",
-    "worse",
-    "no difference shown",
-    "cannot tell",
-    "not alike",
-)
-CLAIMS: tuple[Verdict, ...] = ("better", "worse")
+CLAIMS = ("better", "worse")
+DRIFTS = ("better or drift", "worse or drift")
+VERDICTS = (*CLAIMS, *DRIFTS, "no difference shown", "cannot tell", "not alike")
+UNKNOWN = Change(math.nan, math.nan, math.nan)
 TOLERANCE = 0.03
 """By so much a row may differ without a verdict: campaigns of one machine at two times seldom
 differ by less.
 """
 IN_TURN = 0.01
 """The same for campaigns that were measured in turn, which share their time."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The ratio after / before with its interval, above 1 is more, which may be worse; and what
-    follows from it.
-
-    better, worse         the whole interval of the ratio lies beyond 1 by more than a tolerance,
-                          and the ranks are as uneven as like and like would rarely be: intervals of
-                          so few values alone are too bold
-    no difference shown   not both; a difference that is smaller than the interval may be there
-    cannot tell           too few values: even wholly apart they would not be rarer than chance
-    not alike             something else was asked
-    """
-
-    ratio: float
-    low: float
-    high: float
-    verdict: Verdict
+TIMES = 1.5
+"""From this factor on a ratio reads ``1.7 times faster``, below it ``12 % faster``."""
+LEVEL = 0.5
+"""Changes below so many per cent read ``level``."""
+Rounds = Mapping[int, float]
+"""Number of a repetition -> its value."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One row on both sides.
 
-    warnings   how the figure of A and that of B are in doubt: ``wrong``, ``unsure`` or nothing
-    tolerance  the share by which the row may differ without a verdict
-    pairs      before and after of each round, where both were measured in turn; empty where they
-               were not
-    left_out   how many repetitions are not among them
-    differ     what was asked otherwise
+    Attributes:
+        rounds: the values of A and B by repetition; of campaigns that were measured in turn the
+            ratios of the pairs, in place of A's.
+        left_out: repetitions measured in turn that are no part of a pair.
+        warnings: how the figure of A and that of B are in doubt: ``wrong``, ``unsure`` or nothing.
+        differ: what was asked or recorded otherwise, by title.
+        remarks: what published results note on their values.
+        change: from A to B; above 0 is more, which may be worse.
+        specific: the same without what the other rows of the table have in common.
+        verdict: ``better`` and ``worse``: the difference is larger than the tolerance and than
+            chance brings among all rows; at two times also from the other rows of the table.
+            ``better or drift``, ``worse or drift``: the table moved alike between two times.
+            ``cannot tell``: too few values. ``not alike``: something in ``differ`` matters.
     """
 
     point: ComparedPoint
     before: tuple[float, ...]
     after: tuple[float, ...]
-    judged: Judgement
-    warnings: tuple[str, str] = ("", "")
-    tolerance: float = 0.0
-    pairs: tuple[tuple[float, float], ...] = ()
+    rounds: tuple[Rounds, Rounds]
     left_out: int = 0
-    differ: tuple[Mismatch, ...] = ()
+    warnings: tuple[str, str] = ("", "")
+    differ: Mapping[str, Message] = field(default_factory=dict)
+    remarks: tuple[Message, ...] = ()
+    change: Change = UNKNOWN
+    specific: Change = UNKNOWN
+    verdict: str = "cannot tell"
 
     @property
     def table(self) -> Table:
@@ -82,51 +76,9 @@ class Comparison:
         return BY_NAME[self.point.table]
 
     @property
-    def verdict(self) -> Verdict:
-        """What became of the row."""
-        return self.judged.verdict
-
-
-def judge(
-    before: Sequence[float],
-    after: Sequence[float],
-    lower_is_better: bool,
-    confidence: float = 0.95,
-    tolerance: float = 0.0,
-) -> Judgement:
-    """Of two samples, by the ratio of their medians."""
-    interval = statistics.ratio_interval(before, after, confidence)
-    if not statistics.can_differ(len(before), len(after), confidence):
-        return Judgement(*interval, "cannot tell")
-    if statistics.rank_test([(before, after)]) > 1 - confidence:
-        return Judgement(*interval, "no difference shown")
-    return _beyond(*interval, lower_is_better, tolerance)
-
-
-def judge_pairs(
-    pairs: Sequence[tuple[float, float]],
-    lower_is_better: bool,
-    confidence: float = 0.95,
-    tolerance: float = 0.0,
-) -> Judgement:
-    """Of what was measured in turn: the interval is of the median of the pairs' own ratios, by
-    order statistics.
-    """
-    if len(pairs) < 2:
-        return Judgement(math.nan, math.nan, math.nan, "cannot tell")
-    ratio, low, high, enough = datasets.pair_ratio(pairs, confidence)
-    if not enough:
-        return Judgement(ratio, low, high, "cannot tell")
-    return _beyond(ratio, low, high, lower_is_better, tolerance)
-
-
-def _beyond(
-    ratio: float, low: float, high: float, lower_is_better: bool, tolerance: float
-) -> Judgement:
-    verdict: Verdict = "no difference shown"
-    if low > 1 + tolerance or high < 1 - tolerance:
-        verdict = "worse" if (low > 1) == lower_is_better else "better"
-    return Judgement(ratio, low, high, verdict)
+    def ratio(self) -> float:
+        """After / before, as the mean of the logarithms."""
+        return math.exp(self.change.mean)
 
 
 def in_turn(before: Dataset, after: Dataset) -> bool:
@@ -134,21 +86,18 @@ def in_turn(before: Dataset, after: Dataset) -> bool:
     return bool(before.beside) and (before.beside, after.beside) == (after.name, before.name)
 
 
-def drifts(before: Dataset, after: Dataset, level: float) -> float:
-    """The share by which a table may have moved between two campaigns, by how tables moved within
-    each.
-
-    Each table of each side is one look at how far the machine moves in half a campaign. Between the
-    campaigns it moves as in a walk by steps of chance, sqrt(2) times as far; Student's t of so few
-    looks, divided among the tables, allows for how little they tell.
+def is_apart(before: Dataset, after: Dataset) -> bool:
+    """Whether one campaign was measured before the other, so that time may have made a difference;
+    also where the times are not known. Published results are of another machine anyway.
     """
-    looks = [*before.drift.values(), *after.drift.values()]
-    if not looks:
-        return 0.0
-    typical = math.sqrt(sum(look * look for look in looks) / len(looks))
-    tables = max(1, len({*before.drift, *after.drift}))
-    return math.expm1(
-        statistics.student_quantile(level / tables, len(looks)) * math.sqrt(2) * typical
+    if before.bare or after.bare or in_turn(before, after):
+        return False
+    first, second = before.starts, after.starts
+    return not (
+        first
+        and second
+        and second[0] <= statistics.median(first) <= second[-1]
+        and first[0] <= statistics.median(second) <= first[-1]
     )
 
 
@@ -157,76 +106,105 @@ def compare(
     after: Dataset,
     confidence: float = 0.95,
     tolerance: float | None = None,
-    repeat: Dataset | None = None,
+    changed: Sequence[str] = (),
 ) -> tuple[list[Comparison], int, int]:
-    """(rows that both have in the order of the tables, rows that only ``before`` has, rows that
-    only ``after`` has).
+    """The rows of two datasets that both have, each with its verdict.
 
-    A claim must hold by itself, see ``judge``, and stand among all rows that are judged: the false
-    discovery rate over them is at most 1 - ``confidence``. ``repeat`` is a second campaign of what
-    ``before`` measured: how far the two differ is the drift that a row may have without a verdict.
-    Campaigns that were measured in turn are judged by pair: they have no drift between them, and
-    what differs in what was asked is what is compared.
+    Args:
+        before: side A.
+        after: side B.
+        confidence: of the intervals; the false discovery rate over all rows is at most the rest.
+        tolerance: the share by which a row may differ without a verdict; None for the usual one.
+        changed: titles of facts that differ on purpose: they stop no verdict.
+
+    Returns:
+        The comparisons in the order of A, the number of rows that only ``before`` has, and
+        of those that only ``after`` has.
     """
     bare = before.bare or after.bare
     one_node = not bare and len(before.nodes) == len(after.nodes) == 1
     old, new = (_named(side, bare, one_node) for side in (before, after))
-    shared = sorted(old.keys() & new.keys(), key=_place)
-    if in_turn(before, after):
-        moves = dict.fromkeys(shared, IN_TURN if tolerance is None else tolerance)
-    else:
-        drift = {} if repeat is None else _between(before, repeat)
-        moved = max(
-            TOLERANCE if tolerance is None else tolerance, drifts(before, after, 1 - confidence)
+    turned, apart = in_turn(before, after), is_apart(before, after)
+    matched = {
+        point: _matched(point, old[point], new[point], turned, changed)
+        for point in old
+        if point in new
+    }
+    groups: dict[tuple[str, ...], list[Comparison]] = {}
+    for point, row in matched.items():
+        groups.setdefault((point.table, point.variant, point.node, row.verdict), []).append(row)
+    for like in groups.values():
+        first, second = (
+            np.log(pd.DataFrame([row.rounds[side] for row in like], dtype=float).to_numpy())
+            for side in (0, 1)
         )
-        moves = {point: max(moved, drift.get(point.table, 0.0)) for point in shared}
-    comparisons = [
-        _compared(before, after, point, old[point], new[point], confidence, moves[point])
-        for point in shared
-    ]
-    return (
-        _standing(comparisons, confidence),
-        len(old.keys() - new.keys()),
-        len(new.keys() - old.keys()),
-    )
+        changes = specific = statistics.changes(first, second, confidence)
+        if apart:
+            specific = statistics.changes(*statistics.less_others(first, second), confidence)
+        for row, change, other in zip(like, changes, specific, strict=True):
+            matched[row.point] = replace(row, change=change, specific=other)
+    judged = _judged([*matched.values()], usual_tolerance(before, after, tolerance), 1 - confidence)
+    return judged, len(old.keys() - new.keys()), len(new.keys() - old.keys())
 
 
-def _compared(
-    before: Dataset,
-    after: Dataset,
-    point: ComparedPoint,
-    old: DatasetRow,
-    new: DatasetRow,
-    confidence: float,
-    allowed: float,
+def usual_tolerance(before: Dataset, after: Dataset, tolerance: float | None) -> float:
+    """The share by which a row may differ without a verdict."""
+    usual = IN_TURN if in_turn(before, after) else TOLERANCE
+    return usual if tolerance is None else tolerance
+
+
+def _matched(
+    point: ComparedPoint, old: DatasetRow, new: DatasetRow, turned: bool, changed: Sequence[str]
 ) -> Comparison:
-    """A row of two campaigns: measured at different times, or in turn, when of a round that has one
-    half only nothing is judged.
-    """
-    lower, left_out = BY_NAME[point.table].lower_is_better, 0
-    pairs: tuple[tuple[float, float], ...] = ()
-    values, others = old.values, new.values
+    """A row without a verdict, unless the two sides are not alike."""
     differ = comparability.differences(old.settings, new.settings)
-    if in_turn(before, after):
-        pairs = tuple(datasets.pairs(old.turns, new.turns))
-        judged = judge_pairs(pairs, lower, confidence, allowed)
-        left_out = max(len(values), len(others)) - len(pairs)
-        values, others = zip(*pairs, strict=True) if pairs else (values, others)
+    before, after, left_out = old.values, new.values, 0
+    rounds: tuple[Rounds, Rounds] = old.by_round, new.by_round
+    if turned:
+        pairs = datasets.pairs(old.turns, new.turns)
+        left_out = max(len(before), len(after)) - len(pairs)
+        before, after = zip(*pairs, strict=True) if pairs else (before, after)
+        rounds = {number: other / value for number, (value, other) in enumerate(pairs)}, {}
     else:
-        differ += comparability.mixing(old.unequal_nodes, new.unequal_nodes)
-        judged = judge(values, others, lower, confidence, allowed)
-        judged = replace(judged, verdict="not alike") if differ else judged
+        differ |= comparability.mixing(old.unequal_nodes, new.unequal_nodes)
+    stops = not turned and not differ.keys() <= set(changed)
+    remarks = [
+        message("note-on", side=side, remark=text)
+        for side, row in (("A", old), ("B", new))
+        for text in row.remarks
+    ]
     return Comparison(
         point,
-        values,
-        others,
-        judged,
-        (old.warning, new.warning),
-        allowed,
-        pairs,
+        before,
+        after,
+        rounds,
         left_out,
-        tuple(differ),
+        (old.warning, new.warning),
+        differ,
+        tuple(remarks),
+        verdict="not alike" if stops else "cannot tell",
     )
+
+
+def _judged(rows: Sequence[Comparison], tolerance: float, level: float) -> list[Comparison]:
+    """The rows with their verdicts, of which a share of ``level`` may be false."""
+    judged = [row for row in rows if row.verdict == "cannot tell" and row.change.p >= 0]
+    limit = math.log1p(tolerance)
+    chances, specific = [], []
+    for row in judged:
+        both = (row.change, row.specific)
+        sign = math.copysign(1.0, row.change.mean)
+        chance, alone = (each.p if sign * each.mean > limit else 1.0 for each in both)
+        chances.append(chance)
+        specific.append(max(chance, alone))
+    found = statistics.discoveries(chances, level)
+    claimed = statistics.discoveries(specific, level)
+    verdicts = {}
+    for row, is_found, is_claimed in zip(judged, found, claimed, strict=True):
+        worse = (row.change.mean > 0) == row.table.lower_is_better
+        verdict = (CLAIMS if is_claimed else DRIFTS)[worse]
+        verdicts[row.point] = verdict if is_found else "no difference shown"
+    return [replace(row, verdict=verdicts.get(row.point, row.verdict)) for row in rows]
 
 
 def _named(side: Dataset, bare: bool, one_node: bool) -> dict[ComparedPoint, DatasetRow]:
@@ -240,205 +218,131 @@ def _named(side: Dataset, bare: bool, one_node: bool) -> dict[ComparedPoint, Dat
     return dict(side.entries)
 
 
-def _between(before: Dataset, repeat: Dataset) -> dict[str, float]:
-    """By table, the share by which 19 of 20 rows differ at most between a campaign and its repeat."""
-    shares: dict[str, list[float]] = {}
-    for point, entry in before.entries.items():
-        if point in repeat.entries:
-            ratio = statistics.median(repeat.entries[point].values) / statistics.median(
-                entry.values
-            )
-            shares.setdefault(point.table, []).append(abs(math.log(ratio)))
-    return {
-        table: sorted(of_table)[math.ceil(0.95 * len(of_table)) - 1]
-        for table, of_table in shares.items()
-    }
-
-
-def _standing(comparisons: Sequence[Comparison], confidence: float) -> list[Comparison]:
-    """The comparisons, without the claims that chance would bring among so many rows."""
-    judged = [
-        place
-        for place, row in enumerate(comparisons)
-        if row.verdict not in ("cannot tell", "not alike")
-    ]
-    chances = [
-        _chance(comparisons[place]) if comparisons[place].verdict in CLAIMS else 1.0
-        for place in judged
-    ]
-    stands = dict(zip(judged, statistics.discoveries(chances, 1 - confidence), strict=True))
-    return [
-        replace(row, judged=replace(row.judged, verdict="no difference shown"))
-        if row.verdict in CLAIMS and not stands[place]
-        else row
-        for place, row in enumerate(comparisons)
-    ]
-
-
-def _chance(comparison: Comparison) -> float:
-    return (
-        datasets.pair_p_value(comparison.pairs)
-        if comparison.pairs
-        else statistics.welch(comparison.before, comparison.after)
-    )
-
-
-def _place(point: ComparedPoint) -> tuple[object, ...]:
-    table = BY_NAME[point.table]
-    instruments = [series.instrument for series in table.series]
-    # A word mostly means more threads than any number beside it.
-    count = sys.maxsize if point.word else point.concurrency
-    return (
-        TABLES.index(table),
-        natural(point.node),
-        instruments.index(point.instrument),
-        *table.order(point.workload, point.variant, count, point.block),
-        point.word,
-    )
-
-
 def report(
     before: Dataset,
     after: Dataset,
     confidence: float = 0.95,
     tolerance: float | None = None,
-    repeat: Dataset | None = None,
-) -> tuple[str, Counter[Verdict]]:
-    """The comparison as text, and how often each verdict was given.
+    changed: Sequence[str] = (),
+) -> tuple[str, Counter[str]]:
+    """The comparison as text, and how often each verdict was given; arguments as for ``compare``.
 
-    Errors: ConfigError when the two have no row in common.
+    Raises:
+        ConfigError: the two have no row in common, or a fact in ``changed`` does not differ.
     """
-    comparisons, only_before, only_after = compare(before, after, confidence, tolerance, repeat)
-    if not comparisons:
+    rows, *only = compare(before, after, confidence, tolerance, changed)
+    if not rows:
         raise ConfigError(
             f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
         )
-    counts: Counter[Verdict] = Counter(comparison.verdict for comparison in comparisons)
-    width = max(len(describe(comparison.point)) for comparison in comparisons)
-    lines = _first(before, after, comparisons)
-    turned = in_turn(before, after)
-    what = "measured in turn, median of the rounds' ratios" if turned else "ratio of medians"
-    how = "order statistics" if turned else "bootstrap"
-    lines += [
-        f"A {before.name}   B {after.name}   {what} B / A, {confidence:.0%} interval ({how})",
-        "",
-    ]
-    remarked = _remarked(before, after, comparisons)
-    for row, comparison in enumerate(comparisons):
-        marks = [str(number) for number, rows in enumerate(remarked.values(), 1) if row in rows]
-        lines.append(_line(comparison, width) + (f" [{', '.join(marks)}]" if marks else ""))
-    given = [
-        f"{counts[verdict]} {verdict}"
-        for verdict in VERDICTS
-        if counts[verdict] or verdict != "not alike"
-    ]
-    lines += ["", "; ".join(given)]
-    lines += _chance_lines(comparisons, confidence, turned)
-    doubtful = sum(any(comparison.warnings) for comparison in comparisons)
-    if doubtful:
-        which = "row is" if doubtful == 1 else "rows are"
-        lines.append(
-            f"{doubtful} {which} wrong or unsure: see the notes in the reports before believing a verdict"
-        )
-    lines += [
-        f"[{number}] {side} notes on {plural(len(rows), 'row')}: {text}"
-        for number, ((side, text), rows) in enumerate(remarked.items(), 1)
-    ]
-    if counts["cannot tell"]:
-        lines.append(
-            f"cannot tell: too few values; {statistics.ENOUGH} repetitions on both sides are enough"
-        )
-    left_out = sum(comparison.left_out for comparison in comparisons)
-    if left_out:
-        lines.append(
-            f"{plural(left_out, 'repetition')} left out: measured without the other side right beside"
-        )
-    if only_before or only_after:
-        lines.append(
-            f"not compared: {plural(only_before, 'row')} that only A has, {plural(only_after, 'row')} that only B has"
-        )
-    return "\n".join(lines), counts
-
-
-def _first(before: Dataset, after: Dataset, comparisons: Sequence[Comparison]) -> list[str]:
-    """What the two sides did not have alike: said before anything else."""
-    asked = comparability.summary([comparison.differ for comparison in comparisons])
-    if (
-        len(before.nodes) == len(after.nodes) == 1
-        and before.nodes != after.nodes
-        and not (before.bare or after.bare)
-    ):
-        asked.append(str(comparability.Difference("node", before.nodes[0], after.nodes[0])))
-    differ = [*asked, *map(str, comparability.differences(before.machine, after.machine))]
-    return [f"not the same on both sides: {'; '.join(differ)}", ""] if differ else []
-
-
-def _remarked(
-    before: Dataset, after: Dataset, comparisons: Sequence[Comparison]
-) -> dict[tuple[str, str], list[int]]:
-    """(A or B, what published results note on values) -> the places of the rows that have it:
-    footnotes, in the order of the rows; notes that differ in their numbers alone are one.
-    """
-    remarks = [
-        (row, name, message("remark", remark=text))
-        for row, comparison in enumerate(comparisons)
-        for name, side in (("A", before), ("B", after))
-        for text in (side.entries[comparison.point].remarks if side.bare else ())
-    ]
-    merged = merge(remark for _, _, remark in remarks)
-    rows: dict[tuple[str, str], list[int]] = {}
-    for row, name, remark in remarks:
-        rows.setdefault((name, merged[remark].message.fact), []).append(row)
-    return rows
-
-
-def _chance_lines(comparisons: Sequence[Comparison], confidence: float, turned: bool) -> list[str]:
-    judged = sum(
-        comparison.verdict not in ("cannot tell", "not alike") for comparison in comparisons
-    )
-    if not judged:
-        return []
-    lines = [
-        f"{judged} rows were judged together: if nothing had changed, chance alone would call any of them better or worse in"
-        f" {significant(100 * (1 - confidence), 2)} % of comparisons"
-    ]
-    if turned:
-        lines.append(
-            "both were measured in turn, round by round: what the machine did meanwhile is in both and cancels out"
-        )
-    allowed = sorted({comparison.tolerance for comparison in comparisons})
-    more = (
-        f" to {allowed[-1]:.1%}, by table, as far as rows drift meanwhile"
-        if len(allowed) > 1
-        else ""
-    )
-    return [*lines, f"differences below {allowed[0]:.1%}{more} get no verdict (--tolerance)"]
-
-
-def _line(comparison: Comparison, width: int) -> str:
-    old, new = (
-        statistics.median(values) * comparison.table.factor
-        for values in (comparison.before, comparison.after)
-    )
-    unit = comparison.table.shown or comparison.table.quantity
-    judged = comparison.judged
-    interval = (
-        f"{judged.low:.3f} to {judged.high:.3f}"
-        if min(len(comparison.before), len(comparison.after)) > 1
-        else "no interval"
-    )
-    values = f"{significant(old):>10} -> {significant(new):>10} {unit:<8}"
-    counts = f"n {len(comparison.before)}, {len(comparison.after)}"
-    doubtful = f" ({_doubtful(comparison.warnings)})" if any(comparison.warnings) else ""
-    return f"{describe(comparison.point):<{width}}  {values} {judged.ratio:7.3f} ({interval})  {counts}  {judged.verdict}{doubtful}"
-
-
-def _doubtful(warnings: tuple[str, str]) -> str:
-    """``unsure: A and B``, ``wrong: A; unsure: B``."""
-    by_level = {
-        level: [side for side, warning in zip("AB", warnings, strict=True) if warning == level]
-        for level in ORDER
+    percent = round(100 * confidence, 6)
+    width = max(len(describe(row.point)) for row in rows)
+    merged = merge(each for row in rows for each in row.remarks)
+    footnotes = list(dict.fromkeys(each.message for each in merged.values()))
+    lines = [each.text for each in _facts(before, after, rows, changed)]
+    head = message("two-sides", first=before.name, second=after.name, percent=percent)
+    lines += [*([""] if lines else []), head.text, ""]
+    for row in rows:
+        marks = {f"[{footnotes.index(merged[each].message) + 1}]": None for each in row.remarks}
+        lines.append(" ".join([_line(row, width), *marks]))
+    counts = Counter(row.verdict for row in rows)
+    lines += ["", "; ".join(f"{counts[each]} {each}" for each in VERDICTS if counts[each])]
+    notes = _shifts(rows)
+    if in_turn(before, after):
+        notes.append(message("in-turn"))
+    elif is_apart(before, after):
+        notes.append(_apart(before, after))
+    share = 100 * usual_tolerance(before, after, tolerance)
+    notes.append(message("chance", percent=100 - percent, tolerance=share))
+    sums = {
+        "doubtful": sum(any(row.warnings) for row in rows),
+        "too-few": counts["cannot tell"],
+        "no-pair": sum(row.left_out for row in rows),
     }
-    return "; ".join(
-        f"{level}: {listed(datasets)}" for level, datasets in by_level.items() if datasets
+    notes += [message(code, count=count) for code, count in sums.items() if count]
+    if any(only):
+        notes.append(message("not-compared", first=only[0], second=only[1]))
+    numbered = [f"[{number}] {note.text}" for number, note in enumerate(footnotes, 1)]
+    return "\n".join([*lines, *(each.text for each in notes), *numbered]), counts
+
+
+def _facts(
+    before: Dataset, after: Dataset, rows: Sequence[Comparison], changed: Sequence[str]
+) -> list[Message]:
+    """What the two sides do not have alike: printed before anything else."""
+    every = [each for row in rows for each in row.differ.items()]
+    every += comparability.differences(before.machine, after.machine).items()
+    names = {name for name, _ in every}
+    if not names.issuperset(changed):
+        known = ", ".join(sorted(names - {""})) or "none"
+        raise ConfigError(
+            f"--changed {', '.join(changed)}: each must be a fact that differs; these do: {known}"
+        )
+    differ = [row.differ.items() for row in rows if row.verdict == "not alike"]
+    stops = Counter(fact for items in differ for name, fact in items if name not in changed)
+    found = [
+        message("stopped", fact=fact, rows=stops[fact]) if stops[fact] else fact
+        for fact in dict.fromkeys(fact for _, fact in every)
+    ]
+    return [*found, message("on-purpose")] if stops else found
+
+
+def _apart(before: Dataset, after: Dataset) -> Message:
+    """That the two were measured at two times, and how to measure them at one."""
+    first, second = (statistics.median(side.starts or [0.0]) for side in (before, after))
+    time = duration(abs(second - first))
+    if before.hosts.isdisjoint(after.hosts) and before.hosts:
+        return message("apart", case="nodes", time=time)
+    configs = shlex.join([before.config, after.config])
+    command = f"{program('peakmark')} compare --interleave {configs}"
+    return message("apart", time=time, command=command)
+
+
+def _shifts(rows: Sequence[Comparison]) -> list[Message]:
+    """By how much tables moved as a whole."""
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for row in rows:
+        if row.verdict in DRIFTS:
+            groups.setdefault((row.point.table, row.verdict), []).append(row)
+    found = []
+    for (table, _), moved in groups.items():
+        change = _change(moved[0].table, statistics.median([row.ratio for row in moved]))
+        found.append(message("shift", table=table, rows=len(moved), change=change))
+    return found
+
+
+def _speed(table: Table, ratio: float) -> float:
+    return 1 / ratio if table.lower_is_better else ratio
+
+
+def _change(table: Table, ratio: float) -> Message:
+    """A ratio as people say it."""
+    speed = _speed(table, ratio)
+    case = "faster" if speed > 1 else "slower"
+    factor = max(speed, 1 / speed)
+    if math.isnan(ratio):
+        return message("no-change")
+    if factor >= TIMES:
+        return message("times", case=case, factor=factor)
+    percent = 100 * abs(speed - 1)
+    return message("percent", case=case if percent >= LEVEL else "level", percent=percent)
+
+
+def _line(row: Comparison, width: int) -> str:
+    """One row of the text: values, change with its interval, repetitions, verdict."""
+    old, new = (
+        significant(float(np.exp(np.log(values).mean())) * row.table.factor)
+        for values in (row.before, row.after)
     )
+    unit = row.table.shown or row.table.quantity
+    change, interval = _change(row.table, row.ratio).text, ""
+    if row.change.p >= 0:
+        ends = (math.exp(row.change.mean + side * row.change.half) for side in (-1, 1))
+        low, high = sorted(100 * _speed(row.table, end) - 100 for end in ends)
+        interval = message("interval", low=low, high=high).text
+    counts = f"n {len(row.before)}, {len(row.after)}"
+    warned = zip("AB", row.warnings, strict=True)
+    doubts = ", ".join(f"{side} {warning}" for side, warning in warned if warning)
+    verdict = f"{row.verdict} ({doubts})" if doubts else row.verdict
+    values = f"{old:>10} -> {new:>10} {unit:<8}"
+    return f"{describe(row.point):<{width}}  {values} {change:<17} {interval:<21} {counts:<9} {verdict}"

@@ -2,44 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from peakmark import statistics
+from peakmark import disturbances, statistics
 from peakmark.analysis.row import DEFAULT, Measured, RunValue
 from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.limits import efficiency
 from peakmark.messages import Message, Severity, Value, message
 
-MATTERS = 0.05
-"""Share of the CPUs' time that, taken from the measurement, changes a figure by more than a quiet
-machine's spread.
+STANDS = 0.04
+"""Share by which disturbed repetitions may move the figure of a row that is not in doubt: less than
+a quiet machine spreads.
 """
 
 
-def noise_warnings(
-    noises: Sequence[Mapping[str, Any]], server: str = "", spare: float = 0.0
-) -> Iterator[Message]:
-    """Remarks on the noise of a row's repetitions, as records hold it.
+def causes(row: Measured) -> list[frozenset[str]]:
+    """Codes of what changed the figure of each repetition, in the order of time."""
+    cpus = row.fact("cpu", "threads")
+    return [causes_of(run, row.subsystem, row.concurrency, cpus) for run in row.in_time]
 
-    server  the host of the server, where it is that one's noise
-    spare   CPUs that the measurement leaves to others: what runs there takes nothing from pinned
-            threads
 
-    A median stands while fewer than half of the repetitions are disturbed by more than a twentieth
-    of a CPU or of all CPUs' time: then the remark casts no doubt.
+def causes_of(run: RunValue, subsystem: str, threads: int, cpus: int | None) -> frozenset[str]:
+    """Codes of what changed the figure of a repetition.
+
+    Args:
+        run: with its context and details.
+        subsystem: of its row.
+        threads: of its row.
+        cpus: of the node; None where that is unknown.
     """
-    during = [noise["during"] for noise in noises if noise.get("during")]
-    where = message("server", host=server) if server else ""
-    yield from _others(during, len(noises), where, spare)
-    yield from _steal(during, len(noises), where)
-    yield from _held_back(during, len(noises), where)
-    yield from _limit(noises, where)
+    known = {**run.context, **run.details}
+    spare = disturbances.spare_cpus(subsystem, threads, cpus)
+    found = disturbances.find(subsystem, known, run.details, spare)
+    if "waited" in found:  # then no CPU was free, however many the node has
+        found = disturbances.find(subsystem, known, run.details)
+    return frozenset([*found, *(["crowded-core"] if _held_up(run, threads) else [])])
+
+
+def clean_runs(row: Measured) -> list[RunValue]:
+    """The repetitions whose figure nothing changed, in the order of time."""
+    return [run for run, found in zip(row.in_time, causes(row), strict=True) if not found]
+
+
+def stands(row: Measured) -> bool:
+    """Whether the row's figure is that of its clean repetitions: they are more than half of all, and
+    their median is within ``STANDS`` of it.
+    """
+    clean = [run.value for run in clean_runs(row)]
+    if 2 * len(clean) <= len(row.runs):
+        return False
+    median = statistics.median(clean)
+    return abs(row.centre - median) < STANDS * median
+
+
+def severity(row: Measured, code: str) -> Severity:
+    """Of a disturbance: a doubt where it changed at least half of the repetitions; where no
+    disturbance did, unless the figure stands.
+    """
+    counts = Counter(each for found in causes(row) for each in found)
+    weights = {each: weight(count, len(row.runs)) for each, count in counts.items()}
+    moved = Severity.UNSURE not in weights.values() and not stands(row)
+    return Severity.UNSURE if moved and code in weights else weights.get(code, Severity.NOTE)
 
 
 def weight(disturbed: int, n: int) -> Severity:
     """Of what disturbed so many of ``n`` repetitions enough to change their figure."""
     return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
+
+
+def noise_warnings(
+    noises: Sequence[Mapping[str, Any]], level: Callable[[str], Severity], server: str = ""
+) -> Iterator[Message]:
+    """What the noise of a row's repetitions was, as records hold it.
+
+    Args:
+        noises: of its repetitions.
+        level: of a disturbance by its code, see ``severity``.
+        server: the host of the server, where it is that one's noise.
+    """
+    during = [noise["during"] for noise in noises if noise.get("during")]
+    where = message("server", host=server) if server else ""
+    yield from _others(during, len(noises), where, level("other-load"))
+    yield from _steal(during, len(noises), where, level("steal"))
+    yield from _held_back(during, len(noises), where)
+    yield from _limit(noises, where)
 
 
 def in_how_many(count: int, n: int, where: Value = "") -> Value:
@@ -54,7 +103,7 @@ def _meanwhile(count: int, n: int, where: Value) -> Value:
 
 
 def _others(
-    during: Sequence[Mapping[str, Any]], n: int, where: Value, spare: float
+    during: Sequence[Mapping[str, Any]], n: int, where: Value, level: Severity
 ) -> Iterator[Message]:
     disturbed = [noise for noise in during if noise["others"] > DEFAULT.others]
     if not disturbed:
@@ -63,7 +112,7 @@ def _others(
     users = message("other-users", users=worst["users"]) if worst["users"] else ""
     yield message(
         "other-load",
-        weight(sum(float(noise["others"]) - spare > MATTERS for noise in disturbed), n),
+        level,
         cpus=worst["others"],
         often=_meanwhile(len(disturbed), n, where),
         busy=message("busy", busy=worst["busy"], users=users)
@@ -72,17 +121,17 @@ def _others(
     )
 
 
-def _steal(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Message]:
+def _steal(
+    during: Sequence[Mapping[str, Any]], n: int, where: Value, level: Severity
+) -> Iterator[Message]:
     disturbed = [
         noise["steal"]
         for noise in during
         if noise["steal"] is not None and noise["steal"] > DEFAULT.steal
     ]
     if disturbed:
-        level = weight(sum(share > MATTERS for share in disturbed), n)
-        yield message(
-            "steal", level, share=max(disturbed), often=_meanwhile(len(disturbed), n, where)
-        )
+        most, often = max(disturbed), _meanwhile(len(disturbed), n, where)
+        yield message("steal", level, share=most, often=often)
 
 
 def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Message]:
@@ -153,7 +202,11 @@ def slow_core(row: Measured) -> Iterator[Message]:
         or (cores and row.concurrency > cores)
     ):
         return
-    named = (*waited(row), *crowded(row), *noise_warnings(row.noises, spare=row.spare_cpus))
+    named = (
+        *waited(row),
+        *crowded(row),
+        *noise_warnings(row.noises, partial(severity, row)),
+    )
     if named:
         return  # what took the time is known, and said
     yield message("slow-core", Severity.UNSURE, share=share)
@@ -166,21 +219,20 @@ def crowded(row: Measured) -> Iterator[Message]:
     Threads that share a core by request, or that waited for their CPUs, hold each other up: other
     notes say so.
     """
-    runs = [
-        run
-        for run in row.runs
-        if run.details.get("cpu_share", 1.0) >= DEFAULT.cpu and not _share_cores(run, row)
-    ]
-    held = [run.details["held_up"] for run in runs if run.details.get("held_up")]
+    held = [cores for run in row.runs if (cores := _held_up(run, row.concurrency))]
     if held:
-        cores = message("up-to-cores" if min(held) < max(held) else "of-cores", cores=max(held))
+        most = message("up-to-cores" if min(held) < max(held) else "of-cores", cores=max(held))
         often = in_how_many(len(held), len(row.runs))
-        yield message("crowded-core", weight(len(held), len(row.runs)), cores=cores, often=often)
+        yield message("crowded-core", severity(row, "crowded-core"), cores=most, often=often)
 
 
-def _share_cores(run: RunValue, row: Measured) -> bool:
+def _held_up(run: RunValue, threads: int) -> int:
+    """On how many cores somebody else held up threads that did not wait and share no core."""
     placed = run.context.get("placed") or {}
-    return int(placed.get("cores", row.concurrency)) < row.concurrency
+    share_cores = int(placed.get("cores", threads)) < threads
+    if share_cores or run.details.get("cpu_share", 1.0) < DEFAULT.cpu:
+        return 0
+    return int(run.details.get("held_up") or 0)
 
 
 def waited(row: Measured) -> Iterator[Message]:
@@ -190,19 +242,8 @@ def waited(row: Measured) -> Iterator[Message]:
     shares = row.details("cpu_share")
     held = [share for share in shares if share < DEFAULT.cpu]
     if held:
-        level = Severity.UNSURE if lost_time(row) else Severity.NOTE
-        yield message(
-            "waited", level, lost=1 - min(held), often=in_how_many(len(held), len(shares))
-        )
-
-
-def lost_time(row: Measured) -> bool:
-    """Whether the threads waited for their CPUs so long, and in so many repetitions, that it
-    changes the figure.
-    """
-    shares = row.details("cpu_share")
-    lost = sum(1 - share > MATTERS for share in shares)
-    return lost > 0 and weight(lost, len(shares)) is Severity.UNSURE
+        lost, often = 1 - min(held), in_how_many(len(held), len(shares))
+        yield message("waited", severity(row, "waited"), lost=lost, often=often)
 
 
 def clock(row: Measured) -> Iterator[Message]:
@@ -218,7 +259,7 @@ def clock(row: Measured) -> Iterator[Message]:
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
         by = message("up-to" if len(known) > 1 else "exactly", share=abs(most))
         often = in_how_many(len(moved), len(known))
-        yield message("clock-moved", weight(len(moved), len(known)), way=way, most=by, often=often)
+        yield message("clock-moved", severity(row, "clock-moved"), way=way, most=by, often=often)
     means = [(before + after) / 2 for before, after in known]
     if not moved and means and max(means) / min(means) - 1 > DEFAULT.clock:
         yield message("clock-differs", more=max(means) / min(means) - 1)

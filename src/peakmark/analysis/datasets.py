@@ -7,16 +7,15 @@ from round to round.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from peakmark import statistics
 from peakmark.analysis import analysis, comparability
-from peakmark.analysis.row import Key, Repetition, Series
+from peakmark.analysis.row import Key, Repetition
 from peakmark.catalogue import POOLS
 from peakmark.config import published
 from peakmark.errors import ConfigError
@@ -71,37 +70,6 @@ def _gap(turn: Turn, other: Turn) -> float:
     return second.begun - first.ended
 
 
-def pair_ratio(
-    pairs: Sequence[tuple[float, float]], confidence: float = 0.95
-) -> tuple[float, float, float, bool]:
-    """(ratio, low, high, enough) of positive values: the median of the pairs' own ratios, and its
-    interval by order statistics, for which no distribution is assumed; ``enough`` whether there
-    are enough pairs for that confidence.
-    """
-    logs = [math.log(after / before) for before, after in pairs]
-    interval = statistics.median_interval(logs, confidence)
-    centre, low, high = (
-        math.exp(value) for value in (statistics.median(logs), interval.low, interval.high)
-    )
-    return centre, low, high, interval.enough
-
-
-def pair_p_value(pairs: Sequence[tuple[float, float]]) -> float:
-    """Two-sided p of Student's test on the logarithms of the ratios, at least two pairs: its place
-    among many rows.
-    """
-    logs = [math.log(after / before) for before, after in pairs]
-    error = statistics.stdev(logs) / math.sqrt(len(logs))
-    distance = abs(statistics.mean(logs))
-    if error == 0:
-        return 1.0 if distance == 0 else 0.0
-    return statistics.student(distance / error, len(logs) - 1)
-
-
-LEAST_ROWS = 3
-"""Of fewer rows no drift of their table is computed."""
-
-
 @dataclass(frozen=True, order=True)
 class ComparedPoint:
     """What is compared with its like; block in bytes, 0 where there is none; variant "" where a
@@ -135,11 +103,11 @@ class DatasetRow:
 
     values   in SI units
     warning  ``wrong`` or ``unsure``, empty where nothing speaks against the figure
-    settings  what was asked, in words: two that differ in them are not alike
+    settings  what was asked and recorded, by title: two that differ in them are not alike
     remarks  what published results note on their own values
     threads  how many a word meant, of a point that has one
     unequal_nodes  in what the nodes of its repetitions are not equal
-    turns    the repetitions in time, of a campaign that was measured in turn with another
+    turns    the repetitions in time, of a campaign
     """
 
     values: tuple[float, ...]
@@ -150,15 +118,21 @@ class DatasetRow:
     unequal_nodes: str = ""
     turns: Turns = field(default_factory=dict)
 
+    @property
+    def by_round(self) -> dict[int, float]:
+        """The values by the number of their repetition."""
+        by_round = {number: turn.value for number, turn in self.turns.items()}
+        return by_round or dict(enumerate(self.values))
+
 
 @dataclass(frozen=True)
 class Dataset:
     """One side: its name, and what it has by point. ``bare`` says that its points have no variant
     and node.
 
-    machine  what the machines are, in words
-    drift    by table, how its rows moved together from the first half of the campaign to the
-             second, as a logarithm
+    machine  all facts of the machines, by title
+    hosts    of a campaign
+    config   file of the configuration, which --interleave takes
     beside   the campaign with which it was measured in turn, empty without one
     """
 
@@ -166,13 +140,19 @@ class Dataset:
     entries: Mapping[ComparedPoint, DatasetRow]
     bare: bool
     machine: Mapping[str, str] = field(default_factory=dict)
-    drift: Mapping[str, float] = field(default_factory=dict)
+    hosts: frozenset[str] = frozenset()
+    config: str = "campaign.yaml"
     beside: str = ""
 
     @property
     def nodes(self) -> list[str]:
         """The nodes of the points, in the order of their names."""
         return sorted({point.node for point in self.entries}, key=natural)
+
+    @property
+    def starts(self) -> list[float]:
+        """When its repetitions were begun, in seconds of the clock."""
+        return sorted(turn.begun for row in self.entries.values() for turn in row.turns.values())
 
 
 def read(name: str) -> Dataset:
@@ -210,51 +190,37 @@ def _published_point(key: published.PublishedKey) -> ComparedPoint:
 
 def _campaign(path: Path) -> Dataset:
     entries: dict[ComparedPoint, DatasetRow] = {}
-    changes: dict[str, list[float]] = {}
     results = Results.read(path)
-    beside = str(results.plan.get("beside") or "")
+    facts = cache(partial(comparability.facts, results))
     for name, table_rows in analysis.build_rows(results).items():
         for row in table_rows:
             for instrument, series in row.series.items():
-                in_time = sorted(series.points, key=lambda point: str(point.context["started"]))
-                changes.setdefault(name, []).extend(halves([point.value for point in in_time]))
+                settings = comparability.settings(series, row.key.workload)
+                contexts = [point.context for point in series.points]
+                hosts = {
+                    context.get(end) for context in contexts for end in ("host", "server_host")
+                }
+                settings |= comparability.recorded(series, facts(frozenset(hosts)))
+                if row.key.word:
+                    settings[f"threads of {row.key.word}"] = str(row.key.concurrency)
                 entries[point_of(name, instrument, row.key)] = DatasetRow(
                     series.values,
                     str(worst(row.warnings_of(instrument)) or ""),
-                    _settings(row.key, series),
+                    settings,
                     threads=row.key.concurrency if row.key.word else None,
                     unequal_nodes=row.unequal_nodes.get(instrument, ""),
-                    turns=turns(series.points) if beside else {},
+                    turns=turns(series.points),
                 )
-    return Dataset(
-        path.name, entries, False, comparability.machine(results), drift_of(changes), beside
+    side = Dataset(
+        path.name,
+        entries,
+        bare=False,
+        machine=comparability.machine(results),
+        hosts=frozenset(results.facts),
+        config=str(path / "config.json"),
+        beside=str(results.plan.get("beside") or ""),
     )
-
-
-def _settings(key: Key, series: Series) -> Mapping[str, str]:
-    meant = {f"threads of {key.word}": str(key.concurrency)} if key.word else {}
-    return {**comparability.settings(series, key.workload), **meant}
-
-
-def halves(in_time: Sequence[float]) -> list[float]:
-    """By how much the later half of a row's positive values differs from the earlier one, as the
-    logarithm of their ratio: one value, none of fewer than four repetitions.
-    """
-    half = len(in_time) // 2
-    if half < 2 or min(in_time) <= 0:
-        return []
-    return [math.log(statistics.median(in_time[-half:]) / statistics.median(in_time[:half]))]
-
-
-def drift_of(changes: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """By table, what its rows have in common of what ``halves`` says of each: how the machine moved
-    meanwhile.
-    """
-    return {
-        table: statistics.median(factors)
-        for table, factors in changes.items()
-        if len(factors) >= LEAST_ROWS
-    }
+    return replace(side, machine={**side.machine, "node": ", ".join(side.nodes)})
 
 
 def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from peakmark.catalogue import SUBSYSTEMS
@@ -27,8 +28,8 @@ class Thresholds:
              decides what arrives; ``most``: more than did arrive
     device   least share of the bytes that the disk moved    pool   least multiple of the last cache
              that a pool must be
-    band     factor between two instruments for the same quantity; ``explained``: where it is known
-             in what they differ
+    band     factor between two instruments for the same quantity
+    throttled  by how much less the clock is than the best that was seen
     lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by
              the hypervisor
@@ -40,6 +41,7 @@ class Thresholds:
 
     limit: float = 1.05
     clock: float = 0.05
+    throttled: float = 0.1
     lowered: float = 0.04
     loss: float = 0.01
     heavy: float = 0.1
@@ -47,7 +49,6 @@ class Thresholds:
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5
-    explained: float = 2.0
     others: float = 0.2
     steal: float = 0.02
     shortest: float = 0.5
@@ -202,12 +203,33 @@ class Series:
         """The instrument whose part it has, as that one's build cannot; empty where it has its own."""
         return str(self.points[0].options.get("instead_of", ""))
 
-    @property
+    @cached_property
     def step(self) -> float:
         """The smallest difference that the instrument tells, in SI units; 0 where it gives all
         digits it has.
         """
         return max(float(point.details.get("resolution", 0.0)) for point in self.points)
+
+
+@dataclass(frozen=True)
+class ReachedClock:
+    """The clock that cores had under their work.
+
+    Attributes:
+        hz: median of the repetitions that nothing disturbed.
+        best: the best that this CPU is known to reach with the same work, in Hz; None where nothing
+            else is known.
+        source: of ``best``, as part of a sentence.
+    """
+
+    hz: float
+    best: float | None = None
+    source: Message | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Share of the best clock, at most 1; None where none is known."""
+        return min(1.0, self.hz / self.best) if self.best else None
 
 
 @dataclass(frozen=True)
@@ -222,6 +244,7 @@ class Row:
     layout_table  the first table of the configured layout that prints the row, which has its names
     shares     share of the limit that holds at the nominal and at the maximum clock, where the
                limit takes a clock
+    clock      of a CPU row, None where no undisturbed repetition tells one
     unequal_nodes  instrument -> in what the nodes of its repetitions and of the own kernel's are not
                equal
     """
@@ -235,6 +258,7 @@ class Row:
     published: Mapping[str, float] = field(default_factory=dict)
     layout_table: LayoutTable | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    clock: ReachedClock | None = None
     unequal_nodes: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from peakmark import statistics
 from peakmark.analysis import checks, comparability, ratios
 from peakmark.analysis.row import DEFAULT, Measured, Row
 from peakmark.catalogue import SUBSYSTEMS
@@ -22,35 +23,45 @@ once.
 """
 AT_LEAST = 4
 """So many rows at least; of fewer, each is marked by itself."""
-SHARED = (
-    "steal",
-    "other-load",
-    "waited",
-    "crowded-core",
-    "clock-moved",
-    "clock-differs",
-    "few",
-    "short-runs",
-)
+DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved")
+SHARED = (*DISTURBANCES, "clock-differs", "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
+_AMOUNTS = {"steal": "share", "other-load": "cpus", "waited": "lost"}
+"""Which value of a disturbance tells how strong it was."""
+CLEARLY = 2.0
+"""A row that was disturbed so many times as strongly as the campaign's others is marked itself."""
 _FAMILY = {"clock-differs": "clock-moved"}
 """Codes that are counted with another one: a clock moves during a run, or between two."""
 
 
-def widespread(rows: Sequence[tuple[Sequence[Message], frozenset[str]]]) -> frozenset[str]:
-    """The codes that most rows of a campaign have in common. ``rows``: of each measured row its
-    notes, and the codes that its records can show at all: half of the rows with a clock are
-    many, however many rows have none.
+def widespread(
+    rows: Sequence[tuple[Sequence[Message], frozenset[str]]],
+) -> dict[str, float]:
+    """The codes that most rows of a campaign have in common, with how strong each usually is.
+
+    Args:
+        rows: of each measured row its notes, and the codes that its records can show at all: half
+            of the rows with a clock are many, however many rows have none. A disturbance counts
+            where it casts doubt, as in most repetitions of a row.
     """
-    seen = Counter(
-        code
+    counted = [
+        [note for note in notes if note.is_warning or note.code not in DISTURBANCES]
         for notes, _ in rows
-        for code in {kind(note.code) for note in notes if note.code in SHARED}
-    )
+    ]
+    seen = Counter(code for notes in counted for code in {kind(note.code) for note in notes})
     able = Counter(code for _, codes in rows for code in codes)
-    return frozenset(
-        code for code in SHARED if seen[kind(code)] >= max(AT_LEAST, MOSTLY * able[code])
-    )
+    common = [code for code in SHARED if seen[kind(code)] >= max(AT_LEAST, MOSTLY * able[code])]
+    amounts = {
+        code: [_amount(note) for notes in counted for note in notes if note.code == code]
+        for code in common
+    }
+    return {code: statistics.median(each) if each else 0.0 for code, each in amounts.items()}
+
+
+def _amount(note: Message) -> float:
+    """How strong a disturbance was; 0 where nothing tells."""
+    amount = dict(note.values).get(_AMOUNTS.get(note.code, ""))
+    return float(amount) if isinstance(amount, int | float) else 0.0
 
 
 def kind(code: str) -> str:
@@ -58,10 +69,22 @@ def kind(code: str) -> str:
     return _FAMILY.get(code, code)
 
 
-def shared(notes: Sequence[Message], codes: frozenset[str]) -> tuple[Message, ...]:
-    """The notes of a row, of which those with one of the codes are the whole campaign's."""
+def shared(notes: Sequence[Message], usual: Mapping[str, float]) -> tuple[Message, ...]:
+    """The notes of a row, of which those that are common are the whole campaign's.
+
+    Args:
+        notes: of a row.
+        usual: how strong a disturbance usually is, by its code; a row that was disturbed in most
+            repetitions and clearly more strongly keeps it.
+    """
+
+    def is_usual(note: Message) -> bool:
+        clearly_worse = note.is_warning and _amount(note) > CLEARLY * usual[note.code]
+        return not clearly_worse
+
     return tuple(
-        replace(note, scope=Scope.CAMPAIGN) if note.code in codes else note for note in notes
+        replace(note, scope=Scope.CAMPAIGN) if note.code in usual and is_usual(note) else note
+        for note in notes
     )
 
 
@@ -100,9 +123,7 @@ def checked(
 
 
 def disagreements(row: Row) -> Iterator[Message]:
-    """References that differ from the own kernel by more than the band: a doubt, unless it is known
-    in what they differ.
-    """
+    """References that differ from the own kernel by more than the band: a finding about both."""
     unequal_nodes = {mark.about for mark in setting_deviations(row)}
     compare = SUBSYSTEMS[row.table.subsystem].differs
     if (
@@ -115,20 +136,8 @@ def disagreements(row: Row) -> Iterator[Message]:
         for _, series, _ in ratios.pairs([row] if row.own else [], program.instrument):
             factor = ratios.factor(row.measured, series)
             if factor > DEFAULT.band and program.instrument not in unequal_nodes:
-                known = factor <= DEFAULT.explained and ratios.differences(row, program.instrument)
-                level, first, second = (
-                    Severity.NOTE if known else Severity.UNSURE,
-                    row.table.own.heading,
-                    program.heading,
-                )
-                yield message(
-                    "disagreement",
-                    level,
-                    first=first,
-                    second=second,
-                    factor=factor,
-                    compare=compare,
-                )
+                headings = {"first": row.table.own.heading, "second": program.heading}
+                yield message("disagreement", factor=factor, compare=compare, **headings)
 
 
 def shown_by(row: Row) -> frozenset[str]:

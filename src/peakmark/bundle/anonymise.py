@@ -131,6 +131,6 @@ def _users(results: Results) -> Iterator[str]:
 
 
 def _texts(results: Results) -> Iterator[str]:
-    yield json.dumps(results.plan)
+    yield json.dumps([results.plan, *(cell.to_json() for cell in results.planned)])
     for record in (*results.records, *results.attempts):
         yield json.dumps(record.data)

@@ -1,16 +1,19 @@
-"""``peakmark tables``, ``report``, ``html``, ``bundle``, ``export`` and ``summary``: what is made
-of a campaign.
+"""``peakmark status``, ``tables``, ``report``, ``html``, ``bundle``, ``export`` and ``summary``: what
+became of a campaign, and what is made of it; ``compare``: two of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from peakmark import output
+from peakmark.command import seconds
+from peakmark.run.build import BUILD
 
 EXPORTS = {
     "reframe": "reference of a ReFrame test, with thresholds",
@@ -84,6 +87,77 @@ def add(commands: Any) -> None:
         forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
     export.set_defaults(run=_export)
+
+    status = commands.add_parser("status", help="done, missing and failed cells")
+    status.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+    status.add_argument("--failed", action="store_true", help="only what failed or is missing")
+    status.add_argument(
+        "--watch",
+        type=seconds(1, 86400),
+        nargs="?",
+        const=10.0,
+        metavar="SECONDS",
+        help="show it again every so many seconds (default 10) until all cells are done",
+    )
+    status.set_defaults(run=_status)
+
+    compare = commands.add_parser(
+        "compare",
+        help="two campaigns, or a campaign and published results: what became better or worse",
+        description="The speed of B against A in every row that both have, with an interval and a verdict.",
+    )
+    for side in ("A", "B"):
+        compare.add_argument(
+            side.lower(),
+            metavar=side,
+            help="folder of a campaign, or name or CSV file of published results",
+        )
+    compare.add_argument(
+        "--interleave",
+        action="store_true",
+        help="A and B are configuration files: measure both on this machine in turn, then compare them round by round; "
+        "of B one without a grid says what it does otherwise than A",
+    )
+    compare.add_argument(
+        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+    )
+    compare.add_argument(
+        "--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95"
+    )
+    compare.add_argument(
+        "--tolerance",
+        type=_share,
+        help="share by which a row may differ without a verdict, default 0.03; 0.01 for what was measured in turn",
+    )
+    compare.add_argument(
+        "--changed",
+        metavar="FACT",
+        action="append",
+        default=[],
+        help="a fact that differs on purpose, such as kernel: it stops no verdict (may be repeated)",
+    )
+    compare.add_argument(
+        "--fail-on",
+        choices=["worse"],
+        help="exit with 1 when a row became worse, by the change or by drift (for CI)",
+    )
+    compare.set_defaults(run=_compare)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from peakmark.storage.results import Results
+    from peakmark.workflow import status
+
+    while True:
+        standing = status.describe(Results.read(options.campaign), only_failed=options.failed)
+        if options.watch is None:
+            output.say(standing.text)
+            return 0
+        output.clear()
+        output.say(standing.text)
+        if standing.complete:
+            return 0
+        time.sleep(options.watch)
 
 
 def _tables(options: argparse.Namespace) -> int:
@@ -199,3 +273,31 @@ def _print_path(path: Path, more: str = "") -> None:
         print(output.plain(f"{path}{more}"), file=sys.stderr)
     else:
         output.say(f"{path}{more}")
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from peakmark.analysis import compare, datasets
+
+    first, second = options.a, options.b
+    if options.interleave:
+        from peakmark.workflow import interleave
+
+        first, second = map(str, interleave.run(Path(first), Path(second), options.kernels))
+    text, counts = compare.report(
+        datasets.read(first),
+        datasets.read(second),
+        options.confidence,
+        options.tolerance,
+        options.changed,
+    )
+    output.say(text)
+    return 1 if options.fail_on and counts["worse"] + counts["worse or drift"] else 0
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give a share from 0 to below 1, such as 0.95"
+        )
+    return value

@@ -203,7 +203,7 @@ class Layout(Keys, kw_only=True):
     Attributes:
         name: Name of the layout: the folder of its tables below tables/.
         fits: Where its LaTeX tables fit: a page (default), with notes below, or one column of a
-            paper, with stars for doubt instead.
+            paper, with stars for warnings instead.
         compare: Pairs of workloads that sentences compare over all rows, instead of the usual ones
             of a subsystem.
         figures: Figures as the report drew them; a table that is named here has these instead of

@@ -6,6 +6,7 @@ operations.csv          microarchitecture, workload, ISA -> operations per cycle
 caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in
                         cycles
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
+comparability.csv       which fact that differs between two campaigns stops which verdicts
 bundle.csv              parts of a bundle -> their names and descriptions
 HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
                         hpcc's: sizes of its transposition, none

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 from peakmark.machine.host import Facts, Host, first_int
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 
 # InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b,
 # then 64b/66b). The kernel gives FDR10 as what it carries, 10 Gbit/s a lane.

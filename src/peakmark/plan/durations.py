@@ -20,7 +20,7 @@ from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.plan import grids
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
-from peakmark.storage.integrity import GOOD, Finding
+from peakmark.storage.records import GOOD, Finding
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import SLOWEST_LINK, Cost
 from peakmark.tools.common import MEMORY_SHARE

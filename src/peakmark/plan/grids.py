@@ -18,8 +18,8 @@ from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
+from peakmark.messages import Unavailable
 from peakmark.plan.cluster import Settings
-from peakmark.reasons import Unavailable
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 from peakmark.units import parse_size

@@ -14,10 +14,10 @@ from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
+from peakmark.messages import Unavailable
 from peakmark.plan import durations, grids, sequential_testing
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
-from peakmark.reasons import Unavailable
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage

@@ -28,7 +28,7 @@ from peakmark import statistics
 from peakmark.cell import Cell
 from peakmark.config.types import Criterion
 from peakmark.statistics import Summary, Values
-from peakmark.storage import integrity
+from peakmark.storage import records
 from peakmark.storage.decisions import CLOSED, Decision, Decisions, Outcome
 
 ERROR = 0.05
@@ -151,8 +151,8 @@ def read_records(
     by_row: dict[str, list[Any]] = defaultdict(list)
     for cell in cells:
         if cell.row in criteria:
-            finding = integrity.look(directory / "cells" / f"{cell.id}.json", cell)
-            if finding.state == integrity.GOOD:
+            finding = records.look(directory / "cells" / f"{cell.id}.json", cell)
+            if finding.state == records.GOOD:
                 by_row[cell.row].append(finding.data)
     return by_row
 

@@ -28,7 +28,7 @@ from socket import gethostname
 from typing import NoReturn
 
 from peakmark import interrupts
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 
 OWNER = "PEAKMARK_OWNER"
 """``process_identity`` of who ordered the measurement; only set where it is on the same machine."""

@@ -20,7 +20,7 @@ from subprocess import Popen
 from typing import Any
 
 from peakmark import data, interrupts
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.run import cleanup
 from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
 

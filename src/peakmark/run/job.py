@@ -13,9 +13,9 @@ from typing import Any
 from peakmark import files, output
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.run.measure import Request, measure
-from peakmark.storage import integrity
+from peakmark.storage import records
 from peakmark.storage.planfile import Part
 from peakmark.tools import REGISTRY
 
@@ -77,11 +77,11 @@ def run(part: Part, name: str, kernels: Path) -> None:
 
     def measure_missing(cells: Iterable[Cell]) -> None:
         for cell in cells:
-            if integrity.look(_record_path(part, cell), cell).state == integrity.GOOD:
+            if records.look(_record_path(part, cell), cell).state == records.GOOD:
                 continue
             tried.append(cell)
             _write_present(present, cell)
-            integrity.set_aside(part.directory, cell)  # one that was damaged since this run began
+            records.set_aside(part.directory, cell)  # one that was damaged since this run began
             try:
                 measure(request(part, cell, kernels))
             except PeakmarkError as error:

@@ -22,7 +22,7 @@ from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.machine import job_limits, network, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
-from peakmark.reasons import MeasurementError, Reason, Unavailable
+from peakmark.messages import MeasurementError, Reason, Unavailable
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
 from peakmark.storage import records
 from peakmark.tools import REGISTRY

@@ -29,7 +29,7 @@ from typing import Any
 from peakmark import files, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.machine import network
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.run import cleanup, execute, noise
 from peakmark.tools.base import Command
 

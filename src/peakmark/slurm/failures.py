@@ -1,23 +1,169 @@
-"""Attempts of jobs that Slurm ended or refused: such a job cannot write them itself."""
+"""Jobs that Slurm refuses or ends: what sbatch answers, whether to try again, what would mend it, and
+the attempts that such jobs cannot write themselves.
+"""
 
 from __future__ import annotations
 
 import datetime
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, files, output
+from peakmark import __version__, files, output, slurm
 from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
+from peakmark.formatting import plural
 from peakmark.messages import Message, catalogue, message
+from peakmark.slurm import SlurmError
 from peakmark.storage import records
 
+_LATER = re.compile(
+    r"submit limit|rate limit|[Uu]nable to contact|timed? ?out|temporarily|try again|[Cc]onnection|"
+    r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily"
+)
+_UNANSWERED = re.compile(r"timed? ?out|[Cc]onnection|Zero Bytes|Communication")
+_NODES = re.compile(
+    r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained"
+)
+_LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
+"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit; one sentence follows that is the same for
+all.
+"""
+_OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
+"""In the name of a limit: it counts jobs in the queue, of which some will end."""
+
+NO_NETWORK = "only the network cells take two nodes: `network: []` in the configuration, or --config network=[], leaves them out"
+_TIME = "slurm.partition in the site file names one with longer jobs; slurm.runtime_factor makes them shorter"
+_MEMORY_REMEDY = "slurm.memory: per_cpu or none in the site file asks for it in another way"
+_ACCOUNT = "name one: slurm.account in the site file, or --default-resources slurm_account=NAME"
+_QOS = "name one: slurm.qos in the site file"
+_PARTITION = "slurm.partition in the site file, or --default-resources slurm_partition=NAME; sinfo lists them"
+_OTHER_PARTITION = "slurm.partition in the site file names another"
+_EXTRA = "slurm.extra in the site file asks for it"
+_CPUS = (
+    "fewer threads (concurrency:) with slurm.exclusive: false in the site file ask for fewer CPUs"
+)
+_MANY_NODES = (
+    "there are too many small nodes to leave out: name the large ones in nodes:, or a feature of theirs, "
+    "slurm.constraint in the site file"
+)
+_ACCESS = "slurm.partition names a partition that takes your jobs from this node; sinfo lists them"
+_FEATURE = "slurm.constraint in the site file names one; sinfo --format='%N %f' lists them"
+_SHARED = "slurm.exclusive: false in the site file asks for a node without asking for it alone"
+_ANY_LIMIT = "slurm.qos or slurm.account in the site file names another; sacctmgr show qos lists their limits"
+_ANY = "the site file's section slurm has what can be changed"
+
+_LIMIT_REMEDIES = {
+    r"(Max|Grp)Node(Per|Limit)": NO_NETWORK,
+    r"Wall|Time|Minutes": _TIME,
+    r"Mem": _MEMORY_REMEDY,
+    r"Cpu|CPU": _CPUS,
+    r"": _ANY_LIMIT,
+}
+"""Pattern of the name of a limit -> what to do about it; the first that fits."""
+_REMEDIES = {
+    r"CPU count per node": _MEMORY_REMEDY,
+    r"Argument list too long": _MANY_NODES,
+    r"Invalid account": _ACCOUNT,
+    r"Invalid qos": _QOS,
+    r"accounting/QOS policy|QOS usage threshold": _ANY_LIMIT,
+    r"Requested time limit is invalid": _TIME,
+    r"Memory required by task is not available|Memory specification can not be satisfied": _MEMORY_REMEDY,
+    r"Node count specification invalid|configuration is not available": _OTHER_PARTITION,
+    r"Access/permission denied": _ACCESS,
+    r"not permitted to use this partition|nvalid partition|No partition specified": _PARTITION,
+    r"partition (configuration )?not available": _PARTITION,
+    r"Invalid feature": _FEATURE,
+    r"reservation|generic resource": _EXTRA,
+    # A site's own plugin writes its own sentences.
+    r"\b([Ee]xclusive|OverSubscribe)\b": _SHARED,
+    r"(?i)\baccount\b": _ACCOUNT,
+    r"(?i)\bqos\b": _QOS,
+    r"(?i)\bpartition\b": _PARTITION,
+    r"(?i)\bmemory\b": _MEMORY_REMEDY,
+    r"(?i)\btime limit\b": _TIME,
+    r"": _ANY,
+}
+"""Pattern of Slurm's sentence (slurm_errno.c) -> what to do about it; the first that fits."""
+
+
+def is_temporary(error: SlurmError) -> bool:
+    """Whether the same submission may succeed later: a limit of jobs in the queue, or a controller
+    that does not answer.
+    """
+    limit = _LIMIT.search(error.reason)
+    if limit is not None:
+        return bool(_OTHER_JOBS.search(limit[0]))
+    return error.silent or bool(_LATER.search(error.reason))
+
+
+def is_unanswered(error: SlurmError) -> bool:
+    """Whether Slurm may have taken the job all the same: the answer was lost, not the question."""
+    return error.silent or bool(_UNANSWERED.search(error.reason))
+
+
+def text(error: SlurmError) -> str:
+    """sbatch's message without its own name in every line."""
+    stripped = re.sub(r"^(sbatch: )?(error: )?", "", error.reason or error.fact)
+    return re.sub(r"\s*sbatch: (error: )?", "; ", stripped).strip("; ")
+
+
+def refusal(error: SlurmError) -> Message:
+    """sbatch's message and what would mend it."""
+    limit = _LIMIT.search(error.reason)
+    subject, remedies = (limit[0], _LIMIT_REMEDIES) if limit else (error.reason, _REMEDIES)
+    advice = next(remedy for pattern, remedy in remedies.items() if re.search(pattern, subject))
+    return message("job-refused", reason=text(error), advice=advice)
+
+
+def check(wanted: Mapping[str, str], options: Sequence[str]) -> str | None:
+    """Why Slurm would never start a job, for doctor and for a campaign; None if it would.
+
+    Args:
+        wanted: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
+        options: all of them as sbatch takes them.
+    """
+    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its
+    # limits.
+    try:
+        partitions = slurm.partitions(wanted.get("partition"))
+    except SlurmError:  # sbatch is called all the same
+        partitions = []
+    errors = [_partition_error(partition, wanted) for partition in partitions]
+    if errors and all(errors):
+        return errors[0]
+    try:
+        slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
+    except SlurmError as error:
+        if is_temporary(error) or _NODES.search(error.reason):  # such a job may wait in the queue
+            return None
+        sentence = refusal(error).text
+        of_network = wanted["nodes"] == "2" and NO_NETWORK not in sentence
+        return f"{sentence}; {NO_NETWORK}" if of_network else sentence
+    return None
+
+
+def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:
+    """Why no such job starts in the partition; empty where it may."""
+    another = "slurm.partition in the site file names another, sinfo lists them"
+    if partition.state != "UP":
+        return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
+    if partition.limit is not None and int(wanted["time"]) > partition.limit:
+        most = plural(partition.limit, "minute")
+        fact = f"partition {partition.name} ends jobs after {most} (MaxTime)"
+        return f"{fact}, and {wanted['time']} are asked for: {another}"
+    if partition.nodes is not None and int(wanted["nodes"]) > partition.nodes:
+        most = plural(partition.nodes, "node")
+        fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
+        return f"{fact}: {NO_NETWORK}"
+    return ""
+
+
 LOG_BYTES = 1 << 20
-_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
+_OUT_OF_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
 """What slurmstepd writes into the log of a job: with memory limited by control groups, and by
 OverMemoryKill.
 """
@@ -101,7 +247,7 @@ def _memory_ran_out(log: str) -> bool:
     try:
         with Path(log).open("rb") as stream:
             stream.seek(max(0, stream.seek(0, 2) - LOG_BYTES))
-            return bool(_MEMORY.search(stream.read().decode(errors="replace")))
+            return bool(_OUT_OF_MEMORY.search(stream.read().decode(errors="replace")))
     except OSError:
         return False
 

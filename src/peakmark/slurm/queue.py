@@ -22,7 +22,7 @@ from peakmark import files, slurm
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
 from peakmark.messages import Message, message
-from peakmark.slurm import failures, submission
+from peakmark.slurm import failures
 
 AT_ONCE = 4
 """Calls of sbatch side by side: one waits for the controller most of the time."""
@@ -249,17 +249,17 @@ class Queue:
                 self._postpone(tasks, silence)
                 return
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
-                task.unanswered = refusal is not None and submission.is_unanswered(refusal)
+                task.unanswered = refusal is not None and failures.is_unanswered(refusal)
                 if task.number:
                     self._activate(task, task.number)
                 elif self._over:
                     heapq.heappush(self.waiting, task)
                 elif refusal is None:
                     yield Ended(task)
-                elif submission.is_temporary(refusal):
+                elif failures.is_temporary(refusal):
                     self._postpone([task], refusal)
                 else:
-                    yield self._refused(task, submission.refusal(refusal))
+                    yield self._refused(task, failures.refusal(refusal))
 
     def _activate(self, task: Task, number: str) -> None:
         task.number = number
@@ -294,7 +294,7 @@ class Queue:
             heapq.heappush(self.waiting, task)
         self._submit_at = self.clock() + LATER_S
         count = len(self.active)
-        self._tell("later", "jobs-later", reason=submission.text(refusal), count=count)
+        self._tell("later", "jobs-later", reason=failures.text(refusal), count=count)
 
     def _refused(self, task: Task, why: Message) -> Ended:
         failures.refuse(self.campaign, task.cells, why)

@@ -16,8 +16,7 @@ from peakmark import files, output
 from peakmark.cell import Cell
 from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
-from peakmark.storage.integrity import ASIDE
-from peakmark.storage.records import read_json
+from peakmark.storage.records import ASIDE, read_json
 from peakmark.validation import convert
 
 FOLDER = "repetitions"

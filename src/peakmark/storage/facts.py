@@ -14,7 +14,7 @@ from peakmark import files
 from peakmark.errors import RecordError
 from peakmark.formatting import listed
 from peakmark.storage import records
-from peakmark.storage.integrity import ASIDE
+from peakmark.storage.records import ASIDE
 from peakmark.storage.types import Facts
 from peakmark.validation import convert
 

@@ -5,7 +5,7 @@ attempts, read once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,18 @@ from peakmark.config import inputs
 from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
 from peakmark.formatting import natural
-from peakmark.storage import decisions, facts, integrity, planfile, records
+from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.decisions import Decisions
-from peakmark.storage.integrity import Finding
+from peakmark.storage.records import Finding
 
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """A record and where it lies, as a POSIX path below the campaign folder."""
+    """A record, the cell that it answers, and where it lies: a POSIX path below the campaign folder."""
 
     path: str
     data: Mapping[str, Any]
-
-    @cached_property
-    def cell(self) -> Cell:
-        """The cell that the record answers."""
-        return Cell.from_json(self.data["cell"])
+    cell: Cell
 
     @property
     def ok(self) -> bool:
@@ -43,15 +39,19 @@ class Results:
     """One campaign, ``results/<campaign>/``: its plan, and all that came of it, each read when
     first asked for and then kept.
 
+    plan      all but its cells
     planned   every cell of the plan, in its order
     criteria  row -> what decides how many of its repetitions are made; rows with a fixed number
               have no entry
+    jobs      cell id -> the job that measures it together with others; a cell with a job to itself
+              has no entry
     """
 
     directory: Path
     plan: Mapping[str, Any]
     planned: tuple[Cell, ...]
     criteria: Mapping[str, Criterion]
+    jobs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> Results:
@@ -60,9 +60,11 @@ class Results:
         """
         plan = planfile.read(directory / "plan.json")
         criteria = {row: Criterion(**entry) for row, entry in (plan.get("adaptive") or {}).items()}
-        return cls(
-            directory, plan, planfile.cells_of(directory / "plan.json", plan["cells"]), criteria
-        )
+        entries = plan.pop("cells")
+        cells = planfile.cells_of(directory / "plan.json", entries)
+        names = [entry.get("job") for entry in entries]
+        jobs = {cell.id: name for cell, name in zip(cells, names, strict=True) if name}
+        return cls(directory, plan, cells, criteria, jobs)
 
     @property
     def name(self) -> str:
@@ -110,15 +112,6 @@ class Results:
         """The planned cells without those that were spared."""
         return tuple(cell for cell in self.planned if cell.id not in self.spared)
 
-    @cached_property
-    def jobs(self) -> Mapping[str, str]:
-        """Cell id -> the job that measures it together with others; a cell with a job of its own
-        has no entry.
-        """
-        return {
-            cell["id"]: cell["job"] for cell in self.plan["cells"] if "job" in cell and "id" in cell
-        }
-
     def record_path(self, cell: Cell) -> Path:
         """Where the record of a cell lies, or will."""
         return self.directory / "cells" / f"{cell.id}.json"
@@ -126,22 +119,22 @@ class Results:
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
         """Cell id -> what is known of its record, of every planned cell."""
-        return integrity.survey(self.directory, self.planned)
+        return records.survey(self.directory, self.planned)
 
     @cached_property
     def _cells(self) -> dict[str, Finding]:
         """Path of every record below ``cells/`` -> what is known of it."""
         known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
-        names = integrity.record_names(self.directory, "cells")
+        names = records.record_names(self.directory, "cells")
         return {
-            name: known.get(name) or integrity.look(self.directory / name, None) for name in names
+            name: known.get(name) or records.look(self.directory / name, None) for name in names
         }
 
     @cached_property
     def _attempts(self) -> dict[str, Finding]:
         return {
             name: _attempt(self.directory / name)
-            for name in integrity.record_names(self.directory, "attempts")
+            for name in records.record_names(self.directory, "attempts")
         }
 
     @cached_property
@@ -224,15 +217,15 @@ class Results:
 def _attempt(path: Path) -> Finding:
     try:
         record = records.read(path)
-        integrity.check_raw(path, record["raw"])
-        return Finding(integrity.GOOD, data=record)
+        records.check_raw(path, record["raw"])
+        return Finding(records.GOOD, data=record, cell=Cell.from_json(record["cell"]))
     except RecordError as error:
-        return Finding(integrity.DAMAGED, error.fact, error.remedy)
+        return Finding(records.DAMAGED, error.fact, error.remedy)
 
 
 def _good(findings: Mapping[str, Finding]) -> tuple[StoredRecord, ...]:
     return tuple(
-        StoredRecord(name, finding.data)
+        StoredRecord(name, finding.data, finding.cell)
         for name, finding in findings.items()
-        if finding.state == integrity.GOOD and finding.data
+        if finding.state == records.GOOD and finding.data and finding.cell
     )

@@ -13,6 +13,7 @@ from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
+from peakmark.messages import Severity, WarningKind, worst
 from peakmark.tables.footnotes import Notes
 from peakmark.tools.tables import Program, Table, count
 from peakmark.units import format_size
@@ -37,7 +38,7 @@ class Column:
         value: of a row, in the unit of the table with full precision; None where it has none.
         label: in print; empty where print does not have the column.
         group: columns of the same group stand beside each other under one heading.
-        kind: text, number, doubt or notes.
+        kind: text, number, warning or notes.
         text: of a line, in print.
         once: the sentence that stands for the column in print where all rows have the same in it.
         meaning: what stands in it, for the documentation of the CSV file.
@@ -76,15 +77,9 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             meaning="Theoretical limit; empty where it is unknown.",
         ),
         *(efficiency_column(table, program) for program in table.series),
+        *(_clock() if table.name == "cpu" else ()),
         *_spread(table, rows),
-        Column(
-            "Doubt",
-            _level,
-            "Doubt",
-            kind="doubt",
-            text=_level,
-            meaning="Heaviest severity of the warnings, wrong or unsure; empty without one.",
-        ),
+        warning_column(lambda row: [row]),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
@@ -114,9 +109,9 @@ def through(every: Sequence[Column], row: Callable[[Any], Row]) -> list[Column]:
 
 
 def printed(every: Sequence[Column]) -> list[Column]:
-    """The columns that print has; doubt and notes stand last."""
+    """The columns that print has; warning and notes stand last."""
     shown = [column for column in every if column.label]
-    return sorted(shown, key=lambda column: column.kind in ("doubt", "notes"))
+    return sorted(shown, key=lambda column: column.kind in ("warning", "notes"))
 
 
 def place_columns(rows: Sequence[Row]) -> list[Column]:
@@ -154,8 +149,28 @@ def _node(row: Row) -> str:
     return row.key.node
 
 
-def _level(row: Row) -> str:
-    return str(row.level or "")
+def warning_column(rows_of: Callable[[Any], Sequence[Row]]) -> Column:
+    """What kinds of warnings there are about the rows of a line.
+
+    Args:
+        rows_of: the rows of a line.
+    """
+
+    def kinds(line: Any) -> str:
+        return warning_kinds(rows_of(line))
+
+    meaning = "Kinds of the warnings: wrong, varies, programs disagree, not the device."
+    return Column("Warning", kinds, "Warning", kind="warning", text=kinds, meaning=meaning)
+
+
+def warning_kinds(rows: Sequence[Row]) -> str:
+    """``wrong``, then the kinds of warnings about the own kernel's figures: ``varies, not the
+    device``. What the whole campaign shares is left out.
+    """
+    every = [note for row in rows for note in row.warnings_of(row.table.own.instrument)]
+    named = {note.kind for note in every if note.is_named and not note.is_shared}
+    wrong = [Severity.WRONG] if worst(every) is Severity.WRONG else []
+    return ", ".join([*wrong, *(kind for kind in WarningKind if kind in named)])
 
 
 def key_columns(table: Table) -> list[Column]:
@@ -353,6 +368,37 @@ def _at_clock(name: str) -> Column:
         partial(_times, 100, lambda row: row.shares.get(name)),
         meaning=f"Share of the limit that holds at the {name} clock.",
     )
+
+
+def _clock() -> list[Column]:
+    """The clock under the work, and what share it is of the best that was seen."""
+
+    def gigahertz(row: Row) -> float | None:
+        return row.clock.hz / 1e9 if row.clock else None
+
+    def share(row: Row) -> float | None:
+        return row.clock.share if row.clock else None
+
+    return [
+        Column(
+            "Clock (GHz)",
+            gigahertz,
+            "GHz",
+            "Clock",
+            "number",
+            lambda row: "" if (known := gigahertz(row)) is None else significant(known, 3),
+            meaning="Clock under the work, of repetitions that nothing disturbed.",
+        ),
+        Column(
+            "Clock (% of the best seen)",
+            partial(_times, 100, share),
+            "% of best",
+            "Clock",
+            "number",
+            lambda row: "" if (known := share(row)) is None else percent(known),
+            meaning="Share of the best clock seen with the same work.",
+        ),
+    ]
 
 
 def _end(at: int) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import noun, repeated
 from peakmark.analysis.row import Row
 from peakmark.formatting import significant, size
-from peakmark.messages import Severity
+from peakmark.messages import Severity, WarningKind
 from peakmark.resources import ROOT
 from peakmark.tables import presentation
 from peakmark.tables.columns import (
@@ -26,16 +26,18 @@ from peakmark.tables.columns import (
     place_columns,
     quantity_column,
     through,
+    warning_kinds,
     words,
 )
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Program, Table
 
 MOST = 7
-MARKS = {Severity.UNSURE: "*", Severity.WRONG: "**"}
+MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
 LEGEND = {
-    Severity.UNSURE: "* unsure: another run may well differ",
     Severity.WRONG: "** wrong: the figure is not what the row says",
+    WarningKind.NOT_DEVICE: "† not the device: a cache, a host's memory or loopback was measured",
+    WarningKind.VARIES: "* varies: another run may well differ",
 }
 
 
@@ -56,7 +58,7 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
     ]
     columns = [
         *place,
-        replace(first, text=lambda row: first.text(row) + MARKS.get(row.level, "")),
+        replace(first, text=lambda row: first.text(row) + _mark(warning_kinds([row]))),
         *sizes,
         numbers("N", lambda row: str(row.key.concurrency or row.key.word)),
         *(replace(measured_column(table, each), label=each.instrument) for each in programs),
@@ -66,7 +68,7 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
     legend = [
         repeated(counted) if counted else "",
         "% share of the limit" if with_limit else "",
-        *(text for level, text in LEGEND.items() if any(row.level is level for row in rows)),
+        *_legend(map(warning_kinds, ([row] for row in rows))),
     ]
     return _brief_table(table, "", columns, rows, legend)
 
@@ -121,26 +123,33 @@ def _brief_table(
 
 
 def starred(grid: PrintedTable) -> PrintedTable:
-    """A grid for one column: stars at the first cell instead of the columns of doubt and notes, and
-    no notes below.
+    """A grid for one column: marks at the first cell instead of the columns of warnings and notes,
+    and no notes below.
     """
-    specific_warnings = grid.texts("doubt") or [""] * len(grid.body)
-    stars = {str(level): mark for level, mark in MARKS.items()}
-    plain = presentation.without(presentation.without(grid, "doubt"), "notes")
+    warnings = grid.texts("warning") or [""] * len(grid.body)
+    plain = presentation.without(presentation.without(grid, "warning"), "notes")
     return replace(
         plain,
         columns=(replace(plain.columns[0], kind="text"), *plain.columns[1:]),
         body=tuple(
-            (line[0] + stars.get(doubt, ""), *line[1:])
-            for line, doubt in zip(plain.body, specific_warnings, strict=True)
+            (line[0] + _mark(warning), *line[1:])
+            for line, warning in zip(plain.body, warnings, strict=True)
         ),
         notes=(),
         numbered=False,
-        remarks=(
-            *plain.remarks,
-            *(f"{text}." for level, text in LEGEND.items() if str(level) in specific_warnings),
-        ),
+        remarks=(*plain.remarks, *(f"{text}." for text in _legend(warnings))),
     )
+
+
+def _mark(warning: str) -> str:
+    """The mark of the heaviest of the kinds that a column of warnings names."""
+    return next((mark for kind, mark in MARKS.items() if kind in warning), "")
+
+
+def _legend(warnings: Iterable[str]) -> list[str]:
+    """What the marks of these warnings mean."""
+    marks = set(map(_mark, warnings))
+    return [text for kind, text in LEGEND.items() if MARKS[kind] in marks]
 
 
 def _references(rows: Sequence[Row]) -> list[Program]:
@@ -157,8 +166,8 @@ def _references(rows: Sequence[Row]) -> list[Program]:
 LONG = 55  # rows that a page holds
 WORD = 10  # characters of a heading's line, up to which words stand beside each other
 
-_NAMES = "backslash asciicircum asciitilde less greater bar mu times minus"
-_NAMED = dict(zip("\\^~<>|µ×−", _NAMES.split(), strict=True))
+_NAMES = "backslash asciicircum asciitilde less greater bar mu times minus dagger"
+_NAMED = dict(zip("\\^~<>|µ×−†", _NAMES.split(), strict=True))
 _OTHERS = {
     "→": r"$\rightarrow$",
     "“": "``",

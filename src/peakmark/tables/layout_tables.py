@@ -14,7 +14,6 @@ from peakmark.analysis.row import Row
 from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent, significant
-from peakmark.messages import worst
 from peakmark.storage.results import Results
 from peakmark.tables import footnotes, presentation
 from peakmark.tables.columns import (
@@ -24,6 +23,7 @@ from peakmark.tables.columns import (
     place_label,
     published,
     through,
+    warning_column,
     words,
 )
 from peakmark.tables.presentation import PrintedTable
@@ -191,7 +191,7 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> Pr
             [published(name, layout_table.table, layout_table.factor) for name in names],
             lambda line: line.rows[0],
         ),
-        Column(label="Doubt", kind="doubt", text=lambda line: _level(line.rows)),
+        warning_column(lambda line: line.rows),
         Column(label="Notes", kind="notes", text=lambda line: notes.warnings(line.rows)),
     ]
     remarks = _remarks(results, layout_table, shown)
@@ -203,13 +203,6 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> Pr
         notes,
         remarks,
         layout_table.remark,
-    )
-
-
-def _level(rows: Sequence[Row]) -> str:
-    """The heaviest doubt about the rows of a line."""
-    return str(
-        worst([note for row in rows for note in row.warnings_of(row.table.own.instrument)]) or ""
     )
 
 

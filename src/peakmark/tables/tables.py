@@ -4,21 +4,90 @@ digits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from peakmark import documents
-from peakmark.analysis import findings, fleet
+from peakmark import documents, output
+from peakmark.analysis import clocks, findings, fleet
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.messages import worst
-from peakmark.storage import measurements
+from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import latex, layout_tables, nodes, presentation
 from peakmark.tables.columns import columns
 from peakmark.tables.footnotes import Notes
 from peakmark.tools.tables import TABLES, Table
+
+_CELL = (
+    "subsystem",
+    "instrument",
+    "workload",
+    "variant",
+    "block",
+    "concurrency",
+    "node",
+    "repetition",
+)
+_MEASUREMENT = ("workload", "variant", "block", "concurrency", "metric", "value", "unit")
+_NUMBERS = {"block": "Int64", "concurrency": "Int64", "repetition": "Int64", "value": "Float64"}
+COLUMNS = {
+    name: _NUMBERS.get(name, "str")
+    for name in (
+        "campaign", "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
+        "repetition", "metric", "value", "unit", "started", "status", "reason", "warnings", "details", "record",
+        "tool_version", "job_id",
+    )
+}  # fmt: skip
+
+
+def long_table(results: Results) -> pd.DataFrame:
+    """Write the long table as ``tables/measurements.csv`` and ``.parquet`` below the campaign, and
+    return it: one line per value, in the order of the records' paths; columns and types as in
+    ``COLUMNS``.
+
+    A cell that is unavailable and an attempt that failed have one line each, without metric and
+    value, with the reason. ``block`` is in bytes and empty where there is none; ``record`` is the
+    path below the campaign. A record that does not count (damaged, edited, of other options) is
+    left out and named on standard error.
+    """
+    lines = [
+        tuple(map(line.get, COLUMNS))
+        for record in (*results.records, *results.attempts)
+        for line in _lines(results.name, record)
+    ]
+    for reason in results.left_out:
+        output.tell(f"left out: {reason}")
+    frame = pd.DataFrame(lines, columns=list(COLUMNS)).astype(dict(COLUMNS))
+    folder = documents.own_folder(results.directory, "tables")
+    frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
+    frame.to_parquet(folder / "measurements.parquet", index=False)
+    return frame
+
+
+def _lines(campaign: str, record: StoredRecord) -> Iterator[dict[str, Any]]:
+    data, context = record.data, record.data.get("context", {})
+    common = {
+        "campaign": campaign,
+        **{name: getattr(record.cell, name) for name in _CELL},
+        **{name: context.get(name) for name in ("host", "server_host", "started", "job_id")},
+        "status": data["status"],
+        "reason": data.get("reason"),
+        "warnings": "; ".join(data.get("warnings", ())),
+        "details": "{}",
+        "record": record.path,
+        "tool_version": (context.get("tool") or {}).get("version"),
+    }
+    if not record.ok or not data["measurements"]:
+        yield common
+        return
+    for measurement in data["measurements"]:
+        details = json.dumps(measurement["details"], sort_keys=True, ensure_ascii=False)
+        yield common | {name: measurement[name] for name in _MEASUREMENT} | {"details": details}
+
 
 RUN_COLUMNS = (
     "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
@@ -54,7 +123,7 @@ def build(campaign: Path | Analysis) -> None:
         "findings": sentences(rows),
     }
     frames |= {"nodes": nodes.frame(rows)} if several else {}
-    frames["runs"] = runs(measurements.build(results))
+    frames["runs"] = runs(long_table(results))
     layout = analysis.layout
     if layout:
         (folder / layout.name).mkdir(exist_ok=True)
@@ -63,9 +132,11 @@ def build(campaign: Path | Analysis) -> None:
                 layout_table, rows[layout_table.table.name]
             )
             grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
-            # A page of a paper has no room for a word of doubt in each row: its notes say it, in a
-            # column stars.
-            printed = latex.starred(grid) if layout.narrow else presentation.without(grid, "doubt")
+            # A page of a paper has no room for a column of warnings: its notes say them, in a column
+            # of it stars.
+            printed = (
+                latex.starred(grid) if layout.narrow else presentation.without(grid, "warning")
+            )
             texts[f"{layout.name}/{layout_table.name}"] = latex.render(
                 printed, across=not layout.narrow
             )
@@ -73,6 +144,7 @@ def build(campaign: Path | Analysis) -> None:
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
         (folder / f"{name}.tex").write_text(text, encoding="utf-8")
+    clocks.remember(results, rows["cpu"])
     (folder / "checksums.txt").write_text(results.checksum_list, encoding="utf-8")
 
 

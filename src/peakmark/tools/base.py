@@ -18,7 +18,7 @@ from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 
 C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
 """Of every command: a tool that prints 1,5 for 1.5 or groups thousands cannot be read."""

@@ -20,10 +20,10 @@ from peakmark import files, interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
 from peakmark.machine import software
 from peakmark.machine.host import Host, chosen, parse_cpu_list
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.plan import durations, jobs
-from peakmark.reasons import MeasurementError, Unavailable
 from peakmark.run import lock
-from peakmark.slurm import submission
+from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.units import gigabytes
 
@@ -200,7 +200,7 @@ def examine_cluster(
     single, pair = (jobs.site_options(settings, count, minutes, lambda: SIZE) for count in (1, 2))
     lines = []
     for subject, wanted in (("one node", single), ("two nodes", pair)):
-        refusal = submission.check(wanted, jobs.command_line(wanted, settings))
+        refusal = failures.check(wanted, jobs.command_line(wanted, settings))
         answer = refusal or "Slurm would take such a job"
         lines.append(_line("missing" if refusal else "ok", subject, answer))
         if refusal and wanted is single:
@@ -239,7 +239,7 @@ def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: f
         with interrupts.held(*SIGNALS), contextlib.suppress(PeakmarkError):
             slurm.cancel([number] if number else [])
         if not number and isinstance(error, slurm.SlurmError):
-            return _line("missing", "job", submission.refusal(error).text)
+            return _line("missing", "job", failures.refusal(error).text)
         raise
 
 

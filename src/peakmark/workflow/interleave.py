@@ -25,14 +25,14 @@ from peakmark.cell import Cell
 from peakmark.config import overrides
 from peakmark.errors import ConfigError
 from peakmark.formatting import duration, plural
+from peakmark.messages import MeasurementError
 from peakmark.plan import plan
 from peakmark.plan.cluster import ANY, settings_of
 from peakmark.plan.plan import Plan
-from peakmark.reasons import MeasurementError
 from peakmark.resources import program
 from peakmark.run import build, cleanup, lock
-from peakmark.storage import integrity, planfile
-from peakmark.workflow import preflight, startup
+from peakmark.storage import planfile, records
+from peakmark.workflow import startup
 from peakmark.yamlfile import read as read_yaml
 
 HERE = "what is measured in turn is measured on the machine where the command runs"
@@ -154,8 +154,8 @@ def orders(before: Plan, after: Plan) -> Iterator[list[list[Order]]]:
 def _prepare(side: Plan, other: Plan) -> DONE:
     """Set aside records that do not count and write the plan; those that do."""
     findings = startup.survey(side.results)
-    good = {name for name, finding in findings.items() if finding.state == integrity.GOOD}
-    output.tell(*preflight.check(side, [cell for cell in side.cells if cell.id not in good]))
+    good = {name for name, finding in findings.items() if finding.state == records.GOOD}
+    output.tell(*startup.check(side, [cell for cell in side.cells if cell.id not in good]))
     planfile.write(side.directory / "plan.json", {**side.to_json(), "beside": other.campaign})
     build.keep_version(side.directory)
     startup.set_aside(side, findings)
@@ -170,7 +170,7 @@ def _missing(pairs: Iterable[list[Order]], done: DONE) -> Iterator[Order]:
         measured = [order for order in pair if order.key in done]
         if len(measured) < len(pair):
             for order in measured:
-                integrity.set_aside(order.plan.directory, order.cell, good=True)
+                records.set_aside(order.plan.directory, order.cell, good=True)
             yield from pair
 
 

@@ -25,9 +25,9 @@ from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
-from peakmark.storage import decisions, integrity, planfile
+from peakmark.storage import decisions, planfile, records
 from peakmark.units import parse_duration
-from peakmark.workflow import preflight, progress, startup
+from peakmark.workflow import progress, startup
 
 OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
@@ -74,11 +74,11 @@ class Run:
         self.cells = {cell.id: cell for cell in self.plan.cells}
         self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
         if main:
-            preflight.check_campaign(self.plan.directory)
+            startup.check_campaign(self.plan.directory)
         self.findings = startup.survey(self.plan.results) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
         if main:
-            output.tell(*preflight.check(self.plan, self.missing_cells))
+            output.tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
 
     def _cluster(self, completed: Mapping[str, Any], remote: bool) -> Cluster | None:
@@ -149,7 +149,7 @@ class Run:
 
     def is_measured(self, cell: Cell) -> bool:
         """Whether the cell has a whole, unchanged record with its present options."""
-        return cell.id in self.findings and self.findings[cell.id].state == integrity.GOOD
+        return cell.id in self.findings and self.findings[cell.id].state == records.GOOD
 
     @cached_property
     def digest(self) -> str:
@@ -253,7 +253,7 @@ class Run:
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
-        absent = len(cells) == 1 and self.findings[cells[0].id].state == integrity.ABSENT
+        absent = len(cells) == 1 and self.findings[cells[0].id].state == records.ABSENT
         name = self.plan.job_of(cells[0])
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(

@@ -1,32 +1,181 @@
-"""What a run does before its first cell: take the campaign, set aside records that do not count, and
-on a cluster take over jobs, have Slurm check the others and outlive its terminal.
+"""What a run does before its first cell: check what this machine must have, take the campaign, set
+aside records that do not count, and on a cluster take over jobs, have Slurm check the others and
+outlive its terminal. Users read their mistakes in one sentence. What the nodes of a cluster have is
+found there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeVar
 
-from peakmark import output, slurm
+from snakemake_interface_common.exceptions import ApiError
+
+from peakmark import files, output, slurm
+from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
+from peakmark.config import site
 from peakmark.config.overrides import named
-from peakmark.errors import PeakmarkError
+from peakmark.errors import ConfigError, PeakmarkError, sentence
 from peakmark.formatting import duration, plural
-from peakmark.plan import jobs
+from peakmark.machine import job_limits, storage
+from peakmark.machine.host import Host
+from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY, settings_of
 from peakmark.plan.plan import Plan, two_nodes
-from peakmark.slurm import submission
-from peakmark.storage import decisions, facts, integrity
-from peakmark.storage.integrity import Finding
+from peakmark.slurm import failures
+from peakmark.storage import decisions, facts, records
+from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
+from peakmark.tools import REGISTRY, common
+from peakmark.units import gigabytes
+
+FOLDERS = (
+    *("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside"),
+    *("tables", "figures"),
+)
+"""Folders of a campaign."""
+
+
+def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
+    """Sentences on what stays empty although its tool is here, and on site files that contradict
+    each other.
+
+    Args:
+        plan: of the campaign.
+        cells: those still to be measured; without any, nothing is asked of the machine.
+
+    Raises:
+        ConfigError: cells would fail, or a row of an own kernel is impossible.
+    """
+    sites = plan.config["site"]
+    lines = list(site.conflicts(sites)) if isinstance(sites, list) else []
+    by_reason: dict[str, list[str]] = {}
+    for row, reason in sorted(_empty(plan, cells).items()):
+        by_reason.setdefault(reason, []).append(row)
+    for reason, rows in by_reason.items():
+        more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        lines.append(f"not possible: {rows[0]}{more}: {reason}")
+    return lines
+
+
+def check_campaign(directory: Path) -> None:
+    """Check all folders that a campaign writes into. Raises: see ``check_folder``."""
+    for name in ("", *FOLDERS):
+        check_folder(directory / name)
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a folder can be made and written to, where Snakemake would print a traceback.
+
+    Raises:
+        OSError: a file or a link to nowhere is in the way, or rights are missing.
+        PeakmarkError: the disk is full.
+    """
+    nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    os.scandir(nearest).close()
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
+    if full := files.full(nearest):
+        raise PeakmarkError(full)
+
+
+def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
+    """Row -> why it is not possible."""
+    rows = {cell.row: cell for cell in cells}
+    empty = {row: reason for row, reason in plan.impossible.items() if row in rows}
+    if not rows or plan.cluster is not None or plan.config["tools_on"] == "nodes":
+        return empty
+    _check_interface(plan)
+    _check_tools(plan)
+    scratch = _check_scratch(plan)
+    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
+    hungriest = max(needs, key=lambda row: needs[row])
+    if reason := files.no_room(scratch, needs[hungriest], hungriest):
+        raise ConfigError(reason)
+    return {**empty, **_without_memory(rows), **_without_sectors(rows, scratch)}
+
+
+def _check_interface(plan: Plan) -> None:
+    name = plan.config["interface"]
+    known = [name for _, name in socket.if_nameindex()]
+    if name is not None and name not in known:
+        raise ConfigError(f"interface is {name!r}: this machine has {', '.join(known)}")
+
+
+def _check_tools(plan: Plan) -> None:
+    for name, path in plan.config["tools"].items():
+        if path is not False and name not in plan.config["modules"] and shutil.which(path) is None:
+            raise ConfigError(
+                f"tools.{name} is {path!r}, which is no program here: give the path of one, or false to leave it out"
+            )
+
+
+def _check_scratch(plan: Plan) -> Path:
+    configured = plan.config["scratch"]
+    place = files.scratch(configured)
+    try:
+        if not place.exists():
+            why = "does not exist"
+        elif not place.is_dir():
+            why = "is not a directory"
+        elif not os.access(place, os.W_OK | os.X_OK):
+            why = "cannot be written to"
+        else:
+            return place
+    except (OSError, ValueError) as error:
+        why = f"cannot be used ({getattr(error, 'strerror', None) or error})"
+    which = f"scratch is {configured!r}" if configured else f"the scratch directory is {place}"
+    raise ConfigError(
+        f"{which}, which {why}: set scratch: to a directory on the disk that is measured"
+    )
+
+
+def _without_memory(rows: Mapping[str, Cell]) -> dict[str, str]:
+    """Rows of reference tools that need more memory than there is.
+
+    Raises:
+        ConfigError: a row of an own kernel does.
+    """
+    total = job_limits.collect(Host())["memory_bytes"]
+    empty = {}
+    for row, cell in rows.items():
+        need = durations.cost(cell).memory_bytes
+        fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
+        if fitted or total is None or common.fits_memory(need, total):
+            continue
+        reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
+        if not REGISTRY[cell.instrument].reference:
+            raise ConfigError(
+                f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
+            )
+        empty[row] = reason
+    return empty
+
+
+def _without_sectors(rows: Mapping[str, Cell], scratch: Path) -> dict[str, str]:
+    """Rows of records that direct I/O cannot move on the disk of the scratch directory."""
+    disks = {
+        row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block
+    }
+    sector = storage.collect(Host(), scratch).get("logical_block_size") if disks else None
+    errors = {
+        row: common.sectors_refuse(block, sector, f"the disk of {scratch}")
+        for row, block in disks.items()
+    }
+    return {row: str(reason) for row, reason in errors.items() if reason is not None}
+
 
 CANCEL_S = 120.0
 NAMED = 5
@@ -80,15 +229,15 @@ def survey(results: Results) -> dict[str, Finding]:
     for host, reason in results.damaged_facts.items():
         for name, finding in findings.items():
             data = finding.data
-            if finding.state == integrity.GOOD and data and data["context"]["host"] == host:
-                findings[name] = Finding(integrity.DAMAGED, reason, data=data)
+            if finding.state == records.GOOD and data and data["context"]["host"] == host:
+                findings[name] = Finding(records.DAMAGED, reason, data=data)
                 break
     return findings
 
 
 def is_unfit(finding: Finding) -> bool:
     """Whether there is a record that does not count."""
-    return finding.state in (integrity.DAMAGED, integrity.OTHER)
+    return finding.state in (records.DAMAGED, records.OTHER)
 
 
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
@@ -100,30 +249,30 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     for cell in plan.cells:
         finding = findings[cell.id]
         # Where it is the node's facts that are damaged, the record itself is whole.
-        whole = finding.state == integrity.DAMAGED and finding.data is not None
-        if not is_unfit(finding) or integrity.set_aside(plan.directory, cell, good=whole) is None:
+        whole = finding.state == records.DAMAGED and finding.data is not None
+        if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=whole) is None:
             continue
         counts[finding.state] += 1
-        if finding.state == integrity.DAMAGED and counts[integrity.DAMAGED] <= NAMED:
+        if finding.state == records.DAMAGED and counts[records.DAMAGED] <= NAMED:
             output.tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts.set_aside(plan.directory, host)
     decisions.set_aside(plan.directory)
-    kept = f"kept in {plan.directory / integrity.ASIDE}"
-    if damaged := counts[integrity.DAMAGED]:
+    kept = f"kept in {plan.directory / records.ASIDE}"
+    if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")
         output.tell(f"{cells} measured again, the records as they were are {kept}")
-    if changed := counts[integrity.OTHER]:
-        good = sum(finding.state == integrity.GOOD for finding in findings.values())
+    if changed := counts[records.OTHER]:
+        good = sum(finding.state == records.GOOD for finding in findings.values())
         unchanged = "finished cell has not changed and stays"
         stay = plural(good, unchanged, "finished cells have not changed and stay")
         because = f"because {'its' if changed == 1 else 'their'} options have changed"
         cells = plural(changed, "cell is", "cells are")
         output.tell(f"{cells} measured anew {because}, the earlier records are {kept}; {stay}")
-    if foreign := integrity.foreign(plan.directory, plan.cells):
-        records = plural(len(foreign), "record is", "records are")
+    if foreign := records.foreign(plan.directory, plan.cells):
+        text = plural(len(foreign), "record is", "records are")
         output.tell(
-            f"{records} of cells that the configuration does not ask for: kept, but in no table"
+            f"{text} of cells that the configuration does not ask for: kept, but in no table"
         )
 
 
@@ -254,7 +403,7 @@ def check_jobs(
     # Those of one node first: what is refused of two alone is a matter of the network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
         options = jobs.command_line(wanted, settings_of(plan.config))
-        if why := submission.check(wanted, options):
+        if why := failures.check(wanted, options):
             raise slurm.SlurmError(f"{why} (asked for: {' '.join(options)})")
     seconds, first = max(expected, default=(0.0, ""))
     limit = plan.cluster.limit if plan.cluster else None
@@ -264,3 +413,30 @@ def check_jobs(
             f"{plan.cluster.partition} ends jobs after {plural(limit, 'minute')} (MaxTime): "
             "slurm.partition in the site file names one with longer jobs"
         )
+
+
+Result = TypeVar("Result")
+
+
+class UserError(ApiError):
+    """Printed by Snakemake as one line: without a traceback there is no place in the rules that it
+    would add.
+    """
+
+    @property
+    def __traceback__(self) -> TracebackType | None:
+        return None
+
+    @__traceback__.setter
+    def __traceback__(self, value: TracebackType | None) -> None:
+        """Whoever passes the error on sets it."""
+
+
+def as_workflow_error(function: Callable[[], Result]) -> Result:
+    """What a user or his machine did wrong is told in a sentence. Errors: Mistake."""
+    try:
+        return function()
+    except PeakmarkError as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(sentence(error)) from None

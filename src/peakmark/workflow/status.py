@@ -21,7 +21,7 @@ from peakmark.resources import program, snakemake
 from peakmark.run.job import NODES, output_path
 from peakmark.slurm import failures
 from peakmark.slurm.queue import present_cell
-from peakmark.storage import integrity, records
+from peakmark.storage import records
 from peakmark.storage.results import Results
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
@@ -29,7 +29,7 @@ COMMON = 4
 """So many failures with one reason are listed together."""
 NAMED = 3
 """So many cells of one reason are named."""
-UNFIT = {integrity.DAMAGED: "damaged", integrity.OTHER: "outdated"}
+UNFIT = {records.DAMAGED: "damaged", records.OTHER: "outdated"}
 """Records that do not count, and the state of such a cell."""
 
 
@@ -181,7 +181,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
     def standing(cell: Cell) -> Standing:
         finding = campaign.findings[cell.id]
-        if finding.state == integrity.GOOD:
+        if finding.state == records.GOOD:
             return Standing(cell, "done", record=finding.data)
         if cell.id in campaign.spared:
             return Standing(cell, "spared")

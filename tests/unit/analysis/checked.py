@@ -90,4 +90,5 @@ def check_marks(measured: Measured, weights: dict[str, Severity], first: dict[st
     """A row has messages of these weights by their codes, and the first has these values."""
     found = check_row(measured)
     assert {each.code: each.severity for each in found} == weights
+    assert all(each.kind for each in found if each.severity is U)
     assert not first or contains(values_of(found[0]), first), values_of(found[0])

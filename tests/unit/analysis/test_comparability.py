@@ -13,6 +13,7 @@ from tests.unit.analysis.checked import VM
 from peakmark.analysis import compare, datasets
 from peakmark.analysis.datasets import Dataset
 from peakmark.catalogue import KERNELS
+from peakmark.errors import ConfigError
 
 
 def side(folder: Path, records: list[dict[str, Any]], **more: Any) -> Dataset:
@@ -20,25 +21,111 @@ def side(folder: Path, records: list[dict[str, Any]], **more: Any) -> Dataset:
 
 
 def differences(comparison: compare.Comparison) -> list[tuple[str, str, str]]:
-    return [(each.name, each.before, each.after) for each in comparison.differ]  # type: ignore[union-attr]
+    values = [dict(each.values) for each in comparison.differ.values()]
+    return [(str(each["name"]), str(each["before"]), str(each["after"])) for each in values]
 
 
-def linked(folder: Path, loopback: bool, model: str, factor: float) -> Dataset:
+def of_all(
+    folder: Path, factor: float, facts: dict[str, Any], details: dict[str, Any], **context: Any
+) -> Dataset:
+    """A row of each subsystem by the own kernel, and one of the memory by another program."""
+    records = []
+    for instrument, workload in (
+        ("cpubench", "DP"),
+        ("rambench", "RS"),
+        ("likwid-bench", "RS"),
+        ("diskbench", "RS"),
+        ("netbench", "TCP"),
+    ):
+        subsystem = {"subsystem": "memory"} if instrument == "likwid-bench" else {}
+        records += make.runs(
+            instrument, workload, *make.near(1e9 * factor), details=details, context=context,
+            **subsystem, **({"variant": "pool", "block": 1 << 20} if subsystem else {}),
+        )  # fmt: skip
+    return side(folder, records, facts=facts)
+
+
+def changed(facts: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """The facts of a real machine, of which one is another."""
+    part, _, key = name.partition(".")
+    return facts | {part: facts.get(part, {}) | {key: value}}
+
+
+AT_FIRST = {
+    "cpu.governor": "performance",
+    "cpu.smt": False,
+    "storage.model": "A disk",
+    "build.compiler": "gcc 12",
+    "os.unheard_of": "old",
+}
+"""What the virtual machine does not tell."""
+KERNEL_ROWS = {"cpubench", "rambench"}
+COMPUTING = KERNEL_ROWS | {"likwid-bench"}
+INPUT = {"diskbench", "netbench"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "title", "stopped"),
+    [
+        ("cpu.model_name", "another", "CPU", COMPUTING | INPUT),
+        ("cpu.microcode", "0x2", "microcode", COMPUTING),
+        ("cpu.mitigations", {"spectre_v2": "Vulnerable"}, "mitigation spectre_v2", {"rambench", "likwid-bench"} | INPUT),
+        ("cpu.smt", True, "SMT", COMPUTING | INPUT),
+        ("cpu.governor", "powersave", "governor", COMPUTING | INPUT),
+        ("os.kernel", "6.99", "kernel", INPUT),
+        ("build.compiler", "gcc 99", "compiler", KERNEL_ROWS),
+        ("storage.model", "Another disk", "disk model", {"diskbench"}),
+        ("storage.device", "nvme9n1", "disk", {"diskbench"}),
+        ("os.distribution", "another", "distribution", set()),
+        ("os.unheard_of", "new", "os.unheard_of", set()),
+        ("memory.available", 1, "", set()),
+        ("details.isa", "avx2", "instruction set", COMPUTING),
+        ("context.peakmark", "9.9", "peakmark", set()),
+        ("context.tool", {"name": "x", "path": "/x", "version": "9"}, "version of the program", COMPUTING | INPUT),
+    ],
+)  # fmt: skip
+def test_a_fact_that_differs_is_listed_and_stops_the_rows_to_which_it_matters(
+    tmp_path: Path, name: str, value: Any, title: str, stopped: set[str]
+) -> None:
+    known = VM
+    for other, at_first in AT_FIRST.items():
+        known = changed(known, other, at_first)
+    details, context = {"isa": "avx512"}, {"peakmark": "1.0"}
+    part, _, key = name.partition(".")
+    before = of_all(tmp_path / "a", 1.0, known, details, **context)
+    facts = known if part in ("details", "context") else changed(known, name, value)
+    details |= {key: value} if part == "details" else {}
+    context |= {key: value} if part == "context" else {}
+    after = of_all(tmp_path / "b", 0.8, facts, details, **context)
+    found, _, _ = compare.compare(before, after)
+    assert {one.point.instrument for one in found if one.verdict == "not alike"} == stopped
+    assert {one.verdict for one in found} <= {"worse", "not alike"}
+    text, _ = compare.report(before, after)
+    assert (f"{title}: A has" in text.partition("A is ")[0]) == bool(title)
+    if title:
+        found, _, _ = compare.compare(before, after, changed=[title])
+        assert {one.verdict for one in found} == {"worse"}
+
+
+def test_a_fact_that_does_not_differ_cannot_be_the_change(tmp_path: Path) -> None:
+    before = of_all(tmp_path / "a", 1.0, VM, {})
+    after = of_all(tmp_path / "b", 1.0, changed(VM, "os.kernel", "6.99"), {})
+    with pytest.raises(ConfigError, match="kernel"):
+        compare.report(before, after, changed=["microcode"])
+
+
+def linked(folder: Path, loopback: bool) -> Dataset:
     """A row of the CPU and one over a link."""
     context = {"network": {"interface": "lo" if loopback else "eth1", "loopback": loopback}}
-    records = make.runs("cpubench", "DP", *make.near(1e10 * factor))
-    records += make.runs("netbench", "TCP", *make.near(1e9 * factor), context=context)
-    return side(folder, records, facts={"host": "node1", "cpu": {"model_name": model}})
+    records = make.runs("cpubench", "DP", *make.near(1e10))
+    return side(folder, records + make.runs("netbench", "TCP", *make.near(1e9), context=context))
 
 
-def test_another_link_is_not_judged_and_another_cpu_is(tmp_path: Path) -> None:
-    before = linked(tmp_path / "a", True, "CPU one", 1.0)
-    after = linked(tmp_path / "b", False, "CPU two", 0.5)
+def test_another_link_is_not_judged(tmp_path: Path) -> None:
+    before, after = linked(tmp_path / "a", True), linked(tmp_path / "b", False)
     text, counts = compare.report(before, after)
-    assert counts == {"not alike": 1, "worse": 1}
-    first = text.splitlines()[0]
-    assert "link: A has loopback, B has interface eth1" in first
-    assert "CPU: A has CPU one, B has CPU two" in first
+    assert counts == {"not alike": 1, "no difference shown": 1}
+    assert "link: A has lo, B has eth1" in text.splitlines()[0]
     assert "A has" not in compare.report(before, before)[0]
 
 
@@ -136,7 +223,7 @@ def test_what_a_published_report_did_otherwise_is_not_judged(
     assert found.point.workload == workload
     assert sorted(name for name, *_ in differences(found)) == settings
     assert found.verdict == ("not alike" if settings else "cannot tell")
-    assert instrument != "rambench" or found.judged.ratio == pytest.approx(1.0)
+    assert instrument != "rambench" or found.ratio == pytest.approx(1.0)
 
 
 def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(

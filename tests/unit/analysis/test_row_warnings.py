@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import N, U, contains, noise, values_of
+from tests.unit.analysis.checked import U, W, contains, noise, values_of
 
 from peakmark.analysis import verdict
 from peakmark.analysis.row import Row
-from peakmark.messages import Message, Severity
+from peakmark.messages import Message, Severity, WarningKind
+from peakmark.tables.columns import warning_kinds
 
 Records = list[dict[str, Any]]
 
@@ -68,35 +70,106 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
     assert note.about == "iozone" and contains(values_of(note), {"ways": "fill overwrite, not new"})
 
 
-DISK = ("diskbench", "fio", "RS", 1e9)
+@pytest.mark.parametrize(
+    ("factor", "disagree"), [(1 / 0.6, True), (1 / 1.7, True), (1 / 0.99, False), (40.0, True)]
+)
+def test_programs_that_disagree_are_a_finding_and_no_doubt(
+    tmp_path: Path, factor: float, disagree: bool
+) -> None:
+    records = make.runs("cpubench", "DP", *make.near(1e11, 3))
+    records += make.runs("hpl", "DP", 1e11 / factor)
+    row = make.only_row(tmp_path / "c", records)
+    found = notes(row, "disagreement")
+    assert [note.kind for note in found] == [WarningKind.DISAGREE] * disagree
+    assert all(contains(values_of(note), {"factor": max(factor, 1 / factor)}) for note in found)
+    assert row.level is None and not row.specific_warnings
+    assert warning_kinds([row]) == ("programs disagree" if disagree else "")
+    assert verdict.headline({"cpu": [row]}, "cpu") is row
+
+
+LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
 
 
 @pytest.mark.parametrize(
-    ("programs", "factor", "details", "level"),
+    ("spread", "context", "lost", "kinds", "level"),
     [
-        (("cpubench", "hpl", "DP", 1e11), 1 / 0.6, {}, U),
-        (("cpubench", "hpl", "DP", 1e11), 1 / 1.7, {}, U),
-        (("cpubench", "hpl", "DP", 1e11), 1 / 0.99, {}, None),
-        # What is known to differ explains a factor of two.
-        (DISK, 1.4, {"huge_pages": 2 << 20}, None),
-        (DISK, 1.8, {"huge_pages": 2 << 20}, N),
-        (DISK, 2.5, {"huge_pages": 2 << 20}, U),
-        (DISK, 1.8, {"huge_pages": 0}, U),
+        (0.01, {}, 0, "", None),
+        (0.3, {}, 0, "varies", U),
+        (0.01, LOOPBACK, 0, "not the device", None),
+        (0.01, {}, 50, "", None),
+        (0.01, {}, 200, "varies", U),
+        (0.3, {}, 600, "wrong, varies, not the device", W),
     ],
 )
-def test_a_reference_that_disagrees_says_so(
-    tmp_path: Path,
-    programs: tuple[str, str, str, float],
-    factor: float,
-    details: dict[str, Any],
-    level: Severity | None,
+def test_the_column_of_warnings_names_their_kinds(
+    tmp_path: Path, spread: float, context: Any, lost: int, kinds: str, level: Severity | None
 ) -> None:
-    own, other, workload, value = programs
-    records = make.runs(own, workload, value, details=details)
-    records += make.runs(other, workload, value / factor)
-    found = notes(make.only_row(tmp_path / "c", records), "disagreement")
-    assert [note.severity for note in found] == ([level] if level else [])
-    assert all(contains(values_of(note), {"factor": max(factor, 1 / factor)}) for note in found)
+    values = [1e9 * (1 + spread * place) for place in (-1, 0, 1)]
+    details = {"sent": 1000, "received": 1000 - lost, "lost": lost}
+    records = make.runs("netbench", "UDP", *values, details=details, context=context)
+    row = make.only_row(tmp_path / "c", records)
+    assert (warning_kinds([row]), row.level) == (kinds, level)
+
+
+QUIET = noise()["noise"]
+CLOCKS = {"clock_hz_before": 3.69e9, "clock_hz_after": 3.69e9}
+Point = tuple[str, int | None, int]
+"""Workload, block, threads."""
+
+
+def campaign(
+    folder: Path, lost: Mapping[Point, Mapping[int, Any]], usual: Sequence[float]
+) -> dict[Point, Row]:
+    """A real campaign in a quiet hour, of which some repetitions lost CPU time to others.
+
+    Args:
+        folder: where to make it.
+        lost: row -> repetition -> (share of time that was lost, factor of its value).
+        usual: what every other row lost of its three repetitions, with no effect.
+    """
+
+    def change(record: dict[str, Any]) -> None:
+        number = record["cell"]["repetition"]
+        record["context"] |= {"noise": QUIET, **CLOCKS}
+        for entry in record["measurements"]:
+            point = (entry["workload"], entry["block"], entry["concurrency"])
+            share, factor = lost.get(point, {}).get(number, (usual[number], 1.0))
+            entry["details"] |= CLOCKS | {"cpu_share": 1 - share}
+            entry["value"] = 1e-6 * factor * (1.0, 1.01, 0.99)[number]
+
+    rows = make.edited("two-nodes", folder, "memory/rambench", change).rows
+    return {
+        (row.key.workload, row.key.block, row.key.concurrency): row
+        for row in [*rows["memory_throughput"], *rows["memory_latency"]]
+    }
+
+
+RS, LAT = ("RS", 1 << 20, 2), ("LAT", 256 << 20, 2)
+ALWAYS = {number: (share, 1 - share) for number, share in enumerate((0.11, 0.24, 0.17))}
+
+
+@pytest.mark.parametrize(
+    ("lost", "usual", "doubted"),
+    [
+        ({}, (0.0, 0.0, 0.0), []),
+        # One disturbed repetition of three: the median stands, or lies 4 % off the others'.
+        ({RS: {1: (0.3, 0.7)}}, (0.0, 0.0, 0.0), []),
+        ({RS: {1: (0.3, 0.7), 2: (0.0, 1.11)}}, (0.0, 0.0, 0.0), [RS]),
+        # Two of three, and most of what all rows lose in one: that one is not the campaign's.
+        ({RS: {0: (0.3, 1.0), 1: (0.3, 1.0)}}, (0.0, 0.0, 0.0), [RS]),
+        ({LAT: ALWAYS}, (0.06, 0.0, 0.0), [LAT]),
+        # What all rows lose in all repetitions is the campaign's, but for a row that lost far more.
+        ({}, (0.06, 0.07, 0.06), []),
+        ({LAT: ALWAYS}, (0.06, 0.07, 0.06), [LAT]),
+        ({LAT: dict.fromkeys(range(3), (0.1, 1.0))}, (0.06, 0.07, 0.06), []),
+    ],
+)
+def test_a_row_is_in_doubt_where_most_of_its_repetitions_or_its_median_were_disturbed(
+    tmp_path: Path, lost: Any, usual: Sequence[float], doubted: list[Point]
+) -> None:
+    rows = campaign(tmp_path / "c", lost, usual)
+    assert [point for point, row in rows.items() if row.level is not None] == doubted
+    assert all("varies" in warning_kinds([rows[point]]) for point in doubted)
 
 
 @pytest.mark.parametrize(("isa", "code"), [("auto", "disagreement"), ("scalar", "otherwise")])

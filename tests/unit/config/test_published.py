@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import csv
 import math
-import re
-import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -111,80 +109,6 @@ def test_copies_that_were_counted_once_are_doubled_and_say_so() -> None:
     assert found.value(reference) == pytest.approx(27.8342e9)
     assert any("doubled here" in remark for remark in found.remarks[own])
     assert reference not in found.remarks
-
-
-Found = dict[tuple[str, ...], published.Entry]
-
-
-@pytest.fixture(scope="module")
-def first_report() -> Found:
-    """Entries of the first report by place and metric."""
-    return {
-        (*place_of(entry)[:5], entry.metric): entry
-        for entry in entries_of("four-subsystems-2018-hyperion")
-        if entry.program != published.THEORETICAL
-    }
-
-
-def of(found: Found, table: str, metric: str) -> Iterator[tuple[tuple[str, ...], published.Entry]]:
-    """Workload, concurrency, block and program of a table's entries."""
-    for (name, *place, its), entry in found.items():
-        if (name, its) == (table, metric):
-            yield tuple(place), entry
-
-
-def test_a_difference_of_a_round_number_is_noted(first_report: Found) -> None:
-    """Each note is worked out again from the printed numbers; rows without one do not have what it
-    says.
-    """
-    count = 0
-    for (*row, program), entry in of(first_report, "disk_iops", "iops"):
-        if program == "IOZone":
-            apart = entry.value - first_report["disk_iops", *row, "MyDiskBench", "iops"].value
-            is_round = abs(apart - round(apart)) <= 0.05
-            assert ("a round number" in entry.note) == is_round
-            assert not is_round or f"{apart:.2f} away" in entry.note
-            count += is_round
-    assert count == 7
-
-
-def test_rates_that_their_latencies_exclude_are_noted(first_report: Found) -> None:
-    entries = list(of(first_report, "disk_iops", "iops"))
-    for place, entry in entries:
-        latency = first_report["disk_latency", *place, "latency"].value
-        could = int(place[1]) / latency
-        assert could > 2 * entry.value or could < entry.value / 2
-        assert f"would make {float(f'{could:.3g}'):.0f} operations per second" in entry.note
-    assert len(entries) == 32
-
-
-def test_rates_of_whole_seconds_are_noted(first_report: Found) -> None:
-    count = 0
-    for place, entry in of(first_report, "memory_throughput", "throughput"):
-        seconds = re.findall(r"in (\d+), (\d+) and (\d+) s", entry.note)
-        if place[-1] == "MyRAMBench" and "whole seconds" in entry.note:
-            rates = [100e9 / int(one) for one in seconds[0]]
-            spread = first_report["memory_throughput", *place, "standard_deviation"].value
-            assert entry.value == pytest.approx(statistics.mean(rates), rel=2e-6)
-            assert spread == pytest.approx(statistics.stdev(rates), rel=1e-4)
-            count += 1
-    assert count == 14
-
-
-def test_values_that_a_log_or_the_next_row_contradicts_are_noted(first_report: Found) -> None:
-    count = 0
-    for entry in first_report.values():
-        if found := re.search(r"log of IOZone in the same report says ([\d.]+) kB/s", entry.note):
-            logged = float(found.group(1)) * 1024
-            assert f"{logged / 1e6:.1f} MB/s" in entry.note and not 0.6 < logged / entry.value < 1.6
-            count += 1
-    assert count == 4
-    for workload in ("QP", "HP"):
-        one, two = (
-            first_report["cpu", workload, threads, "", "MyCPUBench", "rate"] for threads in "12"
-        )
-        assert two.value > 6 * one.value
-        assert f"{two.value / one.value:.1f} times" in two.note
 
 
 HEADER = ",".join((*published.COLUMNS, published.DEFINITION)) + "\n"

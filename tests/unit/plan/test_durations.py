@@ -13,7 +13,7 @@ from peakmark.config import overrides
 from peakmark.plan import durations, jobs, plan, plan_text
 from peakmark.plan.cluster import Cluster
 from peakmark.resources import ROOT
-from peakmark.storage.integrity import GOOD, Finding
+from peakmark.storage.records import GOOD, Finding
 
 FIRST = ROOT / "config/presets/four-subsystems-2018-hyperion.yaml"
 TWO = Cluster("main", "any", ("any",), cpus=8, memory=64_000, limit=None, count=2)

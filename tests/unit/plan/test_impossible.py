@@ -7,7 +7,7 @@ from tests.unit.hostile import one_grid, refused
 
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
-from peakmark.workflow import preflight
+from peakmark.workflow import startup
 
 IMPOSSIBLE = {
     "a datagram that is too large": (one_grid("network", workloads=["UDP"], blocks=["64KiB"]), ["UDP", "65507", "64KiB"]),
@@ -64,4 +64,4 @@ def test_what_a_reference_cannot_do(values: dict[str, Any], row: str, words: str
     """The own kernel's row stays; the tool's column is empty there."""
     made = plan.make(values)
     assert words in made.impossible[row]
-    assert row in "\n".join(preflight.check(made, made.cells))
+    assert row in "\n".join(startup.check(made, made.cells))

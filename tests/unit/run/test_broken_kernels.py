@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.tools import base

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.run import execute
 from peakmark.tools.base import Command
 

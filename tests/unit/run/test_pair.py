@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.run import pair
 from peakmark.tools.base import Command
 
@@ -56,7 +56,7 @@ def test_a_port_in_use_is_tried_again_elsewhere(tmp_path: Path) -> None:
 IN_A_NETWORK_OF_ITS_OWN = """
 import sys
 from pathlib import Path
-from peakmark.reasons import MeasurementError
+from peakmark.messages import MeasurementError
 from peakmark.tools.base import Command
 from peakmark.machine import network
 from peakmark.run import pair

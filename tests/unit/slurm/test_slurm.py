@@ -12,7 +12,7 @@ from tests.unit import campaign_data
 from tests.unit.slurm.conftest import NO_ANSWER, Site, refusal
 
 from peakmark import slurm
-from peakmark.slurm import failures, submission
+from peakmark.slurm import failures
 from peakmark.storage import records
 from peakmark.workflow import status
 
@@ -101,12 +101,12 @@ ALLOCATION = "allocation failure:"
     ],
 )
 def test_what_may_go_better_later(words: str) -> None:
-    assert submission.is_temporary(refusal(words))
+    assert failures.is_temporary(refusal(words))
 
 
 def test_a_lost_answer_is_no_refusal() -> None:
-    assert submission.is_temporary(NO_ANSWER) and submission.is_unanswered(NO_ANSWER)
-    assert "60 s" in submission.text(NO_ANSWER)
+    assert failures.is_temporary(NO_ANSWER) and failures.is_unanswered(NO_ANSWER)
+    assert "60 s" in failures.text(NO_ANSWER)
 
 
 LIMITS = {
@@ -152,8 +152,8 @@ LIMITS = {
 )
 def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
     error = refusal(words)
-    assert not submission.is_temporary(error)
-    sentence = submission.refusal(error).text
+    assert not failures.is_temporary(error)
+    sentence = failures.refusal(error).text
     assert remedy in sentence and "sbatch" not in sentence
     if POLICY in words:
         assert words.removeprefix("sbatch: error: ").split()[0] in sentence

@@ -20,8 +20,8 @@ from tests.unit import hostile
 from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.storage import integrity, records
-from peakmark.storage.integrity import ABSENT, DAMAGED, GOOD, OTHER
+from peakmark.storage import records
+from peakmark.storage.records import ABSENT, DAMAGED, GOOD, OTHER
 
 CELL = make.cell("fio", "RR", subsystem="disk", variant="psync", block=4096)
 OPTIONS = CELL.options
@@ -78,9 +78,9 @@ def test_a_record_counts_for_its_cell_alone(
 ) -> None:
     path = stored(tmp_path)
     assert [one.name for one in path.parent.iterdir() if one.is_file()] == ["0.json"]
-    finding = integrity.survey(tmp_path, [now])[now.id]
+    finding = records.survey(tmp_path, [now])[now.id]
     assert finding.state == state and word in finding.reason
-    assert (integrity.set_aside(tmp_path, now) is None) == (state != OTHER) == path.exists()
+    assert (records.set_aside(tmp_path, now) is None) == (state != OTHER) == path.exists()
 
 
 def edit(old: str, new: str) -> Any:
@@ -111,7 +111,7 @@ def test_an_edited_or_cut_record_is_seen(tmp_path: Path, change: Any, state: str
     text = path.read_text()
     path.write_text(change(text))
     assert path.read_text() != text
-    finding = integrity.look(path, CELL)
+    finding = records.look(path, CELL)
     assert finding.state == state and (str(path) in finding.reason) == (state == DAMAGED)
     assert "\n" not in finding.reason
 
@@ -120,7 +120,7 @@ def test_a_record_copied_to_another_repetition_is_seen(tmp_path: Path) -> None:
     path = stored(tmp_path)
     copy = path.with_name("1.json")
     copy.write_text(path.read_text())
-    finding = integrity.look(copy, dataclasses.replace(CELL, repetition=1))
+    finding = records.look(copy, dataclasses.replace(CELL, repetition=1))
     assert finding.state == DAMAGED and "another cell" in finding.reason
 
 
@@ -132,7 +132,7 @@ def test_a_record_of_another_node_is_not_that_nodes(tmp_path: Path, host: str, s
     """Slurm may call a node otherwise than it calls itself."""
     first, second = (dataclasses.replace(hostile.CELL, node=name) for name in ("node1", "node2"))
     hostile.stored(tmp_path, second, context={"host": "node2.cluster.example"})
-    finding = integrity.look(hostile.stored(tmp_path, first, context={"host": host}), first)
+    finding = records.look(hostile.stored(tmp_path, first, context={"host": host}), first)
     assert finding.state == state and (host in finding.reason) == (state == DAMAGED)
 
 
@@ -142,7 +142,7 @@ def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path: Path) -> None:
     (path.parent / "7.raw").mkdir()
     (path.parent / "7.raw" / "8.json").touch()
     (path.parent / ".9.json").touch()
-    names = [Path(name).name for name in integrity.record_names(tmp_path, "cells")]
+    names = [Path(name).name for name in records.record_names(tmp_path, "cells")]
     assert names == sorted([path.name, "7.json"])
 
 
@@ -152,12 +152,12 @@ def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradic
     path = stored(tmp_path)
     raw = path.with_suffix(".raw") / "0.stdout"
     raw.write_text("what fio did not say")
-    assert str(raw) in integrity.look(path, CELL).reason
+    assert str(raw) in records.look(path, CELL).reason
     raw.unlink()
-    assert integrity.look(path, CELL).state == GOOD
+    assert records.look(path, CELL).state == GOOD
     for name in ("/etc/hostname", "../../secret"):
         with pytest.raises(RecordError, match="outside its folder"):
-            integrity.check_raw(path, {name: "0" * 64})
+            records.check_raw(path, {name: "0" * 64})
 
 
 def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
         path = stored(tmp_path, value=value)
         text = path.read_text().replace('"ok"', '"unavailable"')
         path.write_text(text)
-        target = integrity.set_aside(tmp_path, CELL)
+        target = records.set_aside(tmp_path, CELL)
         assert target is not None and target.name == f"{number}.json"
         assert target.read_text() == text
         assert (target.with_suffix(".raw") / "0.stdout").read_text() == "what fio said"
@@ -188,6 +188,6 @@ def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None
         length = chance.choice((0, 1, chance.randint(2, 40), len(text)))
         text[at : at + length] = other[chance.randrange(5) :]
     path.write_bytes(text)
-    finding = integrity.look(path, CELL)
+    finding = records.look(path, CELL)
     assert finding.state in (GOOD, DAMAGED) and "\n" not in finding.reason
     assert finding.state == DAMAGED or finding.data == before

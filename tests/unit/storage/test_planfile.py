@@ -13,8 +13,9 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import refuses
 
 from peakmark.cell import Cell
-from peakmark.storage import measurements, planfile
+from peakmark.storage import planfile
 from peakmark.storage.results import Results
+from peakmark.tables import tables
 
 OPTIONS: dict[str, Any] = {"scratch": '"id":"x",', "seconds": 0.02}
 CELLS = [Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, OPTIONS) for number in range(12)]
@@ -87,8 +88,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_one_line_per_value_and_per_cell_without_one(folder: Path) -> None:
-    frame = measurements.build(Results.read(folder))
-    assert list(frame.columns) == list(measurements.COLUMNS)
+    frame = tables.long_table(Results.read(folder))
+    assert list(frame.columns) == list(tables.COLUMNS)
     assert len(frame) == 5
     failed = frame[frame["status"] == "failed"].iloc[0]
     assert failed["reason"].endswith("exit code 1") and pd.isna(failed["value"])
@@ -111,7 +112,7 @@ def test_raw_output_that_is_json_is_no_record(folder: Path) -> None:
     raw = next((folder / "cells").rglob("0.json")).with_suffix(".raw")
     raw.mkdir()
     (raw / "0.result.json").write_text('{"cell": 1, "status": "ok"}')
-    assert len(measurements.build(Results.read(folder))) == 5
+    assert len(tables.long_table(Results.read(folder))) == 5
 
 
 def test_a_damaged_record_is_named_and_its_cell_missing(
@@ -119,7 +120,7 @@ def test_a_damaged_record_is_named_and_its_cell_missing(
 ) -> None:
     path = next((folder / "cells" / "memory" / "rambench").rglob("0.json"))
     path.write_text(path.read_text()[:100])
-    frame = measurements.build(Results.read(folder))
+    frame = tables.long_table(Results.read(folder))
     assert str(path) in capsys.readouterr().err
     assert "rambench" not in set(frame["instrument"])
     assert [cell.instrument for cell in Results.read(folder).missing] == ["rambench"]

@@ -84,7 +84,7 @@ def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path: Path) -> None:
     text = (campaign / "tables" / "paper" / "cpu.tex").read_text()
     firsts = [line.split(" & ")[0] for line in text.splitlines() if line.startswith("DP")]
     assert firsts == ["DP*", "DP"]
-    assert "* unsure" in text
+    assert "* varies" in text
     assert "textsuperscript" not in text.replace("\\textsuperscript{9}", ""), "no notes below"
 
 

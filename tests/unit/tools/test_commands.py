@@ -20,7 +20,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.machine import storage
 from peakmark.machine.host import Host
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.resources import ROOT
 from peakmark.tools import REGISTRY, base, common
 from peakmark.tools.base import Completed, Workspace

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.tools import samples
 
 from peakmark.errors import ParseError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed, Parsed
 

@@ -10,7 +10,7 @@ from tests.unit.tools import samples
 from tests.unit.tools.samples import cell
 
 from peakmark.cell import Cell
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.run import execute, pair
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Parsed

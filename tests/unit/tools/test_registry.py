@@ -7,7 +7,7 @@ from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import FIRST, GOOD
 
 from peakmark.catalogue import KERNELS, WORKLOADS
-from peakmark.reasons import MeasurementError, Unavailable
+from peakmark.messages import MeasurementError, Unavailable
 from peakmark.tools import REGISTRY, base, references
 
 ASKED = {"pmbw", "likwid-bench"}

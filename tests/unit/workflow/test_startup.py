@@ -22,10 +22,10 @@ from tests.unit.slurm.conftest import refusal
 from peakmark import slurm
 from peakmark.plan import jobs, plan
 from peakmark.plan.cluster import Cluster
-from peakmark.storage import integrity, records
-from peakmark.workflow import preflight, startup
+from peakmark.storage import records
+from peakmark.workflow import startup
 from peakmark.workflow.run import Run
-from peakmark.workflow.user_errors import UserError
+from peakmark.workflow.startup import UserError
 from snakemake_executor_plugin_peakmark import Executor
 
 GRID = one_grid("cpu")
@@ -50,16 +50,16 @@ def test_what_this_machine_lacks_is_said_before_the_first_cell(
     values: dict[str, Any], words: list[str]
 ) -> None:
     made = plan.make({**values, "tools_on": "here"})
-    refuses(lambda: preflight.check(made, made.cells), *words)
-    preflight.check(made, [])  # a campaign that is measured is reported wherever it is
+    refuses(lambda: startup.check(made, made.cells), *words)
+    startup.check(made, [])  # a campaign that is measured is reported wherever it is
     # On a cluster the nodes have it, or not.
-    preflight.check(plan.make({**values, "tools_on": "nodes"}), made.cells)
+    startup.check(plan.make({**values, "tools_on": "nodes"}), made.cells)
 
 
 def test_what_this_machine_has_is_measured() -> None:
     values = {**one_grid("disk", size="1MiB"), "scratch": "/tmp", "interface": "lo"}
     made = plan.make({**values, "tools": {"fio": "/bin/sh"}, "tools_on": "here"})
-    assert not preflight.check(made, made.cells)
+    assert not startup.check(made, made.cells)
 
 
 def three(*nodes: str) -> Cluster:
@@ -186,7 +186,7 @@ def test_records_with_other_options_are_set_aside(
         record = make.record(stored, [make.measurement(stored, "rate", 4e10)])
         records.write(now.directory / "cells" / f"{stored.id}.json", record | {"raw": {}})
     found = startup.survey(now.results)
-    assert [found[cell.id].state for cell in now.cells].count(integrity.OTHER) == repetitions - 1
+    assert [found[cell.id].state for cell in now.cells].count(records.OTHER) == repetitions - 1
     startup.set_aside(now, found)
     printed = capsys.readouterr().err
     assert sentence in printed and "1 finished cell" in printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.tools import common, kernel
+from peakmark.tools import common
 from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 
 _CAUTIOUS_RATE = 5e9
@@ -14,7 +14,7 @@ operations may take.
 """
 
 
-class CpuBench(kernel.Kernel):
+class CpuBench(common.Kernel):
     """cpu QP HP SP DP FP32 QPDOT, in op/s."""
 
     name = "cpubench"
@@ -43,7 +43,7 @@ class CpuBench(kernel.Kernel):
     def estimate(self, cell: Cell) -> Cost:
         operations = common.amount(cell, "operations") or 0.0
         return Cost(
-            fixed_s=0.3 + kernel.clock_s(cell, "operations", 0.1),
+            fixed_s=0.3 + common.clock_s(cell, "operations", 0.1),
             work_s=operations / (_CAUTIOUS_RATE * cell.concurrency),
             memory_bytes=cell.concurrency << 20,
         )

@@ -9,8 +9,8 @@ import re
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.reasons import Unavailable
-from peakmark.tools import common, kernel
+from peakmark.messages import Unavailable
+from peakmark.tools import common
 from peakmark.tools.base import (
     Completed,
     Cost,
@@ -33,7 +33,7 @@ _SYNC_S = 2e-3  # of a write that waits for the device
 _HUGE_PAGE = 2 << 20
 
 
-class DiskBench(kernel.Kernel):
+class DiskBench(common.Kernel):
     """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
 
     name = "diskbench"
@@ -59,7 +59,7 @@ class DiskBench(kernel.Kernel):
         )
         argv = (
             *(tool.path, *words.split(), *self.work_option(cell, "total")),
-            *kernel.flags(cell, "sync", "fill"),
+            *common.flags(cell, "sync", "fill"),
             *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
             # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where
             # the interrupt arrives.
@@ -73,9 +73,9 @@ class DiskBench(kernel.Kernel):
         output.expect({"engine": engine, "depth": depth})
         value, iops = output.number("value"), output.number("iops")
         common.agree(iops * common.needed_block(cell), value, 1e-2, "diskbench: iops")
-        latency = kernel.percentiles(output)
+        latency = common.percentiles(output)
         apart = {*latency, "latency_mean"}
-        details = {key: kept for key, kept in kernel.details(output).items() if key not in apart}
+        details = {key: kept for key, kept in common.details(output).items() if key not in apart}
         return self.parsed(
             cell,
             output,
@@ -88,7 +88,7 @@ class DiskBench(kernel.Kernel):
         size, total = size_of(cell), common.amount(cell, "total") or 0.0
         buffer = engine_of(cell)[1] * common.needed_block(cell) + _HUGE_PAGE
         return Cost(
-            fixed_s=0.5 + kernel.clock_s(cell, "total", 0.1),
+            fixed_s=0.5 + common.clock_s(cell, "total", 0.1),
             work_s=size / _FILL + total / _CAUTIOUS,
             waits_s=sync_s(cell, total),
             memory_bytes=cell.concurrency * buffer + (64 << 20),

@@ -18,7 +18,7 @@ from typing import Any
 from peakmark import data
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,

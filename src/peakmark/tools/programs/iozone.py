@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,

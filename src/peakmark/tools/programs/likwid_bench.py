@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peakmark.cell import Cell
-from peakmark.tools import common, kernel
+from peakmark.tools import common
 from peakmark.tools.base import (
     Completed,
     Cost,
@@ -25,7 +25,7 @@ _ENV = {"NETBENCH_KEY": "{key}"}
 _CAUTIOUS_RTT_S = 200e-6
 
 
-class NetBench(kernel.Kernel):
+class NetBench(common.Kernel):
     """network TCP UDP in bit/s at the receiver (UDP variant ``gso``), LAT-TCP LAT-UDP round trips
     (``busy-poll``).
     """
@@ -72,7 +72,7 @@ class NetBench(kernel.Kernel):
             return self.parsed(cell, output)
         value, half = output.number("value"), output.number("half_rtt")
         common.agree(2 * half, value, 1e-3, "netbench: half_rtt")
-        details = {**kernel.details(output), **kernel.percentiles(output)}
+        details = {**common.details(output), **common.percentiles(output)}
         return self.parsed(cell, output, Measurement.of(cell, "latency", value, details))
 
     def estimate(self, cell: Cell) -> Cost:
@@ -80,13 +80,13 @@ class NetBench(kernel.Kernel):
         if cell.workload.startswith("LAT-"):
             trips = common.amount(cell, "round_trips") or 0.0
             return Cost(
-                fixed_s=1.0 + kernel.clock_s(cell, "round_trips", 1.0),
+                fixed_s=1.0 + common.clock_s(cell, "round_trips", 1.0),
                 work_s=trips * _CAUTIOUS_RTT_S / cell.concurrency,
                 memory_bytes=memory,
             )
         total = common.amount(cell, "total") or 0.0
         return Cost(
-            fixed_s=1.0 + kernel.clock_s(cell, "total", 1.0),
+            fixed_s=1.0 + common.clock_s(cell, "total", 1.0),
             work_s=total / common.needed_block(cell) * MESSAGE_S,
             wire_bits=8 * total,
             memory_bytes=memory,

@@ -10,7 +10,7 @@ import re
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,

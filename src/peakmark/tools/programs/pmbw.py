@@ -15,7 +15,7 @@ from typing import Any
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.reasons import Unavailable
+from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,

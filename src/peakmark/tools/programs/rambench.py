@@ -5,8 +5,8 @@ from __future__ import annotations
 from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
-from peakmark.reasons import Unavailable
-from peakmark.tools import common, kernel
+from peakmark.messages import Unavailable
+from peakmark.tools import common
 from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 
 POOL = 1 << 30  # rambench's own default
@@ -22,7 +22,7 @@ _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
 _TOUCH = 1.0e9  # B/s at which one thread fills fresh memory
 
 
-class RamBench(kernel.Kernel):
+class RamBench(common.Kernel):
     """memory RS WS RWS RR WR RWR in B/s, variants ``block`` and ``pool``; LAT in s per dependent
     load, no variant.
     """
@@ -50,7 +50,7 @@ class RamBench(kernel.Kernel):
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
-            argv = [*self.work_option(cell, "accesses"), *kernel.flags(cell, "stride")]
+            argv = [*self.work_option(cell, "accesses"), *common.flags(cell, "stride")]
         else:
             words += f" --pool {'block' if cell.variant == 'block' else pool_of(cell)}"
             argv = [*self.work_option(cell, "total")]
@@ -78,7 +78,7 @@ class RamBench(kernel.Kernel):
         else:
             key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8)
         return Cost(
-            fixed_s=0.3 + kernel.clock_s(cell, key, 0.1),
+            fixed_s=0.3 + common.clock_s(cell, key, 0.1),
             work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
             memory_bytes=memory + (cell.concurrency << 20),
         )

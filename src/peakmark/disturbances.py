@@ -1,0 +1,66 @@
+"""What disturbed a measurement, by its record: one rule for measuring it again and for marking it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from peakmark.catalogue import SUBSYSTEMS
+
+OTHERS = 0.2
+"""CPUs' worth of time from which on other programs are named."""
+MATTERS = 0.05
+"""Share of the CPUs' time or of their clock that, taken from the measurement, changes a figure by
+more than a quiet machine's spread.
+"""
+WAIT_S = 10.0
+"""How long one cell waits at most until other programs have stopped."""
+
+
+def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
+    """CPUs of a node that a measurement leaves to others: what runs there takes nothing from pinned
+    threads. 0 where threads are not pinned.
+    """
+    pinned = SUBSYSTEMS[subsystem].pinned and cpus
+    return float(max(0, cpus - threads)) if pinned and cpus else 0.0
+
+
+def others(during: Mapping[str, Any] | None, spare: float = 0.0) -> float:
+    """CPUs' worth of time that other programs took from a measurement; 0 where it changes nothing."""
+    used = float((during or {}).get("others") or 0.0)
+    return used - spare if used > OTHERS and used - spare > MATTERS else 0.0
+
+
+def find(
+    subsystem: str, context: Mapping[str, Any], details: Mapping[str, Any], spare: float = 0.0
+) -> dict[str, float]:
+    """What disturbed a measurement enough to change its figure.
+
+    Args:
+        subsystem: of the cell.
+        context: of the record.
+        details: of a measurement of the record.
+        spare: CPUs that the measurement leaves to others.
+
+    Returns:
+        Code of the row's warning -> CPUs' worth of time, share of that time or of the clock.
+    """
+    noise, server = (context.get(name) or {} for name in ("noise", "server_noise"))
+    during, far = noise.get("during") or {}, server.get("during") or {}
+    before, after = context.get("clock_hz_before"), context.get("clock_hz_after")
+    amounts = {
+        "other-load": max(others(during, spare), others(far)),
+        "steal": max(during.get("steal") or 0.0, far.get("steal") or 0.0),
+        "waited": _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0,
+        "clock-moved": abs(after / before - 1) if before and after else 0.0,
+    }
+    return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
+
+
+def _waited(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
+    """Share of their time in which threads had no CPU; 0 where they are too many for the job."""
+    placed, allowed = context.get("placed") or {}, context.get("allowed") or {}
+    threads = placed.get("threads", 0)
+    cpus = min(len(placed.get("cpus", ())), allowed.get("cpu_quota") or threads)
+    share = details.get("cpu_share")
+    return 1 - float(share) if share is not None and threads <= cpus else 0.0

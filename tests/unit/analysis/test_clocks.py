@@ -1,0 +1,93 @@
+"""Clock and work per cycle are two figures: a throttled node reaches its limit at a low clock."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.analysis.checked import U, noise
+
+from peakmark.analysis import clocks
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row
+from peakmark.storage import facts
+from peakmark.tables.columns import warning_kinds
+
+FULL, THROTTLED = 3.69e9, 0.75 * 3.69e9
+PER_CYCLE = {"DP": 16, "SP": 32}
+
+
+def fleet(folder: Path, hz: dict[str, float], usual: float = FULL, steal: float = 0.0) -> Analysis:
+    """Eight real nodes in a quiet hour, each at 98 % of the limit at the clock that it had."""
+
+    def change(record: dict[str, Any]) -> None:
+        clock = hz.get(record["context"]["host"], usual)
+        known = {"clock_hz_before": clock, "clock_hz_after": clock}
+        record["context"] |= noise(steal=steal) | known
+        (entry,) = record["measurements"]
+        entry["details"] |= known | {"clock_hz_loaded": clock, "cpu_share": 1.0, "held_up": 0}
+        operations = entry["concurrency"] * PER_CYCLE[entry["workload"]]
+        entry["value"] = 0.98 * clock * operations
+
+    return make.edited("fleet", folder, "cpu/cpubench", change)
+
+
+def doubted(analysis: Analysis) -> dict[str, list[Row]]:
+    """The rows of each node that a low clock puts in doubt."""
+    rows: dict[str, list[Row]] = {}
+    for row in analysis.rows["cpu"]:
+        assert row.measured.efficiency == pytest.approx(0.98)
+        marked = any(warning.code == "clock-below-best" for warning in row.warnings)
+        assert marked == (row.level is U) == (warning_kinds([row]) == "varies")
+        if marked:
+            rows.setdefault(row.key.node, []).append(row)
+    return rows
+
+
+@pytest.mark.parametrize(("hz", "found"), [(THROTTLED, ["node3"]), (0.93 * FULL, [])])
+def test_a_throttled_node_is_seen_beside_equal_ones(
+    tmp_path: Path, hz: float, found: list[str]
+) -> None:
+    analysis = fleet(tmp_path / "c", {"node3": hz})
+    marked = doubted(analysis)
+    assert list(marked) == found
+    assert all(len(rows) == 4 for rows in marked.values())
+    for row in analysis.rows["cpu"]:
+        share = hz / FULL if row.key.node == "node3" else 1.0
+        assert row.clock and row.clock.share == pytest.approx(share)
+
+
+def test_a_host_that_was_faster_in_an_earlier_campaign_is_throttled_now(tmp_path: Path) -> None:
+    before = fleet(tmp_path / "before", {})
+    assert not doubted(before)
+    clocks.remember(before.results, before.rows["cpu"])
+    now = fleet(tmp_path / "now", {}, usual=THROTTLED)
+    assert len(doubted(now)) == 8
+    clocks.remember(now.results, now.rows["cpu"])
+    assert doubted(Analysis.of(tmp_path / "before")) == {}
+    # What a campaign knows of earlier ones it keeps, and none of its clocks counts as earlier.
+    shutil.rmtree(tmp_path / "before")
+    assert len(doubted(Analysis.of(tmp_path / "now"))) == 8
+    for path in (tmp_path / "now" / "machine" / "clocks").iterdir():
+        path.write_text("[1, 2")
+    assert not doubted(Analysis.of(tmp_path / "now"))
+
+
+@pytest.mark.parametrize(("maximum", "count"), [(FULL, 8), (1.05 * THROTTLED, 0)])
+def test_a_clock_far_below_the_datasheets_is_low(
+    tmp_path: Path, maximum: float, count: int
+) -> None:
+    fleet(tmp_path / "c", {}, usual=THROTTLED)
+    for path in (tmp_path / "c" / "machine").glob("*.json"):
+        known = facts.read(path)
+        known["cpu"]["clock_hz"]["maximum"] = maximum
+        facts.write(path, known)
+    assert len(doubted(Analysis.of(tmp_path / "c"))) == count
+
+
+def test_a_disturbed_repetition_tells_no_clock(tmp_path: Path) -> None:
+    rows = fleet(tmp_path / "c", {"node3": THROTTLED}, steal=0.3).rows["cpu"]
+    assert {row.clock for row in rows} == {None}
