@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format docs requirements clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format docs requirements offline clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -54,7 +54,7 @@ lint: setup-test ## formatting, types, linters
 	ruff check .
 	ruff format --check .
 	mypy
-	python -m pytest -q tests/unit/test_vocabulary.py
+	python -m pytest -q tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
 	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory -C src/kernels format-check
@@ -73,7 +73,7 @@ test-kernels: setup-test
 
 fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
-	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py
+	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/tools/test_broken.py tests/unit/storage/test_integrity.py
 
 SEED ?= 1
 COUNT ?= 900
@@ -85,16 +85,19 @@ test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: in
 	@PYTHONPATH=. python tests/kernels/emulated/run.py $(ARGS)
 
 test-workflow: setup-test
-	python -m pytest tests/workflow -m "not trouble"
+	python -m pytest tests/workflow -m "not trouble and not packages"
 
 test-faults: setup-test kernels ## killed programs, full disks, broken tools, bad networks
 	python -m pytest tests/faults -m "not trouble"
 
 test-cluster: setup-test
-	python -m pytest tests/cluster -m "not trouble"
+	python -m pytest tests/cluster -m "not trouble and not packages"
 
 test-presets: setup-test kernels ## every shipped preset, shortened, to its report
 	python -m pytest tests/workflow/test_presets.py
+
+test-packages: setup-test kernels ## the wheel, installed and run, here and on the test cluster
+	python -m pytest tests/workflow tests/cluster -m packages
 
 test-debian13: ## the tests and every preset in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels", ARGS=--user as an ordinary user there
 	@tests/debian/run 13 $(ARGS)
@@ -137,9 +140,12 @@ build/docs/gallery/%/report.html: tests/unit/data/golden/%.tar.xz | setup
 	@PYTHONPATH=src python -m peakmark report --html $(@D)
 
 requirements: ## pin envs/*.in with hashes (needs uv)
-	cd envs && for name in requirements-build requirements requirements-test requirements-docs; do \
+	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
+
+offline: setup ## an archive to install from without a network, in build/; ARGS="--python 3.12 --platform manylinux_2_28_aarch64"
+	@python envs/offline.py $(ARGS)
 
 clean: ## remove what was compiled; results stay
 	rm -rf build

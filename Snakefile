@@ -7,7 +7,7 @@
 
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.17")
 
 
 report: "reports/snakemake/workflow.rst"
@@ -39,3 +39,6 @@ onsuccess:
 
 onerror:
     as_workflow_error(RUN.print_failures)
+
+
+startup.keep_handlers(workflow, globals())

@@ -26,6 +26,10 @@ from peakmark.workflow import doctor
 
 DOCS = Path(__file__).parent
 SCHEMAS = DOCS.parent / "config" / "schema"
+BOUNDS = (
+    ("`Bound (unit)`", "What stands in place of an unknown limit, in the unit of the table."),
+    ("`Limit Kind`", "Whether the limit is known, at most the bound, or at least the best seen."),
+)
 SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
 """A heading of the catalogue of messages, or the code of an entry."""
 
@@ -114,6 +118,7 @@ def table_columns() -> str:
         pairs = [(f"`{each.heading}`", each.meaning) for each in every if each.heading]
         lines += [f"## {table.name}.csv", "", f"{table.title}.", ""]
         lines += [*_table(("column", "meaning"), pairs), ""]
+    lines += ["## Where a limit is unknown", "", *_table(("column", "meaning"), BOUNDS), ""]
     for name, meanings in yaml.safe_load((DOCS / "columns.yaml").read_text()).items():
         pairs = [(f"`{column}`", meaning) for column, meaning in meanings.items()]
         lines += [f"## {name}", "", *_table(("column", "meaning"), pairs), ""]

@@ -158,7 +158,7 @@ python_packages() {
         end "Python packages could not be installed: $(why_pip); all it said is in build/install/pip.log"
     fi
     # Until 3.12 Python reads this file in the encoding of the locale, which may lack a letter of this folder's name.
-    echo ../../../../src | tee .venv/lib/python*/site-packages/__editable__.peakmark-*.pth >/dev/null
+    echo ../../../../src | tee .venv/lib/python*/site-packages/_peakmark.pth >/dev/null
     rm -f .venv/peakmark-*
     rm -rf "$own/pip-cache"
     touch "$stamp"

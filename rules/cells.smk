@@ -7,13 +7,13 @@ rule kernels:
     output:
         build.programs(),
     log:
-        "build/kernels/build.log",
+        build.folder() / "build.log",
     localrule: True
     threads: 2
     params:
-        sources=lambda wildcards: str(build.SOURCES),
+        make=lambda wildcards: build.make_command(),
     shell:
-        "make -C {params.sources:q} -j{threads} > {log:q} 2>&1"
+        "{params.make} -j{threads} > {log:q} 2>&1"
 
 
 rule measure:

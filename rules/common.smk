@@ -13,8 +13,9 @@ from peakmark.tables import captions
 
 def on_command_line():
     """Values of --default-resources that are words."""
-    values = workflow.resource_settings.default_resources or {}
-    return {name: str(values[name].raw) for name in run.OVERRIDES if name in values}
+    defaults = workflow.resource_settings.default_resources
+    values = dict(word.split("=", 1) for word in defaults.args) if defaults else {}
+    return {name: values[name] for name in run.OVERRIDES if name in values}
 
 
 # Not `configfile:`, which passes over what is lost, such as a key that stands twice.
@@ -23,6 +24,7 @@ config = as_workflow_error(
         overrides.read,
         workflow.overwrite_configfiles,
         workflow.config_settings.config_args,
+        config,
     )
 )
 # Jobs are counted only by executors that hand them elsewhere.

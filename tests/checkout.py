@@ -25,6 +25,7 @@ TINY: dict[str, Any] = {
     "warmup": 0.0,
     "repetitions": 2,
     "reference_repetitions": 1,
+    "repeat_disturbed": 0,
     "cpu": [{"workloads": ["DP", "SP"], "concurrency": [1]}],
     "memory": [{"workloads": ["RWS"], "blocks": ["1KiB"], "concurrency": [1]}],
     "disk": [{"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}],

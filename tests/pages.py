@@ -52,10 +52,13 @@ def script(page: Path, folder: Path) -> str:
 
 
 def _short(command: str) -> str:
+    if command.startswith("peakmark run "):
+        mark = "" if " -- " in command else " --"
+        return _short(f"snakemake {command}{mark}").removeprefix("snakemake ")
     if not command.startswith("snakemake "):
         return command
     scale = "scale=0.1"
-    if "config/presets" in command:
+    if "config/presets" in command or "run quick" in command:
         scale += " repetitions=1 reference_repetitions=1"
     if "file-io-lab" in command:  # IOZone takes 20 s a cell, however small
         scale = "scale=0.0001 repetitions=1 'tools={iozone: false}'"

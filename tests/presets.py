@@ -24,6 +24,7 @@ def short(name: str) -> list[str]:
     return [
         "repetitions=1",
         "reference_repetitions=1",
+        "repeat_disturbed=0",
         f"scale={0.25 if name == 'quick' else 0.0001}",
     ]
 

@@ -186,7 +186,7 @@ class Runner:
             *point, row.metric, self.facts, clock_hz=clock, clock_loaded=bool(under_work)
         )
         if limit.value is None:
-            raise Unavailable(limit.reason or "no limit is known")
+            raise Unavailable(limit.reason.text if limit.reason else "no limit is known")
         return limit.value
 
 

@@ -1,4 +1,4 @@
-"""What comes with the checkout: the report's template, and which state of it runs."""
+"""What comes with peakmark beside its code, in a checkout or a wheel, and which state of it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from pathlib import Path
 
 from peakmark import __version__
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parent
+_PACKED = PACKAGE / "checkout"
+IS_CHECKOUT = not _PACKED.is_dir()
+ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
+"""Top level of the checkout, or what a wheel holds of it."""
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "peakmark"  # noqa: PTH111 - never fails
+"""The user's; read before the logger sets another one for Snakemake."""
 
 
 def of_checkout(name: str) -> Path:
@@ -17,16 +23,13 @@ def of_checkout(name: str) -> Path:
     this installation's (with ``snakemake --directory`` results lie elsewhere, and the checkout
     may be read-only).
     """
-    return Path(name) if Path("src/kernels").is_dir() else ROOT / name
+    return Path(name) if IS_CHECKOUT and Path("src/kernels").is_dir() else ROOT / name
 
 
-def keep_matplotlib(elsewhere: Path | None = None) -> None:
-    """Keep the font list of Matplotlib in the checkout or, where that is read-only, ``elsewhere``;
-    None: the user's home.
-    """
+def keep_matplotlib(elsewhere: Path = CACHE) -> None:
+    """Keep the font list of Matplotlib in the checkout or, where that is read-only, ``elsewhere``."""
     place = ROOT / "build" if os.access(ROOT / "build", os.W_OK) else elsewhere
-    if place is not None:
-        os.environ.setdefault("MPLCONFIGDIR", str(place / "matplotlib"))
+    os.environ.setdefault("MPLCONFIGDIR", str(place / "matplotlib"))
 
 
 @functools.cache
@@ -34,6 +37,8 @@ def version() -> str:
     """Version and, in a git checkout, commit: ``1.0.0+1a2b3c4d5e6f``, with ``-dirty`` where files
     were changed since.
     """
+    if not IS_CHECKOUT:  # git would name the state of what the environment lies in
+        return __version__
     import subprocess  # late: a cell's process is told the version
 
     argv = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
@@ -63,13 +68,7 @@ def program(name: str) -> str:
     return quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
 
 
-def snakemake(profile: str) -> str:
-    """``snakemake`` with a profile, ``local`` or ``slurm``, as it can be pasted into a shell in the
-    folder of ``results``.
-    """
-    from shlex import quote
-
-    command = [program("snakemake")]
-    if of_checkout("Snakefile") != Path("Snakefile"):
-        command += ["--snakefile", quote(str(ROOT / "Snakefile"))]
-    return " ".join([*command, "--profile", quote(str(of_checkout(profile)))])
+def snakemake(*words: str) -> list[str]:
+    """argv of Snakemake with the Snakefile of this installation."""
+    argv = [sys.executable, "-m", "snakemake", "--snakefile", str(of_checkout("Snakefile"))]
+    return [*argv, *words]

@@ -28,6 +28,7 @@ SHORT: dict[str, Any] = {
     "warmup": 0.0,
     "repetitions": 1,
     "reference_repetitions": 1,
+    "repeat_disturbed": 0,
     # Whatever config/config.yaml measures is not measured here.
     "cpu": [],
     "memory": [],

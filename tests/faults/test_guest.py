@@ -47,7 +47,7 @@ TRIPS = {
     "blocks": ["1B"],
     "references": {"qperf": {"seconds": 1}},
 }
-LINE = {"campaign": "line", "seed": 1, "repetitions": 1, "warmup": 0.0}
+LINE = {"campaign": "line", "seed": 1, "repetitions": 1, "repeat_disturbed": 0, "warmup": 0.0}
 LINE["network"] = [{**POINT, **RATES}, {**POINT, **TRIPS}]
 
 

@@ -21,6 +21,7 @@ from tests.unit.presets import small_campaign
 from peakmark import cli, machine
 from peakmark.analysis.analysis import Analysis
 from peakmark.report import html_report, pdf_report
+from peakmark.report.stored import ReportContent
 from peakmark.tables import tables
 
 
@@ -46,7 +47,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def make_in(folder: Path) -> None:
         make.write(folder, make.sweep(), config={"report": section})
-        pdf_report.build(folder)
+        pdf_report.build(ReportContent.read(folder))
 
     return made_once(tmp_path_factory, "sweep", make_in)
 
@@ -63,7 +64,7 @@ def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
         (folder / "machine").mkdir(exist_ok=True)
         (folder / "machine" / "node1.json").write_text(json.dumps(facts))
-        html_report.build(folder)
+        html_report.build(ReportContent.read(folder))
 
     return made_once(tmp_path_factory, "comma/sweep", make_in)
 

@@ -36,7 +36,8 @@ def checkout_in(folder: Path) -> Path:
     """What install.sh reads, in a folder that everybody may write."""
     for name in ("envs", "src/peakmark/tools/programs"):
         shutil.copytree(ROOT / name, folder / name)
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in ("pyproject.toml", "Snakefile"):
+        shutil.copy(ROOT / name, folder)
     for parent in (folder, *folder.parents):
         if str(parent).startswith("/tmp/"):
             parent.chmod(parent.stat().st_mode | 0o755)
@@ -126,7 +127,12 @@ def test_what_could_not_be_had_is_told_once(checkout: Path, tmp_path: Path) -> N
 def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path, name: str) -> None:
     folder = checkout_in(tmp_path / name)
     assert "move it" in refusal(install(folder))
-    assert sorted(path.name for path in folder.iterdir()) == ["envs", "pyproject.toml", "src"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "Snakefile",
+        "envs",
+        "pyproject.toml",
+        "src",
+    ]
 
 
 def mounted(script: str, *argv: Path) -> list[str]:

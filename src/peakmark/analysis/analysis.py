@@ -5,7 +5,7 @@ warnings.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +13,14 @@ from typing import Any
 
 from peakmark import limits
 from peakmark.analysis import clocks, comparability, core_checks, fleet, row_warnings
-from peakmark.analysis.row import Key, Repetition, Row, Series
+from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
-from peakmark.formatting import listed, natural
+from peakmark.formatting import natural
 from peakmark.limits import Limit
-from peakmark.messages import message
+from peakmark.messages import Message, message
 from peakmark.plan import sequential_testing
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results
@@ -34,6 +34,7 @@ KeyOf = Callable[[Cell, str, str, int | None, int], Key]
 @dataclass
 class _Draft:
     points: dict[str, list[Repetition]] = field(default_factory=lambda: defaultdict(list))
+    disturbed: dict[str, list[Repetition]] = field(default_factory=lambda: defaultdict(list))
     planned: list[Cell] = field(default_factory=list)
 
 
@@ -121,24 +122,29 @@ def _table_rows(
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
             continue
-        for entry in record.data["measurements"]:
+        entries = (
+            (entry, attempt) for attempt in record.attempts for entry in attempt.measurements
+        )
+        for entry, attempt in entries:
             if entry["metric"] != table.metric or not table.takes(
                 entry["workload"], entry["block"]
             ):
                 continue
             point = Repetition(
-                float(entry["value"]), entry["details"], record.data["context"], cell.options,
-                repetition=cell.repetition, record=record,
+                float(entry["value"]), entry["details"], attempt.context, cell.options,
+                repetition=cell.repetition, record=record, left_out=attempt.left_out,
             )  # fmt: skip
             if (
                 entry["workload"] == "LAT-ICMP"
             ):  # neither TCP nor UDP: stands beside both, see _with_echoes
-                echoes[cell.node, entry["concurrency"]].append(point)
+                if not point.left_out:
+                    echoes[cell.node, entry["concurrency"]].append(point)
                 continue
             key = key_of(
                 cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"]
             )
-            drafts[key].points[cell.instrument].append(point)
+            draft = drafts[key]
+            (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
     for cell in results.cells:
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
         if (
@@ -229,20 +235,20 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     facts = _as_measured(facts, own_points)
     unequal_nodes = _unequal_nodes(results, draft.points, own_points)
     limit = _limit(results, table, key, own_points, facts)
+    clock_hz = core_checks.seen_clock(own_points)
     reason = several = _no_one_limit(results, table, key, own_points)
     if table.own.instrument in unequal_nodes:
-        reason = f"measured on nodes that are not equal ({unequal_nodes[table.own.instrument]})"
+        differ = unequal_nodes[table.own.instrument]
+        reason = message("no-limit", case="unequal-nodes", differ=differ)
     if reason:
-        limit = replace(limit, value=None, kind="unknown", reason=reason, remarks=(), finding=None)
+        limit = Limit(None, table.unit, "", "", "unknown", reason)
     series = {
-        name: _series(
-            results, tuple(sorted(points, key=lambda point: point.repetition)), limit, centre
-        )
-        for name, points in sorted(draft.points.items())
+        name: _series(results, draft, name, limit, clock_hz, centre)
+        for name in sorted(draft.points)
     }
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
-    done = series[table.own.instrument].summary.n if table.own.instrument in series else 0
     own = series.get(table.own.instrument)
+    done = len(draft.points[table.own.instrument])
     shares = (
         _shares(results, table, key, own_points, facts, own.centre)
         if own and limit.value is not None
@@ -261,6 +267,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     warnings = [
         *row_warnings.holes(results, row, planned),
         *row_warnings.hosts(row, several),
+        *_above_limit(row, clock_hz),
         *checked,
         *row_warnings.disagreements(row),
         *row_warnings.unsure(results, row),
@@ -273,11 +280,44 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     return replace(row, warnings=(*warnings, *row_warnings.hosts_without_facts(results, row)))
 
 
-def _series(results: Results, points: tuple[Repetition, ...], limit: Limit, centre: str) -> Series:
+def _series(
+    results: Results, row: _Draft, name: str, limit: Limit, clock_hz: float | None, centre: str
+) -> Series:
+    """What an instrument measured, without the repetitions above the limit; if most are, it is the
+    limit that is in doubt.
+
+    Args:
+        clock_hz: at which the limit holds.
+    """
+    points = sorted(row.points[name], key=lambda point: point.repetition)
+    wrong = [point for point in points if _share(point, limit, clock_hz) > DEFAULT.limit]
+    if 2 * len(wrong) > len(points):
+        wrong = []
+    counted = tuple(point for point in points if point not in wrong)
+    left_out = (*row.disturbed[name], *(replace(point, left_out=(ABOVE,)) for point in wrong))
     criterion = results.criteria.get(points[0].record.cell.row)
-    summary = sequential_testing.summarise([point.value for point in points], criterion)
+    summary = sequential_testing.summarise([point.value for point in counted], criterion)
     value = float(getattr(summary, centre))
-    return Series(points, summary, value, limits.efficiency(value, limit))
+    return Series(counted, summary, value, limits.efficiency(value, limit), left_out)
+
+
+def _share(point: Repetition, limit: Limit, clock_hz: float | None) -> float:
+    """Share of the limit that a repetition reached, at its own clock where the limit holds at the
+    observed one; 0 without a limit.
+    """
+    share, clock = limits.efficiency(point.value, limit), core_checks.seen_clock([point])
+    if share and clock and clock_hz and limit.clock == "observed":
+        share *= clock_hz / clock
+    return share or 0.0
+
+
+def _above_limit(row: Row, clock_hz: float | None) -> Iterator[Message]:
+    """Repetitions that no measurement of the row can reach."""
+    for about, series in row.series.items():
+        for point in series.above:
+            number, share = point.repetition + 1, _share(point, row.limit, clock_hz)
+            level = core_checks.weight(len(series.above), series.summary.n + len(series.above))
+            yield message("run-above-limit", level, about=about, share=share, number=number)
 
 
 def _as_measured(facts: Mapping[str, Any], points: Sequence[Repetition]) -> Mapping[str, Any]:
@@ -321,7 +361,7 @@ def _unequal_nodes(
 
 def _no_one_limit(
     results: Results, table: Table, key: Key, points: Sequence[Repetition]
-) -> str | None:
+) -> Message | None:
     """Why repetitions on several hosts have no limit in common, None where each host's own is the
     same at one clock.
     """
@@ -333,7 +373,9 @@ def _no_one_limit(
         there = [point for point in points if point.context["host"] == host]
         facts = _as_measured(results.facts_for(key.node, host), there)
         values.add(_limit(results, table, key, there, facts, 1e9).value)
-    return f"measured on nodes with different limits ({listed(hosts)})" if len(values) > 1 else None
+    if len(values) == 1:
+        return None
+    return message("no-limit", case="several-limits", hosts=tuple(hosts))
 
 
 def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
@@ -385,7 +427,7 @@ def _limit(
     ``clock_hz``.
     """
     if key.word and not key.concurrency:
-        reason = f"how many threads {key.word} means is known when the node has measured"
+        reason = message("no-limit", case="word", word=key.word)
         return Limit(None, table.unit, "", "", "unknown", reason)
     contexts = [point.context for point in points]
     loaded = clock_hz is None and any(point.known("clock_hz_loaded") for point in points)

@@ -15,7 +15,7 @@ from peakmark import statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import DEFAULT, Measured
 from peakmark.catalogue import KERNELS, POOLS
-from peakmark.limits import efficiency
+from peakmark.limits import share as limit_share
 from peakmark.messages import ORDER, Message, Severity, Value, message
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
@@ -383,11 +383,13 @@ def check_row(row: Measured) -> list[Message]:
 
 
 def _above_limit(row: Measured) -> Iterator[Message]:
-    share = efficiency(row.centre, row.limit)
-    if share is None or share <= DEFAULT.limit:
+    share = limit_share(row.centre, row.limit)
+    if share is None or share <= DEFAULT.limit or row.limit.kind == "best_seen":
         return
     case = ""
-    if row.limit.clock == "nominal":
+    if row.limit.kind == "at_most":
+        case = "bound"
+    elif row.limit.clock == "nominal":
         case = "nominal"
     elif row.subsystem == "disk":
         case = "disk"

@@ -190,7 +190,7 @@ def slow_core(row: Measured) -> Iterator[Message]:
     """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
     the record.
     """
-    if row.instrument != KERNELS["cpu"] or row.limit.kind in ("site", "unknown"):
+    if row.instrument != KERNELS["cpu"] or row.limit.origin == "site":
         return
     share = efficiency(row.centre, row.limit)
     asked = {str(run.options.get("isa") or "auto") for run in row.runs}

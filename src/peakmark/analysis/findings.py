@@ -17,7 +17,7 @@ from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import DEFAULT, Row
 from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import percent
-from peakmark.messages import SMALL_FACTOR, Message, Range, Severity, message
+from peakmark.messages import SMALL_FACTOR, Message, Range, message
 
 LEVEL_UNTIL = 1.1
 """Up to this factor two choices that are not shown to differ are called level."""
@@ -88,7 +88,7 @@ def _concluded(labels: LabelFormatter, found: Sequence[tuple[Topic, Message]]) -
 
 def _compared(labels: LabelFormatter, rows: Sequence[Row]) -> list[tuple[Topic, Message]]:
     """What comparisons and trends say."""
-    comparable = [row for row in rows if row.level is not Severity.WRONG]
+    comparable = [row for row in rows if row.comparable]
     outcomes = comparisons.compare(labels, comparable)
     found: list[tuple[Topic, Message]] = []
     proportions = _proportions(outcomes)
@@ -108,7 +108,7 @@ def _bests(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[tuple[Topic,
     parts = []
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if row.level is not Severity.WRONG:
+        if row.comparable:
             groups.setdefault(labels.workload_in_set(row, rows), []).append(row)
     for name, group in groups.items():
         if len(group) > FEW_NAMES:

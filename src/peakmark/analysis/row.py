@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import median
 from typing import Any, NamedTuple
 
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark import disturbances
 from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import natural
 from peakmark.limits import Limit
@@ -40,7 +41,7 @@ class Thresholds:
     """
 
     limit: float = 1.05
-    clock: float = 0.05
+    clock: float = disturbances.MATTERS
     throttled: float = 0.1
     lowered: float = 0.04
     loss: float = 0.01
@@ -49,7 +50,7 @@ class Thresholds:
     device: float = 0.9
     pool: float = 4.0
     band: float = 1.5
-    others: float = 0.2
+    others: float = disturbances.OTHERS
     steal: float = 0.02
     shortest: float = 0.5
     core: float = 0.75
@@ -83,6 +84,10 @@ class RunValue:
         """A detail, else the context's entry of that name, else None."""
         value = self.details.get(name)
         return self.context.get(name) if value is None else value
+
+
+ABOVE = "above-limit"
+"""Why a repetition is left out: no measurement of the row can be so good."""
 
 
 @dataclass(frozen=True)
@@ -139,10 +144,8 @@ class Measured:
         """CPUs of the node that the row's own threads leave to others; 0 where the threads are not
         pinned or all are used.
         """
-        total = self.fact("cpu", "threads")
-        if not SUBSYSTEMS[self.subsystem].pinned or not isinstance(total, int):
-            return 0.0
-        return float(max(0, total - self.concurrency))
+        cpus = self.fact("cpu", "threads")
+        return disturbances.spare_cpus(self.subsystem, self.concurrency, cpus)
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
@@ -171,32 +174,67 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Repetition(RunValue):
-    """One measured value in SI units, with its repetition and the record that holds it."""
+    """One measured value in SI units, with its repetition and the record that holds it.
+
+    left_out  codes of why it is not part of the summary: what disturbed it before it was measured
+              again, or ``ABOVE``; empty where it is
+    """
 
     repetition: int
     record: StoredRecord
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Series:
     """What one instrument measured in one row; ``centre`` is the summarised value that the table
     shows, in SI units.
+
+    left_out  repetitions that are not part of the summary, nor of ``points``
     """
 
     points: tuple[Repetition, ...]
     summary: Summary
     centre: float
     efficiency: float | None
+    left_out: tuple[Repetition, ...] = ()
+
+    @property
+    def disturbed(self) -> tuple[float, ...]:
+        """Values that were disturbed and measured again."""
+        return tuple(point.value for point in self.left_out if ABOVE not in point.left_out)
+
+    @property
+    def measured_again(self) -> int:
+        """How many of its repetitions were disturbed and measured again."""
+        return len({point.record.path for point in self.left_out if ABOVE not in point.left_out})
+
+    @property
+    def above(self) -> tuple[Repetition, ...]:
+        """Repetitions that physics forbids."""
+        return tuple(point for point in self.left_out if ABOVE in point.left_out)
 
     @property
     def values(self) -> tuple[float, ...]:
-        """Every repetition, in order."""
+        """Every repetition that counts, in order."""
         return tuple(point.value for point in self.points)
 
     @property
     def hosts(self) -> list[str]:
         """The hosts that measured, in the order of their names."""
         return sorted({str(point.context["host"]) for point in self.points}, key=natural)
+
+    def percentile(self, name: str) -> float | None:
+        """Median of a percentile of the repetitions in SI units, such as ``p99``; None where one
+        lacks it or had too few operations, so that it equals the longest time.
+        """
+        values = []
+        for point in self.points:
+            value, longest = point.details.get(name), point.details.get("max")
+            if value is None or value == longest:
+                return None
+            values.append(float(value))
+        return median(values)
 
     @property
     def instead_of(self) -> str:
@@ -306,6 +344,16 @@ class Row:
     def level(self) -> Severity | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
         return worst(self.warnings_of(self.table.own.instrument))
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the own kernel's figure may stand beside those of other rows: a value above a
+        limit that the site file states is right where the limit is doubtful.
+        """
+        doubtful = {"above-limit"} if self.limit.origin == "site" else set()
+        warnings = self.warnings_of(self.table.own.instrument)
+        wrong = {note.code for note in warnings if note.severity is Severity.WRONG}
+        return self.own is not None and wrong <= doubtful
 
     @property
     def endpoints(self) -> tuple[tuple[str, str], ...]:

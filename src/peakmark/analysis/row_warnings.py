@@ -273,7 +273,7 @@ def of_programs_and_limit(row: Row) -> Iterator[Message]:
         )
 
 
-def hosts(row: Row, limits: str | None) -> Iterator[Message]:
+def hosts(row: Row, limits: Message | None) -> Iterator[Message]:
     """Nodes that are not equal: the figure is of none of them, and a reference's is not to be
     compared with the own one.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from peakmark import limits
 from peakmark.analysis import fleet, ratios, row_warnings
 from peakmark.analysis.findings import LEVEL_UNTIL
 from peakmark.analysis.fleet import NodeGroup
@@ -26,6 +27,8 @@ HEADLINE_ROWS: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
     "network": ("network_throughput", lambda row: row.key.workload == "TCP"),
 }
 """The table that speaks for a subsystem, and which of its rows are preferred."""
+TELLING_BOUND = 0.1
+"""A bound of which less is reached is too far away to stand on page one."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,11 @@ def _share(labels: LabelFormatter, row: Row) -> Message | str:
     """The share of the limit, with the shares at the clocks on the box."""
     efficiency, limit = row.measured.efficiency, row.limit.value
     if efficiency is None or limit is None:
-        return ""
+        bound = row.limit.bound
+        share = limits.share(row.measured.centre, row.limit)
+        if bound is None or share is None or share < TELLING_BOUND:
+            return ""
+        return message("of-bound", case=row.limit.kind, bound=labels.quantity(bound))
     shares = [message("at-clock", share=share, clock=name) for name, share in row.shares.items()]
     return message(
         "of-limit",
@@ -282,13 +289,12 @@ def _scaled(config: Mapping[str, object]) -> Iterator[Message]:
 
 
 def _limits(measured: Sequence[Row]) -> Iterator[Message]:
-    """How many rows have no limit, and which sections of a site file would give them one."""
+    """How many rows have a limit, and which sections of a site file would give one to others."""
     unknown = [row for row in measured if row.limit.value is None and not row.loopback]
     if unknown:
         sections = list(dict.fromkeys(row.table.subsystem for row in unknown))
-        yield message(
-            "without-limit", rows=len(unknown), of=len(measured), sections=listed(sections)
-        )
+        count = limits.count(row.limit for row in measured)
+        yield message("without-limit", count=count, sections=listed(sections))
 
 
 def _holes(every: Sequence[Row]) -> Iterator[Message]:

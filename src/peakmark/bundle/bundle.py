@@ -26,7 +26,7 @@ from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.report import document, html_report, pdf_report
-from peakmark.report.stored import SOURCES
+from peakmark.report.stored import SOURCES, ReportContent
 from peakmark.storage import clocks, decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
@@ -98,8 +98,9 @@ def write(
 
 def build_all(campaign: Path, partial: bool) -> Path:
     """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
-    html_report.build(campaign, partial)
-    return pdf_report.build(campaign, partial)
+    report = ReportContent.read(campaign, partial)
+    html_report.build(report)
+    return pdf_report.build(report)
 
 
 def checksums(content: Mapping[str, bytes]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from peakmark import output
 from peakmark.command import end_cleanly, seconds
 from peakmark.errors import ConfigError
-from peakmark.run.build import BUILD
+from peakmark.run import build
 
 
 def add(commands: Any) -> None:
@@ -23,7 +23,10 @@ def add(commands: Any) -> None:
         "--scratch", type=Path, default=None, help="directory whose disk is described"
     )
     machine.add_argument(
-        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels, for the clock"
+        "--kernels",
+        type=Path,
+        default=build.folder(),
+        help="folder of the compiled kernels, for the clock",
     )
     machine.set_defaults(run=_machine)
 
@@ -89,7 +92,7 @@ def _doctor(options: argparse.Namespace) -> int:
         settings = dict(facts.get("slurm") or {})
         text, healthy = doctor.examine_cluster(settings, options.scratch, options.wait)
     else:
-        text, healthy = doctor.examine(options.scratch, BUILD, options.node)
+        text, healthy = doctor.examine(options.scratch, build.folder(), options.node)
     output.say(text)
     return 0 if healthy else 1
 

@@ -13,7 +13,15 @@ from typing import Any
 
 from peakmark import output
 from peakmark.command import end_cleanly
-from peakmark.run.build import BUILD
+from peakmark.run import build
+
+PRESETS = "config/presets"
+CAMPAIGN: dict[str, Any] = {
+    "nargs": "?",
+    "metavar": "PRESET|FILE",
+    "help": "a preset such as quick, or a configuration file; default: config/config.yaml",
+}
+"""The argument of a command that names a campaign."""
 
 
 def add(commands: Any) -> None:
@@ -21,6 +29,7 @@ def add(commands: Any) -> None:
     plan = commands.add_parser(
         "plan", help="what would be measured, with what, how long, how much disk"
     )
+    plan.add_argument("campaign", **CAMPAIGN)
     plan.add_argument(
         "--configfile", "--configfiles", type=Path, nargs="+", default=[], metavar="FILE",
         help="as for snakemake, e.g. config/presets/quick.yaml",
@@ -72,7 +81,7 @@ def add(commands: Any) -> None:
         "--job", metavar="NAME", help="a job of several cells: measure those without a record"
     )
     measure.add_argument(
-        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+        "--kernels", type=Path, default=build.folder(), help="folder of the compiled kernels"
     )
     measure.set_defaults(run=_measure)
 
@@ -88,7 +97,10 @@ def _plan(options: argparse.Namespace) -> int:
     from peakmark.plan import cluster, plan, plan_text
     from peakmark.storage import planfile
 
-    values = overrides.read(options.configfile, options.config)
+    files = options.configfile
+    if options.campaign:
+        files = [overrides.shipped(options.campaign, PRESETS), *files]
+    values = overrides.read(files, options.config)
     where = cluster.from_environment()
     if options.slurm and where is None:
         completed = plan.complete(values, on_cluster=True)

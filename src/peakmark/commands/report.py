@@ -13,7 +13,7 @@ from typing import Any
 
 from peakmark import output
 from peakmark.command import seconds
-from peakmark.run.build import BUILD
+from peakmark.run import build
 
 EXPORTS = {
     "reframe": "reference of a ReFrame test, with thresholds",
@@ -119,7 +119,7 @@ def add(commands: Any) -> None:
         "of B one without a grid says what it does otherwise than A",
     )
     compare.add_argument(
-        "--kernels", type=Path, default=BUILD, help="folder of the compiled kernels"
+        "--kernels", type=Path, default=build.folder(), help="folder of the compiled kernels"
     )
     compare.add_argument(
         "--confidence", type=_share, default=0.95, help="level of the intervals, default 0.95"
@@ -183,15 +183,17 @@ def _html(options: argparse.Namespace) -> int:
 
 def _documents(options: argparse.Namespace, pdf: bool, page: bool) -> int:
     from peakmark.report import html_report, pdf_report
+    from peakmark.report.stored import ReportContent
 
     if options.anonymise:
         return _anonymous_report(options, "report" if pdf else "html")
+    command = "report" if pdf else "html"
     with _workplace(options) as folder:
+        report = ReportContent.read(folder, options.partial, command, options.campaign)
         if pdf:
-            _print_path(pdf_report.build(folder, options.partial, options.output, options.campaign))
+            _print_path(pdf_report.build(report, options.output))
         if page:
-            target = None if pdf else options.output
-            _print_path(html_report.build(folder, options.partial, target, options.campaign))
+            _print_path(html_report.build(report, None if pdf else options.output))
     return 0
 
 

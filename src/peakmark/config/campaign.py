@@ -45,7 +45,7 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
     if not any(completed[subsystem] for subsystem in WORKLOADS):
         raise ConfigError(
             "the configuration measures nothing: cpu, memory, disk and network are all empty; "
-            "start with --configfile config/presets/quick.yaml"
+            "start with peakmark run quick"
         )
     return completed
 

@@ -16,10 +16,12 @@ from typing import Any
 import msgspec
 
 from peakmark import files
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import layouts, published
 from peakmark.config.types import Author
 from peakmark.errors import ConfigError, RecordError
 from peakmark.formatting import listed
+from peakmark.resources import ROOT
 
 FOLDER = "inputs"
 INDEX = f"{FOLDER}/inputs.json"
@@ -27,6 +29,7 @@ KEYS = ("logo", "tables", "published", "text", "bibliography")
 TEXTS = (
     "introduction",
     "design",
+    *SUBSYSTEMS,
     "discussion",
     "improvements",
     "conclusion",
@@ -61,11 +64,16 @@ def check_logo(name: str | None) -> Path | None:
     return path
 
 
+def locate(name: str) -> Path:
+    """The path of a text: from the working folder, else from the checkout, as presets name theirs."""
+    return Path(name) if Path(name).exists() else ROOT / name
+
+
 def check_text(key: str, name: Any) -> Path:
     """The file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError when it
     is none that can be read.
     """
-    path, kinds = Path(str(name)), KINDS[key.partition(".")[0]]
+    path, kinds = locate(str(name)), KINDS[key.partition(".")[0]]
     why = (
         "of no kind that a report takes"
         if path.suffix.lower() not in kinds
@@ -128,9 +136,8 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
     for key, copies in index(section).items():
         for value, name in copies.items():
             source = sources[key, value][1]
-            path = {"tables": layouts.path_of, "published": published.path_of}.get(key, Path)(
-                source
-            )
+            path_of = {"tables": layouts.path_of, "published": published.path_of}.get(key, locate)
+            path = path_of(source)
             if not path.is_file():
                 raise ConfigError(
                     f"report.{key} names {value!r}, which is not here: put it back, or change the key"

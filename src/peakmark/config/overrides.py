@@ -12,28 +12,44 @@ from typing import Any
 from peakmark import yamlfile
 from peakmark.catalogue import WORKLOADS
 from peakmark.errors import ConfigError
-from peakmark.resources import ROOT
+from peakmark.resources import ROOT, of_checkout
 
 BASE = Path("config/config.yaml")
 """Read first: in the working directory, else in the checkout."""
 
 _FILES = ("--configfile", "--configfiles")
-_WORDS = ("--config", "-C")
+WORDS = ("--config", "-C")
+"""Options of Snakemake that are followed by ``KEY=VALUE`` words."""
 
 
-def read(files: Sequence[Path], settings: Iterable[str] = ()) -> dict[str, Any]:
-    """The configuration of ``files`` and ``KEY=VALUE`` words, later ones winning by key; mappings
-    are merged.
+def read(
+    files: Sequence[Path], settings: Iterable[str] = (), values: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The configuration of ``values``, ``files`` and ``KEY=VALUE`` words, later ones winning by key;
+    mappings are merged.
 
     Without a file that names a grid, those of ``config/config.yaml`` are measured. A file that has
     some is the whole campaign: of the base only the other keys stay. Errors: ConfigError.
     """
-    own = merged(yamlfile.read(path) for path in files)
+    own = merged([values or {}, *map(yamlfile.read, files)])
     base_file = BASE if BASE.exists() else ROOT / BASE
     base = yamlfile.read(base_file) if base_file.exists() or not files else {}
     if any(own.get(subsystem) for subsystem in WORKLOADS):
         base = {key: value for key, value in base.items() if key not in WORKLOADS}
     return merged([base, own, pairs(settings)])
+
+
+def shipped(name: str, folder: str) -> str:
+    """Path of the user's file, or of the one that peakmark ships by this name.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    files = {path.stem: path for path in sorted(of_checkout(folder).glob("*.yaml"))}
+    path = Path(name) if Path(name).is_file() else files.get(name)
+    if path is None:
+        raise ConfigError(f"{name!r} is no file here: give the path of one, or {', '.join(files)}")
+    return str(path)
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -92,7 +108,7 @@ def check_command_line(argv: Sequence[str]) -> None:
     """
     for path in named(argv, _FILES):
         yamlfile.read(Path(path))
-    pairs(named(argv, _WORDS))
+    pairs(named(argv, WORDS))
 
 
 def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:

@@ -50,6 +50,8 @@ LARGEST = 16 << 20
 MOST_THREADS = 10**6
 SMALLEST_NUMBER, LARGEST_NUMBER = 1e-99, 1e30
 """What is computed from values between them stays finite."""
+SHORTEST_DESIGNATION = 6
+"""Characters of a disk's designation, to tell it from a word such as ``disk``."""
 T = TypeVar("T")
 PublishedKey = tuple[str, str, int | None, int, str]
 """(table, workload, block in bytes, concurrency, instrument) of a published value."""
@@ -202,6 +204,26 @@ def rounded(block: int | None) -> int | None:
         if block and block >= decimal and block % decimal == 0:
             return block // decimal * binary
     return block
+
+
+def of_disk(model: str, metric: str, workload: str) -> list[Entry]:
+    """What the sets here have of a disk model: without the page cache and without a note of doubt.
+
+    Args:
+        model: as the disk calls itself, such as ``SAMSUNG MZ7KM240HMHQ0D3``; its last word counts.
+    """
+    designation = model.lower().rpartition(" ")[2]
+    if len(designation) < SHORTEST_DESIGNATION:
+        return []
+    row = (f"disk_{metric}", workload, "")
+    return [
+        entry
+        for path in sorted(FOLDER.glob("*.csv"))
+        for entry in load(path.stem).measured()
+        if (entry.table, entry.workload, entry.note) == row
+        and designation in entry.hardware.lower()
+        and entry.definition.get("direct") != "no"
+    ]
 
 
 def path_of(name: str) -> Path:

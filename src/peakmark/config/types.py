@@ -236,6 +236,10 @@ class Chapters(Keys):
 
     introduction: Chapter = None
     design: Chapter = None
+    cpu: Chapter = None
+    memory: Chapter = None
+    disk: Chapter = None
+    network: Chapter = None
     discussion: Chapter = None
     improvements: Chapter = None
     conclusion: Chapter = None
@@ -252,7 +256,9 @@ class Report(Keys):
         authors: Authors with their affiliation, instead of author.
         publisher: Who publishes the data of a bundle.
         text: Chapters of the author's: Markdown (.md) or Typst (.typ) files. Introduction and
-            design stand before the results, the others behind them.
+            design stand before the results; cpu, memory, disk and network at the end of the
+            chapter of their resource, below a table where a heading is its title; the others
+            behind the results.
         bibliography: What the author's chapters cite with [@key]: a BibTeX (.bib) or Hayagriva
             (.yml) file.
         kernels: A chapter on how each kernel measures; null: where there are chapters of the
@@ -315,6 +321,8 @@ class Campaign(Keys):
         repetitions: Repetitions of each cell of an own kernel: a number, or {min: 6, max: 30,
             until: 2%}.
         reference_repetitions: Repetitions of each cell of a reference tool, likewise.
+        repeat_disturbed: How often a repetition is measured again at most that other programs, the
+            hypervisor, lost CPU time or a clock that moved have disturbed. 0: never.
         placement: One thread for each core first; compact fills a last-level cache, a NUMA node, a
             socket before the next one, spread takes sockets, NUMA nodes and caches in turn. numa
             and socket are always compact.
@@ -358,6 +366,7 @@ class Campaign(Keys):
     scale: Annotated[float, Meta(gt=0, le=1000)] = 1
     repetitions: Repetitions = 3
     reference_repetitions: Repetitions = 1
+    repeat_disturbed: Annotated[int, Meta(ge=0, le=100)] = 2
     placement: Literal["compact", "spread"] = "compact"
     isa: InstructionSet = "auto"
     scratch: Text | None = None

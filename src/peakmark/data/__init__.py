@@ -7,6 +7,7 @@ caches.csv              microarchitecture, cache level -> bytes per cycle and co
                         cycles
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
 comparability.csv       which fact that differs between two campaigns stops which verdicts
+sockets.csv             microarchitecture -> the best memory that any machine of it was sold with
 bundle.csv              parts of a bundle -> their names and descriptions
 HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
                         hpcc's: sizes of its transposition, none
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
@@ -35,6 +37,18 @@ def table(name: str) -> tuple[dict[str, str], ...]:
         if line.strip() and not line.startswith("#")
     ]
     return tuple(csv.DictReader(lines))
+
+
+def of_design(name: str, design: str | None) -> list[dict[str, str]]:
+    """The lines of a table that are about a microarchitecture."""
+    return [line for line in table(name) if design in line["microarchitecture"].split("|")]
+
+
+def of_model(lines: Iterable[dict[str, str]], model_name: str | None) -> dict[str, str] | None:
+    """The first line whose pattern is found in the CPU's name, None without one."""
+    name = model_name or ""
+    fitting = (line for line in lines if re.search(line["model_name"], name, re.IGNORECASE))
+    return next(fitting, None)
 
 
 def _within(number: int | None, bounds: str) -> bool:

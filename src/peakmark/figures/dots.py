@@ -135,7 +135,7 @@ def _dots(axis: Axes, position: int, group: NodeGroup, slow: Sequence[Row], larg
         axis.annotate(
             f"{row.key.node} {percent(share)} %" if large else row.key.node, (share, height(row)),
             xytext=(math.copysign(4, share), (0, 6, -6)[place] if large else 0), textcoords="offset points",
-            ha="left" if share > 0 else "right", va="center", fontsize=6.5, color=style.INK, zorder=4,
+            ha="left" if share > 0 else "right", va="center", fontsize=style.SMALL, color=style.INK, zorder=4,
         )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from peakmark.figures import style
 from peakmark.tools.tables import UNITS, Table
 
 MAX_TICKS = 6  # labels beside each other below one panel
+DECADES = 200  # highest by lowest end from which on a logarithmic axis names powers of ten only
 SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic
 
 _SIZE = re.compile(
@@ -109,7 +110,7 @@ def heights(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
         value * row.table.factor
         for row in rows
         for series in row.series.values()
-        for value in series.values
+        for value in (*series.values, *series.disturbed)
     ]
     values += [value * row.table.factor for row in rows for value in row.published.values()]
     return values, [
@@ -118,12 +119,14 @@ def heights(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
 
 
 def scale_values(axis: Axes, logarithmic: bool) -> None:
-    """The vertical axis: few round numbers."""
+    """The vertical axis, whose ends are known: few round numbers."""
     if not logarithmic:
         axis.yaxis.set_major_formatter(style.Ticks())
         return
     axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_ylim()
+    steps = (1.0, 2.0, 5.0) if high < DECADES * low else (1.0,)
+    axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=MAX_TICKS * len(steps)))
     axis.yaxis.set_minor_locator(NullLocator())
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
@@ -154,7 +157,7 @@ def at_lines(axis: Axes, labels: Sequence[Label], right: float, extent: float) -
         labels, _spread(axis, [y for _, y, _ in labels], extent), strict=True
     ):
         axis.annotate(name, (right, share), xycoords=("data", "axes fraction"), xytext=(7, 0), textcoords="offset points",
-                      fontsize=6.5, va="center", color=style.look(0).ink)  # fmt: skip
+                      fontsize=style.SMALL, va="center", color=style.look(0).ink)  # fmt: skip
 
 
 def beside(axis: Axes, table: Table, ends: Mapping[str, float], extent: float) -> None:
@@ -170,7 +173,7 @@ def beside(axis: Axes, table: Table, ends: Mapping[str, float], extent: float) -
     for (position, series), share in zip(named, shares, strict=True):
         axis.annotate(
             series.heading, (1.0, share), xycoords="axes fraction", xytext=(4, 0), textcoords="offset points",
-            fontsize=7, va="center", fontweight="bold", color=style.look(position).ink, annotation_clip=False,
+            fontsize=style.SMALL, va="center", fontweight="bold", color=style.look(position).ink, annotation_clip=False,
         )  # fmt: skip
 
 
@@ -212,8 +215,8 @@ def legend(figure: Figure, table: Table, rows: Sequence[Row], programs: bool) ->
     style.legend(figure, handles, side_by_side, 2.6)
 
 
-LINE = 0.2  # inches that a row takes
-ROOM = 0.62  # inches for axis and its label
+LINE = 0.14  # inches that a row takes
+ROOM = 0.5  # inches for axis and its label
 APART = 0.16  # of a row: between two programs
 
 
@@ -256,6 +259,8 @@ def _dots(axis: Axes, row: Row, line: int, factor: float) -> None:
         height = line + APART * (rank - (len(present) - 1) / 2)
         axis.scatter([value * factor for value in series.values], [height] * len(series.values), s=11, zorder=4,
                      marker=look.marker, facecolor=look.face, edgecolor=look.colour, linewidth=0.7, alpha=0.9)  # fmt: skip
+        disturbed = [value * factor for value in series.disturbed]
+        style.left_out(axis, disturbed, [height] * len(disturbed))
         axis.scatter(
             [series.centre * factor],
             [height],

@@ -16,7 +16,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row
 from peakmark.analysis.verdict import with_limit
-from peakmark.figures import dots, layout_figures, panels, style
+from peakmark.figures import dots, layout_figures, panels, percentiles, style
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.tools.tables import TABLES
@@ -67,6 +67,8 @@ def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
         return None
     if slow is not None:
         return dots.plot(drawn.rows[0].table, drawn.rows, slow)
+    if drawn.name.endswith("_percentiles"):
+        return percentiles.plot(drawn.rows[0].table, drawn.rows)
     if drawn.drawing is None or drawn.drawing.kind == "panels":
         return panels.plot(drawn.rows[0].table, drawn.rows)
     return (
@@ -85,7 +87,7 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
     chosen = with_limit(rows)
     if not chosen:
         return None
-    figure = style.figure(7.0, 0.62 * len(chosen) + 0.55)
+    figure = style.figure(6.85, 0.48 * len(chosen) + 0.45)
     axis = figure.subplots()
     far = max(1.0, *(_bar(axis, position, row) for position, (_, row) in enumerate(chosen)))
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
@@ -121,14 +123,14 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
         color=style.INK,
         zorder=4,
     )
-    caption = (
-        f"{point}: {row.table.own.heading} {quantity(row.table, own.centre)} ({percent(share)} %)"
-    )
+    disturbed = [value / limit for value in own.disturbed]
+    style.left_out(axis, disturbed, [position + 0.14] * len(disturbed))
+    caption = f"{point}: {row.table.own.heading} {percent(share)} %"
     ends = [position - 0.1, position + 0.38]
     axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
     axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
     axis.annotate(
-        "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6.5,
+        "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=style.SMALL,
         zorder=6, color="white" if share > 1.02 else style.INK,
     )  # fmt: skip
     far = max(own.values) / limit
@@ -141,8 +143,8 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
             [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
             linewidth=1.4, zorder=3,
         )  # fmt: skip
-        caption += f", {heading} {quantity(row.table, series.centre)} ({percent(theirs)} %)"
-    caption += f", limit {quantity(row.table, limit)}"
-    axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.8,
+        caption += f", {heading} {percent(theirs)} %"
+    caption += f" of {quantity(row.table, limit)}"
+    axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=style.SMALL,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
     return far

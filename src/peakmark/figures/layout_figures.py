@@ -112,16 +112,18 @@ def _panel(axis: Axes, drawing: Drawing, groups: Sequence[_Group], top: float) -
             axis.bar(at, value, width=0.74, facecolor=colour, linewidth=0, zorder=2)
             if few:
                 axis.annotate(significant(value, 2), (at, value), xytext=(0, 2), textcoords="offset points",
-                              ha="center", fontsize=6.5, color=style.INK, zorder=6)  # fmt: skip
+                              ha="center", fontsize=style.SMALL, color=style.INK, zorder=6)  # fmt: skip
             _mark_references(axis, drawing, row, at, top)
             ticks.append((at, str(row.key.concurrency or row.key.word)))
             at += 1
         if name:
             axis.annotate(name, ((first + at - 1) / 2, 0), xycoords=("data", "axes fraction"), xytext=(0, -15),
-                          textcoords="offset points", ha="center", va="top", fontsize=7, fontweight="bold",
+                          textcoords="offset points", ha="center", va="top", fontsize=style.SMALL, fontweight="bold",
                           color=style.INK, annotation_clip=False)  # fmt: skip
         at += GAP
-    axis.set_xticks([place for place, _ in ticks], [text for _, text in ticks], fontsize=6.5)
+    axis.set_xticks(
+        [place for place, _ in ticks], [text for _, text in ticks], fontsize=style.SMALL
+    )
     axis.tick_params(axis="x", length=0, labelbottom=True)
     axis.set_xlim(-0.8, at - GAP - 0.2)
     axis.set_ylim(0, top)
@@ -259,6 +261,12 @@ def _line(axis: Axes, drawing: Drawing, rows: Sequence[Row], rank: int, horizont
     ]
     axis.scatter([x for x, _ in points], [y for _, y in points], s=7, zorder=4, alpha=0.7, linewidth=0.6,
                  marker=look.marker, facecolor="white", edgecolor=look.colour)  # fmt: skip
+    disturbed = [
+        (place, value * row.table.factor)
+        for place, row in zip(places, rows, strict=True)
+        for value in row.measured.disturbed
+    ]
+    style.left_out(axis, [x for x, _ in disturbed], [y for _, y in disturbed])
 
 
 def _limits(axis: Axes, rows: Sequence[Row], names: Sequence[str], horizontal: Across) -> None:

@@ -22,8 +22,10 @@ from peakmark.tools.tables import Table
 
 WIDTH = 6.85  # inches; an A4 page between its margins
 HEIGHT = 7.0  # inches; leaves room for the caption on that page
-PANEL_HEIGHT = 1.22
+PANEL_HEIGHT = 1.08
 MAX_COLUMNS = 4
+NARROW = 0.6 * WIDTH  # panels up to this width have the rows of dots at their right
+HIGH = 2.4  # inches of rows of dots up to which they stand there
 SLIM = 6  # panels side by side where each has but one or two places
 
 _VARIANTS = {
@@ -61,13 +63,21 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     lines = math.ceil(len(panels) / columns)
     height = PANEL_HEIGHT if lines < 2 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
     entries = len({name for row in measured for name in (*row.series, *row.published)})
-    above = height * lines + 0.5 if lines else 0.17 * entries  # with the legend
+    above = height * lines + 0.47 if lines else 0.17 * entries  # with the legend
     below = elements.inches(len(dots)) if dots else 0.0
     width = WIDTH * min(1.0, 0.23 * columns + (0.09 if columns > 1 else 0.2))
-    figure = style.figure(width, above + below, w_pad=0.06, h_pad=0.06)
-    halves: list[FigureBase] = [figure, figure]
-    if panels and dots:
+    halves: list[FigureBase]
+    if panels and dots and width <= NARROW and below <= HIGH:
+        figure = style.figure(WIDTH, max(above, below + 0.17), w_pad=0.06, h_pad=0.06)
+        halves = list(
+            figure.subfigures(1, 2, squeeze=False, width_ratios=[width, WIDTH - width])[0]
+        )
+    elif panels and dots:
+        figure = style.figure(width, above + below, w_pad=0.06, h_pad=0.06)
         halves = list(figure.subfigures(2, 1, squeeze=False, height_ratios=[above, below])[:, 0])
+    else:
+        figure = style.figure(width, above + below, w_pad=0.06, h_pad=0.06)
+        halves = [figure, figure]
     if dots:
         axis = halves[1].subplots()
         elements.draw(axis, dots)
@@ -172,7 +182,7 @@ def _scale(table: Table, panels: Sequence[Panel]) -> tuple[bool, float, float]:
         lowest = min(
             [lowest / 1.4, *(limit / 3 for limit in limits)]
         )  # room for the word below the limit
-    return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.12)
+    return (True, lowest / 1.4, highest * 1.6) if logarithmic else (False, 0.0, highest * 1.2)
 
 
 def _panels(table: Table, rows: Sequence[Row], horizontal: Across) -> list[Panel]:
@@ -208,8 +218,8 @@ def _panel(
     logarithmic, lowest, highest = scale
     axis.set_title(panel.title)
     axis.set_xscale("log", base=2)
-    elements.scale_values(axis, logarithmic)
     axis.set_ylim(lowest, highest)
+    elements.scale_values(axis, logarithmic)
     wide = elements.octaves(horizontal.places(panel.rows))
     step = (
         wide / 40
@@ -271,6 +281,12 @@ def _line(
         for place, entry in zip(places, entries, strict=True)
         for number, value in enumerate(entry.values)
     ]
+    disturbed = [
+        (place, value * table.factor)
+        for place, entry in zip(places, entries, strict=True)
+        for value in entry.disturbed
+    ]
+    style.left_out(axis, [x for x, _ in disturbed], [y for _, y in disturbed])
     sns.scatterplot(
         x=[x for x, _ in points], y=[y for _, y in points], ax=axis, legend=False, zorder=4, s=11,
         alpha=0.9, linewidth=0.7, marker=appearance.marker, facecolor=appearance.face, edgecolor=appearance.colour,
@@ -327,6 +343,6 @@ def _limits(axis: Axes, table: Table, rows: Sequence[Row], horizontal: Across) -
     axis.annotate(
         f"limit {significant((last if rising else first)[1], 3)}", last if rising else first,
         xytext=(0, -4 if below else 3), va="top" if below else "baseline",
-        textcoords="offset points", fontsize=6.5, color=style.LIMIT, ha="right" if rising else "left", zorder=6,
+        textcoords="offset points", fontsize=style.SMALL, color=style.LIMIT, ha="right" if rising else "left", zorder=6,
         bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
     )  # fmt: skip

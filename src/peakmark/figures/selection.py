@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from peakmark.analysis import fleet
 from peakmark.analysis.row import Row, Series
 from peakmark.config.layouts import Drawing, Layout
+from peakmark.tables.columns import has_percentiles
 from peakmark.tools.tables import Table
 
 
@@ -56,8 +58,16 @@ def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) 
                 f"{table.name}_{name}", tuple(row for row in measured if row.key.workload == name)
             )
             for name in names
-        ]
-    return [Drawn(table.name, tuple(measured))]
+        ] + _percentiles(table, measured)
+    return [Drawn(table.name, tuple(measured)), *_percentiles(table, measured)]
+
+
+def _percentiles(table: Table, rows: Sequence[Row]) -> list[Drawn]:
+    """The figure of the percentiles of a table of latencies; one of many nodes has no rows."""
+    shown = tuple(row for row in rows if row.own and row.own.percentile("p50") is not None)
+    if len({row.key.node for row in shown}) > fleet.MANY:
+        shown = ()
+    return [Drawn(f"{table.name}_percentiles", shown)] if has_percentiles(table) else []
 
 
 def _fits(drawing: Drawing, row: Row) -> bool:

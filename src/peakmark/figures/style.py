@@ -27,6 +27,7 @@ from peakmark.resources import ROOT
 
 STYLE = ROOT / "reports" / "figures.mplstyle"
 INK = "#222222"
+SMALL = 7.3  # points, of the smallest type
 QUIET = "#6b6b6b"
 LIMIT = "#222222"
 _PUBLISHED = ("D", "v", "P", "X")
@@ -113,6 +114,13 @@ def panels(figure: FigureBase, count: int, columns: int, **shared: Any) -> list[
     for axis in axes[count:]:
         axis.set_visible(False)
     return list(axes[:count])
+
+
+def left_out(axis: Axes, across: Sequence[float], values: Sequence[float]) -> None:
+    """Repetitions that are not part of a summary, as hollow circles."""
+    if values:
+        axis.scatter(across, values, s=13, marker="o", facecolor="none", edgecolor=INK,
+                     linewidth=0.6, zorder=3.5)  # fmt: skip
 
 
 def limit_line(axis: Axes, value: float) -> None:

@@ -1,5 +1,5 @@
 """The physical limit of every table row: from measured, read, stated or tabled numbers, or
-``unknown`` with the reason.
+``unknown`` with the reason and, where there is one, a bound.
 
 No limit is invented: an unknown one leaves the efficiency empty and says how to supply it.
 """
@@ -7,18 +7,19 @@ No limit is invented: an unknown one leaves the efficiency empty and says how to
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from peakmark.arithmetic import evaluate, names_in
 from peakmark.config.site import for_host, formula_names
 from peakmark.errors import ConfigError
-from peakmark.limits import cpu, disk, memory, network
+from peakmark.limits import bounds, cpu, disk, memory, network
 from peakmark.limits.base import Limit, Question
-from peakmark.messages import message
+from peakmark.messages import Message, message
 from peakmark.units import quantity
 
-__all__ = ["Limit", "clocks", "efficiency", "for_row"]
+__all__ = ["Limit", "clocks", "count", "efficiency", "for_row", "share"]
 
 _PARTS = {"cpu": cpu.limit, "memory": memory.limit, "disk": disk.limit, "network": network.limit}
 
@@ -47,7 +48,7 @@ def for_row(
     merged = for_host(site or {}, facts.get("host"))
     row = (subsystem, workload, variant, block, concurrency, metric)
     question = Question(*row, facts, merged, clock_hz, **known)
-    return _by_formula(question) or _PARTS[subsystem](question)
+    return bounds.of(question, _by_formula(question) or _PARTS[subsystem](question))
 
 
 def efficiency(value: float, limit: Limit) -> float | None:
@@ -58,9 +59,23 @@ def efficiency(value: float, limit: Limit) -> float | None:
 
     Source: Hoefler and Belli, SC '15, rule 4.
     """
-    if limit.value is None or value <= 0:
+    return share(value, limit) if limit.kind == "limit" else None
+
+
+def share(value: float, limit: Limit) -> float | None:
+    """Share of the limit or, without one, of the bound. None when neither is known."""
+    most = limit.bound if limit.value is None else limit.value
+    if most is None or value <= 0:
         return None
-    return limit.value / value if limit.unit == "s" else value / limit.value
+    return most / value if limit.unit == "s" else value / most
+
+
+def count(limits: Iterable[Limit]) -> Message:
+    """How many rows have a limit, a bound, or neither."""
+    kinds = Counter(limit.kind for limit in limits)
+    known, bounded = kinds["limit"], kinds["at_most"] + kinds["best_seen"]
+    rows, neither = kinds.total(), kinds["none"]
+    return message("limits-counted", rows=rows, limits=known, bounds=bounded, neither=neither)
 
 
 def clocks(
@@ -94,9 +109,9 @@ def _evaluated(question: Question, entry: Mapping[str, Any], formula_set: str) -
     try:
         value = evaluate(text, names)
     except ConfigError as error:  # one that holds for other rows
-        return question.unknown(f"{formula_set}: {error}")
+        return question.unknown("formula", formula_set=formula_set, error=str(error))
     if not 0 < value < math.inf:
-        return question.unknown(f"{formula_set}: {text} is {value:g} here, which is no limit")
+        return question.unknown("formula-value", formula_set=formula_set, formula=text, value=value)
     formula = f"{text} = {quantity(value, entry['unit'], 8)}"
     used = [f"{name} = {names[name]:.10g}" for name in sorted(names_in(text))]
     if used:

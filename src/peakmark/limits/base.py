@@ -6,26 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.messages import Message
+from peakmark.messages import Message, message
 from peakmark.units import quantity
 
-Kind = Literal["measured", "read", "site", "datasheet", "unknown"]
-
-
-class Missing(NamedTuple):
-    """Why a limit is unknown (``fact``), the key of the site file that would supply it, such as
-    ``disk.throughput.RS``, and where its value is found, as the end of the sentence.
-    """
-
-    fact: str
-    key: str
-    place: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.fact}: write {self.key} in the site file{self.place}"
+Kind = Literal["limit", "at_most", "best_seen", "none"]
+Origin = Literal["measured", "read", "site", "datasheet", "published", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -34,36 +22,47 @@ class Limit:
 
     value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency
               stays empty
+    bound     instead of an unknown value: what nothing can exceed, or the best that was published;
+              never the base of an efficiency
     formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations
               per cycle = ...``
     detail    what stands in brackets behind it, and several formulas may share: how a core does so
               many operations
     source    where the numbers are from
     cores     where the number of cores is from; "" where no such number is in the formula
-    kind      measured (holds a clock measured beside the row), read (from this machine), site (site
-              file), datasheet (table by CPU model: the most such a CPU can have), unknown
+    origin    measured (holds a clock measured beside the row), read (from this machine), site (site
+              file), datasheet (table by CPU model: the most such a CPU can have), published, unknown
     reason    why it is unknown and how to supply it; None otherwise
     remarks   what a reader must know about this limit, for example which unit a published formula
               mixed up
     finding   what about the machine keeps the limit below what the CPU could have, such as empty
               memory channels
     clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
-    missing   of an unknown limit that the site file could supply: what ``reason`` is made of, see
-              ``Missing``
     """
 
     value: float | None
     unit: str
     formula: str
     source: str
-    kind: Kind
-    reason: str | None = None
+    origin: Origin
+    reason: Message | None = None
     remarks: tuple[Message, ...] = ()
     finding: Message | None = None
     clock: str = ""
-    missing: Missing | None = None
     detail: str = ""
     cores: str = ""
+    bound: float | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """How much it says: a limit, a bound that nothing exceeds (``at_most``; of times at least),
+        the best published (``best_seen``), or nothing.
+        """
+        if self.value is not None:
+            return "limit"
+        if self.bound is None:
+            return "none"
+        return "best_seen" if self.origin == "published" else "at_most"
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -133,17 +132,34 @@ class Question:
         name = f"site file {self.site['name']}" if self.site.get("name") else "site file"
         return f"{name} ({source})" if source else name
 
-    def limit(self, value: float, formula: str, source: str, kind: Kind, **more: Any) -> Limit:
+    def limit(self, value: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
         """The answer, in the row's unit."""
-        return Limit(value, self.unit, formula, source, kind, **more)
+        return Limit(value, self.unit, formula, source, origin, **more)
+
+    def bound(self, bound: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
+        """The answer that the limit is unknown and this a bound of it."""
+        if origin != "published":
+            formula = f"at {'least' if self.unit == 's' else 'most'} {formula}"
+        return Limit(None, self.unit, formula, source, origin, bound=bound, **more)
 
     def by_site(self, value: float, part: str, what: str = "") -> Limit:
         """The answer that a value of the site file is."""
         formula = f"{quantity(value, self.unit)}{what} as the site file says"
         return self.limit(float(value), formula, self.site_source(part), "site")
 
-    def unknown(self, fact: str, key: str = "", place: str = "", *remarks: Message) -> Limit:
-        """The answer that there is none, and which keys of the site file would give one."""
-        missing = Missing(fact, key, place) if key else None
-        reason = str(missing or fact)
-        return Limit(None, self.unit, "", "", "unknown", reason, remarks, missing=missing)
+    def unknown(
+        self, case: str, *remarks: Message, key: str = "", place: str = "", **values: Any
+    ) -> Limit:
+        """The answer that there is none.
+
+        Args:
+            case: why, a case of ``no-limit`` in ``messages.yaml``; ``values`` are its fields.
+            key: key of the site file that would supply it, such as ``disk.throughput.RS``.
+            place: case of ``state-limit``: where the value of the key is found.
+        """
+        reason = message("no-limit", case=case, **values)
+        if key:
+            section, _, name = key.rpartition(".")
+            names = (f".{name}",)
+            reason = message("state-limit", case=place, fact=reason, key=section, names=names)
+        return Limit(None, self.unit, "", "", "unknown", reason, remarks)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from peakmark import data
 from peakmark.formatting import plural
-from peakmark.limits.base import Kind, Limit, Question
+from peakmark.limits.base import Limit, Origin, Question
 from peakmark.messages import message
 from peakmark.units import quantity
 
@@ -23,7 +23,11 @@ class Clock(NamedTuple):
 
     hz: float
     name: str
-    kind: Kind
+    origin: Origin
+
+    def text(self, digits: int = 4) -> str:
+        """``3.2 GHz (observed clock)``."""
+        return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
 
 
 def limit(question: Question) -> Limit:
@@ -31,17 +35,15 @@ def limit(question: Question) -> Limit:
     design = microarchitecture(question)
     cores, counted = core_count(question)
     if cores is None:
-        return question.unknown(
-            "no machine facts: collect them with `peakmark machine` on the node"
-        )
+        return question.unknown("facts")
     clock = clock_of(question)
     if clock is None:
-        return question.unknown("no clock is known", "cpu.nominal_hz")
+        return question.unknown("clock", key="cpu.nominal_hz")
     stated = (question.stated("cpu", "operations_per_cycle") or {}).get(question.workload)
-    line, kind = operations(question, design), clock.kind
+    line, origin = operations(question, design), clock.origin
     if stated is not None:
         per_cycle, how, source = float(stated), "", question.site_source("cpu")
-        kind = kind if kind == "measured" else "site"
+        origin = origin if origin == "measured" else "site"
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{design}, {line['isa'].upper()}: {line['how']}"
@@ -58,7 +60,7 @@ def limit(question: Question) -> Limit:
     fewer = message("limit-of-cores", threads=question.concurrency, cores=cores)
     remarks = (fewer,) if question.concurrency > cores else ()
     texts = {"clock": clock.name, "detail": how, "cores": counted}
-    return question.limit(value, formula, source, kind, remarks=remarks, **texts)
+    return question.limit(value, formula, source, origin, remarks=remarks, **texts)
 
 
 def microarchitecture(question: Question) -> str | None:
@@ -94,17 +96,17 @@ def clock_of(question: Question) -> Clock | None:
     clocks = clocks_of(question)
     wanted = question.stated("cpu", "clock") or "observed"
     for name in (wanted, *clocks):
-        hz, kind = clocks[name]
+        hz, origin = clocks[name]
         if hz is not None:
-            return Clock(hz, name, kind)
+            return Clock(hz, name, origin)
     return None
 
 
-def clocks_of(question: Question) -> dict[str, tuple[float | None, Kind]]:
-    """The three clocks by name, each with its kind: observed beside the row, nominal, maximum."""
+def clocks_of(question: Question) -> dict[str, tuple[float | None, Origin]]:
+    """The three clocks by name, each with its origin: observed beside the row, nominal, maximum."""
     read = question.fact("cpu", "clock_hz") or {}
     observed = read.get("observed") if question.clock_hz is None else question.clock_hz
-    clocks: dict[str, tuple[float | None, Kind]] = {"observed": (observed, "measured")}
+    clocks: dict[str, tuple[float | None, Origin]] = {"observed": (observed, "measured")}
     for name in ("nominal", "maximum"):
         stated = question.stated("cpu", f"{name}_hz")
         clocks[name] = (read.get(name), "read") if stated is None else (stated, "site")
@@ -125,10 +127,8 @@ def operations(question: Question, design: str | None) -> dict[str, str] | None:
         usable.discard("avx2")
     lines = [
         line
-        for line in data.table("operations")
-        if design in line["microarchitecture"].split("|")
-        and line["workload"] == question.workload
-        and (not isa or line["isa"] in usable)
+        for line in data.of_design("operations", design)
+        if line["workload"] == question.workload and (not isa or line["isa"] in usable)
     ]
     return max(lines, key=lambda line: float(line["operations_per_cycle"]), default=None)
 
@@ -140,9 +140,6 @@ def _unknown(question: Question, design: str | None, cycles: float) -> Limit:
     lanes = {"DP": 1, "FP32": 2}.get(question.workload, 0)
     estimate = cycles * widest * lanes
     remarks = (message("limit-guessed", isa=isa, rate=estimate),) if estimate else ()
-    return question.unknown(
-        f"no operations per cycle for {question.workload} on {name}",
-        f"cpu.operations_per_cycle.{question.workload}",
-        "",
-        *remarks,
-    )
+    workload = question.workload
+    key = f"cpu.operations_per_cycle.{workload}"
+    return question.unknown("operations", *remarks, key=key, workload=workload, processor=str(name))

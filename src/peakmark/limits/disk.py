@@ -1,9 +1,8 @@
-"""Limits of a disk: its datasheet by the site file, else the link it hangs on."""
+"""Limits of a disk: its datasheet by the site file. The link it hangs on is a bound."""
 
 from __future__ import annotations
 
 from peakmark.limits.base import Limit, Question
-from peakmark.messages import message
 from peakmark.units import quantity
 
 
@@ -18,27 +17,11 @@ def limit(question: Question) -> Limit:
     interface = question.fact("storage", "interface")
     filesystem = question.fact("storage", "filesystem")
     if interface == "ram":
-        return question.unknown(
-            f"{filesystem} is a file system in memory: set scratch to a directory on a disk"
-        )
-    datasheet = (f"disk.{metric}.{workload}", ", from the disk's datasheet")
+        return question.unknown("ram", file_system=str(filesystem))
+    datasheet = {"key": f"disk.{metric}.{workload}", "place": "disk"}
     if metric != "throughput":
-        what = "IOPS" if metric == "iops" else "latency"
-        return question.unknown(f"a link does not bound {what} usefully", *datasheet)
-    value = question.fact("storage", "interface_limit")
-    if value is None:
-        reasons = {
-            None: "the device behind the scratch directory is not known",
-            "network": f"{filesystem} is a network file system: its disks cannot be seen",
-            "virtio": "a virtual disk tells no limit",
-        }
-        reason = reasons.get(interface, f"the {interface} link tells no speed")
-        return question.unknown(reason, *datasheet)
-    return question.limit(
-        float(value),
-        str(question.fact("storage", "interface_limit_formula")),
-        "link speed read from this machine",
-        "read",
-        remarks=(message("limit-of-interface"),),
-        detail="interface limit",
-    )
+        return question.unknown(metric, **datasheet)
+    cases = {None: "disk", "network": "network-disk", "virtio": "virtual-disk"}
+    case = cases.get(interface, "link")
+    names = {"interface": str(interface), "file_system": str(filesystem)}
+    return question.unknown(case, **datasheet, **names)

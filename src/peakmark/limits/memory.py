@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -93,10 +92,7 @@ def dram(question: Question) -> Limit:
 
 def datasheet(question: Question) -> dict[str, str] | None:
     """The line of memory.csv for this CPU, None for one that it does not have."""
-    name = str(question.fact("cpu", "model_name") or "")
-    lines = data.table("memory")
-    fitting = (line for line in lines if re.search(line["model_name"], name, re.IGNORECASE))
-    return next(fitting, None)
+    return data.of_model(data.table("memory"), question.fact("cpu", "model_name"))
 
 
 def _node(question: Question) -> Limit:
@@ -108,28 +104,23 @@ def _node(question: Question) -> Limit:
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     if channels is not None and speed is not None:
         width = question.stated("memory", "bytes_per_transfer") or 8
-        bandwidth = _bandwidth(int(channels), "", float(speed), float(width))
+        product = _bandwidth(int(channels), "", float(speed), float(width))
         if any(question.stated("memory", name) is not None for name in ("channels", "speed_mts")):
-            return question.limit(*bandwidth, question.site_source("memory"), "site")
+            return question.limit(*product, question.site_source("memory"), "site")
         source = "memory modules as the firmware describes them"
         finding = _empty_channels(line, sockets, int(channels))
-        return question.limit(*bandwidth, source, "read", finding=finding)
+        return question.limit(*product, source, "read", finding=finding)
     keys = "memory.channels and memory.speed_mts"
     if question.fact("cpu", "virtualised"):
-        return question.unknown(
-            "a virtual machine does not tell memory channels and speed, and need not get all of the host's",
-            keys,
-        )
+        return question.unknown("guest", key=keys)
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
-        speed, width = float(line["speed_mts"]), float(line["bytes_per_transfer"])
-        bandwidth = _bandwidth(sockets * int(line["channels"]), each, speed, width)
+        product = of_line(line, sockets, each)
         remarks = (message("limit-of-datasheet"),)
-        return question.limit(*bandwidth, line["source"], "datasheet", remarks=remarks)
-    fact = "memory channels and speed cannot be read without root"
+        return question.limit(*product, line["source"], "datasheet", remarks=remarks)
     if line:
-        fact = f"no source is known for the memory speed of this CPU ({line['channels']} channels a socket), and {fact}"
-    return question.unknown(fact, keys)
+        return question.unknown("memory-speed", key=keys, channels=int(line["channels"]))
+    return question.unknown("channels", key=keys)
 
 
 def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int) -> Message | None:
@@ -156,26 +147,39 @@ def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[fl
     return value, f"{words} = {quantity(value, 'B/s')}"
 
 
-def _levels(question: Question) -> list[Level]:
+def of_line(line: dict[str, str], sockets: int, each: str) -> tuple[float, str]:
+    """The same of the channels that a line of a table gives to each socket."""
+    speed, width = float(line["speed_mts"]), float(line["bytes_per_transfer"])
+    return _bandwidth(sockets * int(line["channels"]), each, speed, width)
+
+
+def cache_lines(question: Question) -> dict[int, dict[str, str]]:
+    """Level -> line of caches.csv."""
+    lines = data.of_design("caches", cpu.microarchitecture(question))
+    return {int(line["level"]): line for line in lines}
+
+
+def column(workload: str) -> str:
+    """The column of caches.csv that a workload needs: load, store or copy."""
+    return "copy" if workload.startswith("RW") else {"R": "load", "W": "store"}[workload[0]]
+
+
+def levels(question: Question) -> list[Level]:
     """This machine's data caches, L1 first."""
-    design = cpu.microarchitecture(question)
-    table = [
-        line for line in data.table("caches") if design in line["microarchitecture"].split("|")
-    ]
-    lines = {int(line["level"]): line for line in table}
+    lines = cache_lines(question)
     threads = max(1, cpu.core_count(question)[0] or 1)
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
-    levels = []
+    every = []
     for cache in sorted(caches, key=lambda cache: int(cache["level"])):
         # Threads share what there is of a level; one thread reaches one cache of it.
         share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
         number = int(cache["level"])
-        levels.append(Level(number, share, lines.get(number, {})))
+        every.append(Level(number, share, lines.get(number, {})))
     reached = question.reached("last_level_bytes")
-    if levels and reached:  # those of a socket without threads hold nothing of theirs
-        last = levels[-1]
-        levels[-1] = last._replace(share=min(last.share, reached / threads))
-    return levels
+    if every and reached:  # those of a socket without threads hold nothing of theirs
+        last = every[-1]
+        every[-1] = last._replace(share=min(last.share, reached / threads))
+    return every
 
 
 def _cache(question: Question, working_set: int, taken: int) -> Limit:
@@ -186,58 +190,46 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     2 MiB. What the levels above can keep need not come from this one, so only the remainder is
     charged to it: a true bound.
     """
-    size, levels = format_size(working_set), _levels(question)
-    if not levels:
-        return question.unknown(
-            f"no caches are known: the limit of a {size} working set cannot be told"
-        )
-    cores, counted = cpu.core_count(question)
-    clock = cpu.clock_of(question)
-    if cores is None or clock is None:
-        return question.unknown(
-            "no clock or no cores are known: collect the machine facts on the node"
-        )
-    fitting = next((place for place, one in enumerate(levels, 1) if taken <= one.share), None)
+    size, caches = format_size(working_set), levels(question)
+    (cores, counted), clock = cpu.core_count(question), cpu.clock_of(question)
+    if cores is None or clock is None or not caches:
+        return question.unknown("facts")
+    fitting = next((place for place, one in enumerate(caches, 1) if taken <= one.share), None)
     if fitting is None:
-        last = levels[-1]
+        last = caches[-1]
         if working_set >= DRAM_FACTOR * last.share:
             return _moved(question, dram(question))
-        return question.unknown(
-            f"a {size} working set per thread lies between the L{last.number} cache and memory: no single limit holds"
-        )
-    kind = question.workload[:2]
-    column = "copy" if kind == "RW" else {"R": "load", "W": "store"}[kind[0]]
-    cycles, above, slowest = 0.0, 0.0, levels[0]
-    for level in levels[:fitting]:
-        if not level.line.get(column):
+        return question.unknown("between", size=working_set, level=last.number)
+    needed = column(question.workload)
+    cycles, above, slowest = 0.0, 0.0, caches[0]
+    for level in caches[:fitting]:
+        if not level.line.get(needed):
             model = question.fact("cpu", "model_name")
             design = cpu.microarchitecture(question) or model or "this CPU"
-            return question.unknown(
-                f"no bytes per cycle of the L{level.number} cache of {design} are in data/caches.csv"
-            )
-        need = (working_set - above) / float(level.line[column])
+            return question.unknown("width", level=level.number, processor=str(design))
+        need = (working_set - above) / float(level.line[needed])
         if need >= cycles:
             cycles, slowest = need, level
         above += level.share
     value = cores * clock.hz * working_set / cycles
     formula = (
-        f"{size} per thread fits L{levels[fitting - 1].number}; {plural(cores, 'core')}"
-        f" x {quantity(clock.hz, 'Hz')} ({clock.name} clock)"
+        f"{size} per thread fits L{caches[fitting - 1].number}; {plural(cores, 'core')}"
+        f" x {clock.text()}"
         f" x {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')}"
     )
-    rest = "" if slowest == levels[0] else " for what the levels above cannot hold"
-    detail = f"L{slowest.number}: {slowest.line[column]} B per cycle and core ({column}){rest}"
+    rest = "" if slowest == caches[0] else " for what the levels above cannot hold"
+    detail = f"L{slowest.number}: {slowest.line[needed]} B per cycle and core ({needed}){rest}"
     texts = {"clock": clock.name, "detail": detail, "cores": counted}
-    return question.limit(value, formula, slowest.line["source"], clock.kind, **texts)
+    return question.limit(value, formula, slowest.line["source"], clock.origin, **texts)
 
 
 def _latency(question: Question) -> Limit:
     """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits
     above it.
     """
-    area, levels, clock = question.block or 0, _levels(question), cpu.clock_of(question)
+    area, caches, clock = question.block or 0, levels(question), cpu.clock_of(question)
     expected, beyond, parts = 0.0, float(area), []
-    for level in levels:
+    for level in caches:
         cycles = level.line.get("latency_cycles")
         if not cycles or beyond <= 0:
             break
@@ -247,17 +239,12 @@ def _latency(question: Question) -> Limit:
         beyond -= inside
     if area > 0 and beyond <= 0 and clock is not None:
         value = expected / clock.hz
-        formula = f"{' + '.join(parts)}, at {quantity(clock.hz, 'Hz')} ({clock.name} clock) = {quantity(value, 's')}"
-        source = f"load-to-use latency: {levels[0].line['source']}"
-        return question.limit(value, formula, source, clock.kind, clock=clock.name)
-    if levels and beyond > 0 and 0 < area < DRAM_FACTOR * levels[-1].share:
-        return question.unknown(
-            f"an area of {format_size(area)} lies in the L{levels[-1].number} cache or between it and memory: no datasheet states"
-            " such a latency; blocks: [auto] lies beyond the caches"
-        )
+        formula = f"{' + '.join(parts)}, at {clock.text()} = {quantity(value, 's')}"
+        source = f"load-to-use latency: {caches[0].line['source']}"
+        return question.limit(value, formula, source, clock.origin, clock=clock.name)
+    if caches and beyond > 0 and 0 < area < DRAM_FACTOR * caches[-1].share:
+        return question.unknown("area-between", size=area, level=caches[-1].number)
     stated = question.stated("memory", "latency")
     if stated is not None:
         return question.by_site(stated, "memory")
-    where = f"an area of {format_size(area)}" if area else "memory"
-    fact = f"no datasheet states the latency of {where}, beyond the core's own caches"
-    return question.unknown(fact, "memory.latency")
+    return question.unknown("area", key="memory.latency", size=area)

@@ -18,15 +18,16 @@ IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
 
 def limit(question: Question) -> Limit:
     """Payload bits per second at the receiver, or seconds of a round trip."""
-    loopback = question.loopback or bool(question.fact("network", "loopback"))
+    loopback = is_loopback(question)
     if question.metric == "latency":
         return _latency(question, loopback)
     if loopback:
-        return question.unknown("loopback has no line rate")
+        return question.unknown("loopback")
     stated, note = question.stated("network", "speed_bps"), question.fact("network", "speed_note")
     rate = question.known("network", "speed_bps")
     if rate is None:
-        return question.unknown(note or "no network interface is known", "network.speed_bps")
+        case = {"case": "interface", "note": note} if note else {"case": "no-interface"}
+        return question.unknown(key="network.speed_bps", **case)
     stream = question.fact("network", "stream_bps")
     if stated is None and stream:
         rate = min(rate, question.concurrency * stream)  # of a bond: a stream takes one member
@@ -42,6 +43,11 @@ def limit(question: Question) -> Limit:
     source = f"{question.fact('network', 'interface')} of this machine; {packets}"
     remarks = (message("remark", remark=note),) if note else ()
     return question.limit(value, formula, source, "read", remarks=remarks)
+
+
+def is_loopback(question: Question) -> bool:
+    """Whether both ends were one machine."""
+    return question.loopback or bool(question.fact("network", "loopback"))
 
 
 def tcp_share(mtu: int) -> tuple[float, str]:
@@ -75,8 +81,7 @@ def _latency(question: Question, loopback: bool) -> Limit:
     protocol = question.workload.removeprefix("LAT-")
     stated = (question.stated("network", "latency") or {}).get(protocol)
     if loopback:
-        return question.unknown("loopback has no wire: no latency limit exists")
+        return question.unknown("loopback-latency")
     if stated is not None:
         return question.by_site(stated, "network", " round trip")
-    key = f"network.latency.{protocol}"
-    return question.unknown("no fact of the machine bounds a round trip", key)
+    return question.unknown("round-trip", key=f"network.latency.{protocol}")

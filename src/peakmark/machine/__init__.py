@@ -76,7 +76,7 @@ def collect(
     elif cpubench:
         host.missing("cpu.clock_hz.observed", f"{cpubench} did not tell a clock")
     else:
-        how = "build the kernels (make kernels): cpubench measures the clock"
+        how = "build the kernels (peakmark run -- kernels): cpubench measures the clock"
         host.missing("cpu.clock_hz.observed", how)
     facts["unknown"] = dict(sorted(host.unknown.items()))
     convert(facts, types.Facts, "machine facts")

@@ -102,7 +102,9 @@ def collect_build(host: Host, kernels: Path | None) -> Facts:
         build = {}
     names = ("compiler", "flags", "isa_flags", "left_out", "io_uring")
     if build.get("compiler") is None:
-        host.missing("build.compiler", "make kernels writes build.json beside the programs")
+        host.missing(
+            "build.compiler", "compiling the kernels writes build.json beside the programs"
+        )
     return {name: build.get(name) for name in names}
 
 

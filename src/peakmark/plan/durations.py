@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
 from peakmark.config import site
+from peakmark.disturbances import WAIT_S
 from peakmark.plan import grids
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
 from peakmark.storage.records import GOOD, Finding
@@ -96,12 +97,14 @@ class Durations:
         link_bps: speed of the network between the nodes; None where it is unknown.
         cpus: CPUs of a node: more threads do not compute faster.
         between_s: seconds that each cell costs besides its own time.
+        repeats: how often a disturbed cell is measured again at most.
     """
 
     findings: Mapping[str, Finding] = field(default_factory=dict, repr=False)
     link_bps: float | None = None
     cpus: int = 1 << 20
     between_s: float = BETWEEN_S
+    repeats: int = 0
 
     def expected(self, cell: Cell) -> float:
         """Seconds that a cell will probably take, with the time to the next cell."""
@@ -112,6 +115,12 @@ class Durations:
     def total(self, cells: Iterable[Cell]) -> float:
         """Expected seconds of cells that run one after the other."""
         return math.fsum(self.expected(cell) for cell in cells)
+
+    def repeated(self, cells: Collection[Cell]) -> float:
+        """Seconds that measuring again adds at most: each of the cells is disturbed every time and
+        waits for other programs.
+        """
+        return self.repeats * self.total(cells) + WAIT_S * len(cells) if self.repeats else 0.0
 
     def longest(self, cell: Cell) -> float:
         """Seconds after which a cell has probably ended; time limits of jobs follow from it."""
@@ -225,10 +234,12 @@ def _distance(cell: Cell, other: Cell) -> tuple[bool, float, float]:
 
 def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding]) -> Durations:
     """Times of a campaign with these records."""
+    repeats = int(config.get("repeat_disturbed", 0))
     if cluster is None:
-        return Durations(findings, LOOPBACK_LINK, len(os.sched_getaffinity(0)))
+        cpus = len(os.sched_getaffinity(0))
+        return Durations(findings, LOOPBACK_LINK, cpus, repeats=repeats)
     cpus, _ = cluster.size_of(ANY)
-    return Durations(findings, _link(config, cluster), cpus, between_s=0.0)
+    return Durations(findings, _link(config, cluster), cpus, between_s=0.0, repeats=repeats)
 
 
 def _link(config: Settings, cluster: Cluster) -> float | None:

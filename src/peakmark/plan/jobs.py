@@ -119,17 +119,19 @@ def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
 
 
 def minutes(cells: Sequence[Cell], plan: Plan) -> int:
-    """Time limit in minutes: the longest time with a margin, from two to the partition's limit.
+    """Time limit in minutes: the longest time with a margin and with what measuring again may take,
+    from two to the partition's limit.
 
     Where jobs share a node, a job may wait there for as many others as fit on the node.
     """
     settings = settings_of(plan.config)
-    seconds = sum(map(plan.durations.longest, cells))
+    seconds, jobs = sum(map(plan.durations.longest, cells)), 1
     if plan.cluster is not None and not settings.get("exclusive", True):
         cpus, _ = _node_size(cells, plan.cluster)
-        seconds = max(seconds, plan.longest) * max(1, cpus // threads(cells, plan))
+        seconds, jobs = max(seconds, plan.longest), max(1, cpus // threads(cells, plan))
+    again = plan.durations.repeated(cells)
     factor = float(settings.get("runtime_factor", 1.0))
-    wanted = max(2, math.ceil((seconds * MARGIN / 60 + 1) * factor))
+    wanted = max(2, math.ceil(((seconds * MARGIN + again) * jobs / 60 + 1) * factor))
     return clip_minutes(wanted, plan.cluster.limit if plan.cluster else None)
 
 

@@ -23,7 +23,7 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
     times = plan.durations
     cells = plural(len(plan.cells), "cell")
     lines = [f"campaign {plan.campaign}: {cells}, about {duration(times.total(plan.cells))}"]
-    lines += [*_times(plan), *_adaptive(plan), ""]
+    lines += [*_times(plan), *_adaptive(plan), *_repeated(plan), ""]
     for subsystem in SUBSYSTEMS:
         group = [cell for cell in plan.cells if cell.subsystem == subsystem]
         if group:
@@ -86,6 +86,19 @@ def _times(plan: Plan) -> list[str]:
             "network.speed_bps in the site file"
         )
     return lines
+
+
+def _repeated(plan: Plan) -> list[str]:
+    """What measuring disturbed cells again may cost at most."""
+    times = plan.durations
+    unmeasured = [cell for cell in plan.cells if not times.is_measured(cell)]
+    again = times.repeated(unmeasured)
+    if not again:
+        return []
+    return [
+        f"disturbed repetitions are measured again, at most {duration(again)} more if all are "
+        f"(repeat_disturbed: {times.repeats})"
+    ]
 
 
 def _adaptive(plan: Plan) -> list[str]:

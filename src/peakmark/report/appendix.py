@@ -26,6 +26,10 @@ from peakmark.report.method_text import TEXT
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
+BRACKETS = (
+    "Values in brackets were disturbed and measured again, or are wrong: no summary has them."
+)
+WIDTH = 96  # characters after which a line of the configuration ends
 ROWS = 20  # so many without a record are named
 
 Rows = Mapping[str, Sequence[Row]]
@@ -36,6 +40,7 @@ def runs(rows: Rows) -> dict[str, Any]:
     in the tables.
     """
     groups: dict[tuple[str, str], list[list[str]]] = {}
+    bracketed = False
     listed: set[tuple[str, ...]] = set()  # echoes of ping stand beside several rows
     for row in (row for table in rows.values() for row in table):
         labels = LabelFormatter.of(row)
@@ -50,12 +55,13 @@ def runs(rows: Rows) -> dict[str, Any]:
             listed.add(runs_of)
             point = "ICMP" if echo else _point(labels, row)
             group = groups.setdefault((labels.program(entry), labels.unit), [])
-            group.append(
-                [point, "  ".join(labels.number(value, series.step) for value in series.values)]
-            )
+            values = [labels.number(value, series.step) for value in series.values]
+            values += [f"[{labels.number(run.value, series.step)}]" for run in series.left_out]
+            group.append([point, "  ".join(values)])
+            bracketed = bracketed or bool(series.left_out)
+    text = "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, start time, hosts and job."
     return {
-        "text": "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, "
-        "start time, hosts and job.",
+        "text": f"{text} {BRACKETS}" if bracketed else text,
         "columns": ["Program", "Row", "Runs", "Unit"],
         "groups": [
             {"program": program, "unit": unit, "lines": lines}
@@ -193,19 +199,11 @@ def provenance(results: Results) -> dict[str, Any]:
         ],
     ]
     config = _filled(_without_formulas(results.config), msgspec.to_builtins(Campaign()))
-    text = yaml.dump(
-        config,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=None,
-        width=46,
-    )
     return {
         "facts": facts,
         "commands": commands(results),
         "first_commands": commands(results, by_workload=False),
-        "config": text,
+        "config": "".join(_yaml(key, value) for key, value in config.items()),
         "checksums_text": listed if sums else none,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }
@@ -222,13 +220,13 @@ def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without the keys that hold nothing, as they do by default."""
+    """A configuration without the keys that hold nothing or their default."""
     kept = {}
     for key, value in config.items():
         default = defaults.get(key, ...)
         both = isinstance(value, dict) and isinstance(default, dict)
         shown = _filled(value, default) if both else value
-        if shown or isinstance(shown, bool | int | float) or (default and not both):
+        if value != default and (shown or not both):
             kept[key] = shown
     return kept
 
@@ -247,6 +245,27 @@ def _float(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
 
 
 _Dumper.add_representer(float, _float)
+
+
+def _yaml(key: str, value: Any) -> str:
+    """A key of the configuration as YAML: each entry of a list of mappings begins a line."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        entries = [f"  - {_flow(entry)}" for entry in value]
+        return "\n".join([f"{key}:", *entries, ""])
+    return f"{_flow({key: value})[1:-1]}\n"
+
+
+def _flow(part: Mapping[str, Any]) -> str:
+    """A mapping as YAML in braces, further lines indented."""
+    text: str = yaml.dump(
+        part,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=True,
+        width=WIDTH,
+    )
+    return text.strip().replace("\n", "\n   ")
 
 
 def commands(results: Results, by_workload: bool = True) -> list[str]:
@@ -270,61 +289,15 @@ def _shell(command: Mapping[str, Any]) -> str:
 
 
 Lines = list[list[str]]
-PROGRAMS = ["Programs", "in the chapter Method; Python packages pinned in envs/requirements.txt"]
 
 
 def artifact(results: Results) -> dict[str, Any]:
-    """Lines of what and value for hardware, software and time; steps as sentence and command; the
-    expected results.
-    """
+    """Steps as sentence and command, the expected results, and lines of what and value for time."""
     return {
-        "hardware": [[name, typeset(text)] for name, text in _hardware(results)],
-        "software": _software(results),
         "steps": [[text, command.format(name=results.name)] for text, command in TEXT["steps"]],
         "expected": TEXT["expected"],
         "time": [[what, typeset(text)] for what, text in _time(results)],
     }
-
-
-def _hardware(results: Results) -> Lines:
-    lines = [
-        (str(facts.get("host", name)), [_node(facts)]) for name, facts in results.facts.items()
-    ]
-    together = (
-        machine_text.joined(lines)
-        if len(lines) > fleet.MANY
-        else [[name, *texts] for name, texts in lines]
-    )
-    return together or [["Machine", "no facts were recorded"]]
-
-
-def _node(facts: Mapping[str, Any]) -> str:
-    """Processor, memory, disk and network of a node on one line."""
-    cpu, memory, disk, network = (
-        facts.get(part) or {} for part in ("cpu", "memory", "storage", "network")
-    )
-    counts = [
-        f"? {noun}s" if cpu.get(f"{noun}s") is None else plural(cpu[f"{noun}s"], noun)
-        for noun in ("socket", "core")
-    ]
-    parts = [
-        ", ".join([cpu.get("model_name") or "unknown processor", *counts]),
-        f"{binary(memory.get('total')) or 'unknown size of'} memory",
-        f"{disk.get('model') or disk.get('device') or 'unknown disk'} with {disk.get('filesystem') or 'unknown file system'}",
-        f"{network.get('kind') or 'unknown network'} {network.get('interface') or ''}".strip(),
-    ]
-    virtual = f", virtual machine ({cpu['virtualised']})" if cpu.get("virtualised") else ""
-    return "; ".join(parts) + virtual
-
-
-def _software(results: Results) -> Lines:
-    known = [facts.get("os") or {} for facts in results.facts.values()]
-    systems = dict.fromkeys(
-        f"{system.get('distribution') or 'unknown distribution'}, Linux {system.get('kernel') or 'unknown'}, "
-        f"glibc {system.get('glibc') or 'unknown'}"
-        for system in known
-    )
-    return [*(["Operating system", system] for system in systems), PROGRAMS]
 
 
 def _time(results: Results) -> Lines:

@@ -17,8 +17,8 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from peakmark.catalogue import KERNELS
-from peakmark.config.inputs import TEXTS, check_text
+from peakmark.catalogue import KERNELS, SUBSYSTEMS
+from peakmark.config.inputs import TEXTS, check_text, locate
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -26,16 +26,29 @@ from peakmark.storage.results import Results
 Node = dict[str, Any]
 
 CITED = re.compile(r"\[@([A-Za-z0-9_:.-]+(?:; ?@[A-Za-z0-9_:.-]+)*)\]")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def parse_markdown(text: str, name: str, cites: bool = False) -> list[Node]:
-    """The blocks of a Markdown text. ``name`` stands in errors; with ``cites`` ``[@key]`` is a
-    citation.
+    """The blocks of a Markdown text without its comments, and without headings of empty sections.
+    ``name`` stands in errors; with ``cites`` ``[@key]`` is a citation.
 
     Errors: ConfigError for what has no place in a report: images.
     """
-    return _blocks(SyntaxTreeNode(_PARSER.parse(text)).children, name, cites)
+    tree = SyntaxTreeNode(_PARSER.parse(_COMMENT.sub("", text)))
+    return _without_empty_sections(_blocks(tree.children, name, cites))
+
+
+def _without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
+    """The blocks without headings that nothing follows before the next of their level or above."""
+    kept: list[Node] = []
+    for block in reversed(blocks):
+        following = kept[-1] if kept else {"kind": "heading", "level": 0}
+        is_empty = following["kind"] == "heading" and following["level"] <= block.get("level", 0)
+        if block["kind"] != "heading" or not is_empty:
+            kept.append(block)
+    return kept[::-1]
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], name: str, cites: bool) -> list[Node]:
@@ -128,30 +141,72 @@ BEFORE = ("introduction", "design")  # chapters before the results; the others s
 TYPST = ".typ"
 
 
-def build(report: Mapping[str, Any], measured: Collection[str]) -> dict[str, Any]:
-    """``before`` and ``behind`` the results: chapters with title and either blocks (see
-    ``markdown``) or the file of a Typst text below the template; ``kernels``: blocks;
-    ``bibliography``: file name, None without one.
+def build(
+    report: Mapping[str, Any], measured: Collection[str], sections: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The author's chapters, and the one on the kernels.
 
-    ``report`` is the section of the configuration, ``measured`` the kernels that ran.
-    Errors: ConfigError for a file that is not there or holds what no report can show.
+    Args:
+        report: the section of the configuration.
+        measured: the kernels that ran.
+        sections: the chapters of the resources.
+
+    Returns:
+        ``before`` and ``behind`` the results: chapters with ``title`` and either ``blocks`` or the
+        ``file`` of a Typst text below the template; ``subsystems``: title of a resource's chapter
+        -> its ``file`` and its blocks ``below`` the table of a title, or below all with the title
+        ""; ``kernels``: blocks; ``bibliography``: file name, None without one.
+
+    Raises:
+        ConfigError: a file is not there or holds what no report can show.
     """
     given = report.get("text") or {}
     cites = bool(report.get("bibliography"))
-    written = {
+    chapters = {
         key: _chapter(key, check_text(f"text.{key}", given[key]), cites)
         for key in TEXTS
         if given.get(key)
     }
+    written = {key: chapter for key, chapter in chapters.items() if _is_written(chapter)}
     wanted = report.get("kernels")
+    last = [key for key in written if key not in (*BEFORE, *SUBSYSTEMS)]
     return {
         "before": [written[key] for key in written if key in BEFORE],
-        "behind": [written[key] for key in written if key not in BEFORE],
-        "kernels": kernels(measured) if (any(given.values()) if wanted is None else wanted) else [],
+        "subsystems": _in_sections(written, sections),
+        "behind": [written[key] for key in last],
+        "kernels": kernels(measured) if (bool(written) if wanted is None else wanted) else [],
         "bibliography": f"author{Path(str(report['bibliography'])).suffix.lower()}"
         if cites
         else None,
     }
+
+
+def _is_written(chapter: Mapping[str, Any]) -> bool:
+    """Whether more than headings and comments stands in a chapter."""
+    return bool(chapter["file"] or chapter["blocks"])
+
+
+def _in_sections(
+    written: Mapping[str, Mapping[str, Any]], sections: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What the author writes of each resource, by the table it stands below; see ``build``."""
+    titles = {
+        section["title"]: {part["title"] for part in section["parts"]} for section in sections
+    }
+    placed = {}
+    for key, resource in SUBSYSTEMS.items():
+        if key not in written or resource.title not in titles:
+            continue
+        below: dict[str, list[Node]] = {"": []}
+        table = ""
+        for block in written[key]["blocks"]:
+            title = plain_text(block["words"]) if block["kind"] == "heading" else None
+            if title is not None and block["level"] <= 2:
+                table = title if title in titles[resource.title] else ""
+            if title is None or title != table:
+                below.setdefault(table, []).append(block)
+        placed[resource.title] = {"below": below, "file": written[key]["file"]}
+    return placed
 
 
 def sources(report: Mapping[str, Any]) -> dict[str, Path]:
@@ -159,7 +214,7 @@ def sources(report: Mapping[str, Any]) -> dict[str, Path]:
     bibliography.
     """
     given = report.get("text") or {}
-    texts = {key: Path(given[key]) for key in TEXTS if given.get(key)}
+    texts = {key: locate(given[key]) for key in TEXTS if given.get(key)}
     files = {f"text/{key}.typ": path for key, path in texts.items() if path.suffix.lower() == TYPST}
     if report.get("bibliography"):
         path = check_text("bibliography", report["bibliography"])
@@ -197,6 +252,7 @@ def _chapter(key: str, path: Path, cites: bool) -> dict[str, Any]:
     if path.suffix.lower() == TYPST:
         return {"title": title, "blocks": [], "file": f"text/{key}.typ"}
     blocks = parse_markdown(path.read_text(encoding="utf-8"), f"report.text.{key} ({path})", cites)
-    if blocks and blocks[0]["kind"] == "heading" and blocks[0]["level"] == 1:
+    is_titled = blocks and blocks[0]["kind"] == "heading" and blocks[0]["level"] == 1
+    if is_titled and key not in SUBSYSTEMS:
         title = plain_text(blocks.pop(0)["words"]) or title
     return {"title": title, "blocks": blocks, "file": None}

@@ -18,14 +18,16 @@ from markupsafe import Markup, escape
 
 from peakmark import documents
 from peakmark.config.inputs import check_logo
-from peakmark.report import chapters, pictures, stored
+from peakmark.report import pictures
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 from peakmark.tables.columns import NOT_MEASURED
 from peakmark.tables.footnotes import BETWEEN, BOUND
 
 TEMPLATES = ROOT / "reports" / "html"
-PROBLEMS = "Cells without a result, and repeated cells"
+PROBLEMS = "Failed and repeated cells"
+LONG = 24
+"""Characters of a word that may break."""
 LINKS = ("https://", "http://", "mailto:", "#")
 """What an author's link may lead to; another one is shown as text."""
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
@@ -41,33 +43,21 @@ _SIZES = {
 }
 
 
-def build(
-    campaign: Path, partial: bool = False, target: Path | None = None, owner: Path | None = None
-) -> Path:
+def build(report: ReportContent, target: Path | None = None) -> Path:
     """Write the HTML report.
 
     Args:
-        campaign: its folder.
-        partial: allow planned cells without a record, which are shown as not measured.
+        report: what it says.
         target: where to write; by default the campaign's ``report.html``.
-        owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
 
     Returns:
         The path written.
-
-    Raises:
-        PeakmarkError: cells are missing and ``partial`` is not set.
-        ConfigError: the logo cannot be used.
     """
-    results = Results.read(campaign)
-    owner = owner or campaign
-    data = stored.current(results, partial, "html", owner)
-    section = results.report_config
-    logo = check_logo(section.get("logo"))
-    data["meta"]["logo"] = logo and str(logo.absolute())
-    data["chapters"] = chapters.build(section, data["kernels"])
-    target = target or campaign / "report.html"
-    documents.write(target, render(data, campaign, results.mark).encode(), owner)
+    logo = report.logo and str(report.logo.absolute())
+    shown = {**report.data, "meta": {**report.data["meta"], "logo": logo}}
+    target = target or report.folder / "report.html"
+    html = render(shown, report.folder, report.results.mark)
+    documents.write(target, html.encode(), report.owner)
     return target
 
 
@@ -98,6 +88,8 @@ def render(data: Mapping[str, Any], folder: Path, mark: str = ".") -> str:
         "note_marks": _note_marks,
         "pixels": lambda file: _pixels(folder / file),
         "sort_value": lambda text: sort_value(text, mark),
+        "program": _program,
+        "words": _words,
     }
     return environment.get_template("report.html.j2").render(
         data,
@@ -121,8 +113,7 @@ def _titles(data: Mapping[str, Any]) -> list[str]:
         *(["How each kernel measures"] if chapters["kernels"] else []),
         "Every run",
         PROBLEMS,
-        "Artifact description",
-        "Provenance",
+        "Reproduction",
     ]
 
 
@@ -164,6 +155,20 @@ def _pixels(path: Path) -> tuple[int, int]:
     """Width and height of a figure in CSS pixels, of which 96 are an inch."""
     width, height = pictures.extent(path)
     return round(width * 4 / 3), round(height * 4 / 3)
+
+
+def _program(name: str) -> Markup:
+    """A heading that may break before ``Bench``."""
+    return escape(name).replace("Bench", Markup("<wbr>Bench"))
+
+
+def _words(text: str) -> Markup:
+    """A text in which only words that no column holds may break."""
+    words = [
+        Markup('<span class="long">{}</span>').format(word) if len(word) > LONG else escape(word)
+        for word in text.split(" ")
+    ]
+    return Markup(" ").join(words)
 
 
 def _note_marks(text: str) -> list[tuple[str, str]]:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from peakmark.analysis import fleet
 from peakmark.formatting import binary, decimal_mark, listed, plural, significant, typeset
 from peakmark.storage.results import Results
 
 NAMED = 3
+LEFT_OUT = {
+    "What could not be read, and how to supply it", "Instruction sets", "Idle states", "Mitigations", "Mount options",
+    "Block size, logical", "Block size, physical", "Kernel parameters", "Its flags", "Further flags", "Left out", "Programs",
+    "Libraries", "Facts collected", "Architecture", "C library", "Swap", "Write cache",
+}  # fmt: skip
+"""Groups and lines for which paper has no room."""
 
 
 def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The facts of many nodes as those of one: what all have alike, group by group, and what
     differs, with the nodes.
     """
-    if len(machines) <= fleet.MANY:
+    if len(machines) < 2:
         return [dict(facts) for facts in machines]
     values: dict[tuple[str, str], dict[str, list[str]]] = {}
     for machine in machines:
@@ -41,6 +46,19 @@ def alike(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "groups": [{"title": title, "items": items} for title, items in groups.items()],
         }
     ]
+
+
+def on_paper(machines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The machines without what only the HTML report shows."""
+    shown = []
+    for facts in machines:
+        groups = []
+        for group in facts["groups"]:
+            items = [item for item in group["items"] if item[0] not in LEFT_OUT]
+            if items and group["title"] not in LEFT_OUT:
+                groups.append({"title": group["title"], "items": items})
+        shown.append({"name": facts["name"], "groups": groups})
+    return shown
 
 
 def _differing(by_value: Mapping[str, Sequence[str]]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.config import inputs
-from peakmark.resources import ROOT
+from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
 
 ANALYSIS = "analysis.json"
 """In the folder of a campaign: all that its report says."""
@@ -37,11 +37,8 @@ def digest(section: Mapping[str, Any], root: Path = ROOT) -> str:
 
 
 def _package(root: Path, without: Collection[str]) -> list[Path]:
-    return [
-        path
-        for path in _below(root / "src" / "peakmark", without)
-        if path.suffix in (".py", ".csv", ".yaml")
-    ]
+    package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
+    return [path for path in _below(package, without) if path.suffix in (".py", ".csv", ".yaml")]
 
 
 def _below(folder: Path, without: Collection[str]) -> list[Path]:
@@ -55,5 +52,5 @@ def _named(root: Path, section: Mapping[str, Any]) -> list[Path]:
     paths = []
     for key, value in inputs.names(section):
         folder, suffix = folders.get(key, ("", ""))
-        paths += [Path(value), root / "reports" / folder / f"{value}{suffix}"]
+        paths += [Path(value), root / value, root / "reports" / folder / f"{value}{suffix}"]
     return paths

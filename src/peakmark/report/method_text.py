@@ -13,7 +13,7 @@ from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
-from peakmark.formatting import decimal_mark, percent, plural, size, typeset
+from peakmark.formatting import decimal_mark, size, typeset
 from peakmark.resources import ROOT
 from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results
@@ -30,12 +30,14 @@ def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> d
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[Row]] = {}
     said_below_table = len(presentation.unknown_reasons(rows)) == 1
     for row in rows:
-        known = row.limit.value is not None
-        if not known and said_below_table:
+        limit = row.limit
+        why = "" if limit.reason is None or said_below_table else limit.reason.text
+        formula = "; ".join(filter(None, (limit.formula, why)))
+        if not formula:
             continue
-        formula = row.limit.formula if known else str(row.limit.reason)
-        sources_of = row.limit.sources if known else ()
-        groups.setdefault((formula, row.limit.detail, row.limit.kind, sources_of), []).append(row)
+        sources_of = () if limit.kind == "none" else limit.sources
+        kind = KINDS.get(limit.kind, limit.origin)
+        groups.setdefault((formula, limit.detail, kind, sources_of), []).append(row)
     lines = []
     often = Counter(detail for _, detail, _, _ in groups)
     for (formula, detail, kind, sources_of), members in groups.items():
@@ -47,7 +49,7 @@ def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> d
         lines.append(
             {
                 "rows": which,
-                "formula": typeset(shown + _at_clocks(members)),
+                "formula": typeset(shown),
                 "kind": kind,
                 "source": numbers,
             }
@@ -56,19 +58,6 @@ def build_formulas(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> d
         "lines": lines,
         "sources": [f"{number}. {typeset(source)}." for source, number in sources.items()],
     }
-
-
-def _at_clocks(rows: Sequence[Row]) -> str:
-    """What the rows reach of this limit at the nominal and at the maximum clock; nothing where no
-    clock is in it.
-    """
-    parts = []
-    for name in ("nominal", "maximum"):
-        shares = sorted(row.shares[name] for row in rows if name in row.shares)
-        if shares:
-            low, high = percent(shares[0]), percent(shares[-1])
-            parts.append(f"{low if low == high else f'{low} to {high}'} % at the {name} clock")
-    return f"; {', '.join(parts)}" if parts else ""
 
 
 def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
@@ -88,6 +77,8 @@ def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable]) -> str:
     return "; ".join(", ".join(part) for part in (workloads, blocks, threads) if part)
 
 
+KINDS = {"at_most": "bound", "best_seen": "best seen", "none": "unknown"}
+"""What the list of formulas calls what is no limit; a limit by where it is from."""
 MISSING = "–"
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
 COUNTED: list[list[str]] = TEXT["counted"]
@@ -103,7 +94,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
     return {
         "parts": [
             {"title": "How a number arises", "paragraphs": arises},
-            {"title": "How to read a row", "paragraphs": _reading(rows)},
+            {"title": "How to read a row", "paragraphs": _reading()},
         ],
         "adaptive": bool(results.decisions),
         "workloads": [
@@ -115,14 +106,10 @@ def build(analysis: Analysis) -> dict[str, Any]:
 
 
 def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
-    """The same programs where paper is short: the commands of the appendix have their paths."""
+    """The same programs where paper is short."""
     present = [f"{name} {version}" for name, version, _ in lines if version != MISSING]
     missing = [f"{name} ({why})" for name, version, why in lines if version == MISSING]
-    sentences = (
-        [f"{'; '.join(present)}. Their paths stand in the commands of the appendix."]
-        if present
-        else []
-    )
+    sentences = [f"{'; '.join(present)}. The HTML report has their commands."] if present else []
     sentences += [f"Missing: {'; '.join(missing)}."] if missing else []
     return " ".join(sentences) or "No program ran."
 
@@ -149,12 +136,8 @@ def _adaptive(results: Results) -> list[str]:
     return [text] if decisions else []
 
 
-def _reading(rows: Mapping[str, Sequence[Row]]) -> list[str]:
-    few = max((row.own.summary.n for table in rows.values() for row in table if row.own), default=0)
-    texts = [*TEXT["reading"], *([TEXT["few"]] if 0 < few < ENOUGH else [])]
-    return [
-        text.format(small=size(SMALL_RECORD), often=plural(few, "repetition")) for text in texts
-    ]
+def _reading() -> list[str]:
+    return [text.format(small=size(SMALL_RECORD)) for text in TEXT["reading"]]
 
 
 def programs(analysis: Analysis, subsystems: Collection[str]) -> list[list[str]]:

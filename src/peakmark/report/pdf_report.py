@@ -14,53 +14,44 @@ from pathlib import Path
 from typing import Any, Literal
 
 from peakmark import documents, output
-from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
-from peakmark.report import chapters, stored
+from peakmark.report import chapters, machine_text
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 
 TEMPLATE = ROOT / "reports" / "template"
+_NUMBERS = re.compile(r"[\d.,]+|s\b")
+"""Numbers and the plural that they bring."""
+LATENCY, IOPS = "figures/disk_latency.svg", "figures/disk_iops.svg"
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
 """In JSON: an escaped backslash (group 1), or a control character, which no font has."""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 
 
-def build(
-    campaign: Path, partial: bool = False, target: Path | None = None, owner: Path | None = None
-) -> Path:
+def build(report: ReportContent, target: Path | None = None) -> Path:
     """Write the report as PDF.
 
     It follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same
     records.
 
     Args:
-        campaign: its folder.
-        partial: allow planned cells without a record, which are shown as not measured.
+        report: what it says.
         target: where to write; by default the campaign's ``report.pdf``.
-        owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
 
     Returns:
         The path written.
-
-    Raises:
-        PeakmarkError: cells are missing and ``partial`` is not set.
-        ConfigError: the logo or a text of the author's cannot be used.
     """
-    results = Results.read(campaign)
-    owner = owner or campaign
-    data = stored.current(results, partial, "report", owner)
-    section = results.report_config
-    sources = chapters.sources(section)
-    logo = check_logo(section.get("logo"))
-    target = target or campaign / "report.pdf"
+    sources = chapters.sources(report.results.report_config)
+    logo, data = report.logo, report.data
+    has_layout = bool(report.results.report_config.get("tables"))
+    target = target or report.folder / "report.pdf"
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
         (folder / "figures").mkdir()
         for figure in data["figures"]:
-            shutil.copy(campaign / "figures" / f"{figure}.svg", folder / "figures")
+            shutil.copy(report.folder / "figures" / f"{figure}.svg", folder / "figures")
         for place, source in sources.items():
             (folder / place).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, folder / place)
@@ -69,18 +60,31 @@ def build(
         shown = {
             **data,
             "meta": {**data["meta"], "logo": logo and f"logo{logo.suffix.lower()}"},
-            "chapters": chapters.build(section, data["kernels"]),
-            "sections": [_on_paper(chapter) for chapter in data["sections"]],
+            "sections": [_on_paper(chapter, has_layout) for chapter in data["sections"]],
+            "machine": machine_text.on_paper(data["machine"]),
         }
         when = datetime.fromisoformat(data["meta"]["newest"])
         compiled = _typeset(folder, shown, when, [*sources.values(), *([logo] if logo else [])])
-    documents.write(target, compiled, owner)
+    documents.write(target, compiled, report.owner)
     return target
 
 
-def _on_paper(chapter: Mapping[str, Any]) -> dict[str, Any]:
-    """A chapter without the tables for which paper has no room."""
-    return {**chapter, "parts": [part for part in chapter["parts"] if part["on_paper"]]}
+def _on_paper(chapter: Mapping[str, Any], has_layout: bool) -> dict[str, Any]:
+    """A chapter without what paper has no room for: some tables, formulas that differ in numbers
+    alone, and the figure of IOPS beside that of latencies, which shows the same points; a layout
+    has all figures that it asks for.
+    """
+    parts = [part for part in chapter["parts"] if part["on_paper"]]
+    names = {figure["file"] for part in parts for figure in part["figures"]}
+    left_out = {IOPS} if LATENCY in names and not has_layout else set()
+    shown = []
+    for part in parts:
+        figures = [figure for figure in part["figures"] if figure["file"] not in left_out]
+        formulas = part["formulas"]
+        lines = {(_NUMBERS.sub("", it["formula"]), it["source"]): it for it in formulas["lines"]}
+        formulas = {**formulas, "lines": list(lines.values())}
+        shown.append({**part, "figures": figures, "formulas": formulas})
+    return {**chapter, "parts": shown}
 
 
 def _typeset(

@@ -13,9 +13,11 @@ from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
+from peakmark.config.layouts import Drawing
 from peakmark.figures import layout_figures
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
+from peakmark.messages import message
 from peakmark.tables import captions
 from peakmark.tools.tables import TABLES
 
@@ -87,24 +89,34 @@ def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
         return None
     rows, drawing = drawn.rows, drawn.drawing
     value = drawing.value if drawing else "measured"
-    shown = {name for row in rows for name in row.series}
-    limit = any(row.limit.value is not None for row in rows) and value == "measured"
-    there = {
-        "limit": value == "efficiency" or (limit and not (drawing and drawing.kind == "bars")),
-        "repetitions": value == "measured",
-        "references": value != "deviation" and len(shown) > 1,
-        "beyond": drawing is not None and layout_figures.goes_beyond(drawing, rows),
-        **{series.instrument: series.instrument in shown for series in rows[0].table.references},
-    }
-    absent = {about for about, is_there in there.items() if not is_there}
     if drawing:
-        caption = captions.of_drawing(drawing, absent)
+        caption = captions.of_drawing(drawing, _parts(drawing, rows))
     elif drawn.name in captions.FIGURES:
-        caption = captions.text(drawn.name, absent)
+        caption = captions.text(drawn.name)
     else:
-        caption = f"{LabelFormatter.of(rows[0]).workload(rows[0])}: {captions.inside(captions.text(drawn.name, absent))}"
-    caption += captions.warning_counts(rows)
-    return _picture(drawn.name, widths, caption, f"{caption}{_extremes(rows, value)}")
+        workload = LabelFormatter.of(rows[0]).workload(rows[0])
+        caption = f"{workload}: {captions.inside(captions.text(drawn.name))}"
+    everything = [series for row in rows for series in row.series.values()]
+    if value == "measured" and any(series.disturbed for series in everything):
+        caption = f"{caption} {message('caption-part', case='disturbed').fact}."
+    values = "" if drawn.name in captions.PERCENTILES else _extremes(rows, value)
+    return _picture(drawn.name, widths, caption, f"{caption}{values}")
+
+
+def _parts(drawing: Drawing, rows: Sequence[Row]) -> list[str]:
+    """What a figure of a layout shows beside the values of the own kernel, see ``captions.PARTS``."""
+    if drawing.kind not in captions.KINDS:
+        return []
+    is_bars, measured = drawing.kind == "bars", drawing.value == "measured"
+    references = {name for row in rows for name in row.series} - {rows[0].table.own.instrument}
+    lines = drawing.value == "efficiency" or (measured and not is_bars)
+    shown = {
+        "repetitions": measured and not is_bars,
+        "references": is_bars and drawing.value != "deviation" and bool(references),
+        "beyond": layout_figures.goes_beyond(drawing, rows),
+        "limits": lines and any(row.limit.value is not None for row in rows),
+    }
+    return [part for part, is_shown in shown.items() if is_shown]
 
 
 def extent(svg: Path) -> tuple[float, float]:

@@ -4,7 +4,7 @@ where the limits come from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,10 @@ from peakmark.tools.tables import Table, subsystem_tables
 
 Rows = Mapping[str, Sequence[Row]]
 Part = dict[str, Any]
+
+
+DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
+CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 
 
 class _Printed(NamedTuple):
@@ -99,24 +103,7 @@ class Sections:
             return []
         every = self._printed(table, layout)
         if not every:
-            empty = {
-                "title": table.title,
-                "on_paper": True,
-                "table": None,
-                "empty": "The plan holds no cell for this table.",
-            }
-            return (
-                []
-                if layout
-                else [
-                    {
-                        **empty,
-                        "findings": [],
-                        "figures": [],
-                        "formulas": method_text.build_formulas([], {}),
-                    }
-                ]
-            )
+            return []
         parts = [self._part(printed.grid, printed.members) for printed in every]
         for number, (part, printed) in enumerate(zip(parts, every, strict=True)):
             # Two sheets of the same rows say it once, below the last.
@@ -126,7 +113,7 @@ class Sections:
                     _as_data(finding.heading, finding.text)
                     for finding in findings.conclusions(members, printed.layout_table)
                 ]
-        distinct = len({printed.keys for printed in every})
+        distinct = len({printed.keys for printed in every if printed.layout_table})
         if distinct > 1:
             for finding in findings.joint_conclusions(rows, every[-1].layout_table):
                 heading = f"{distinct} tables together"
@@ -149,7 +136,11 @@ class Sections:
             if printed.layout_table
             for key in printed.keys
         }
-        parts[-1]["formulas"] = method_text.build_formulas(rows, called)
+        if called:
+            parts[-1]["formulas"] = method_text.build_formulas(rows, called)
+        else:
+            for part, printed in zip(parts, every, strict=True):
+                part["formulas"] = method_text.build_formulas(printed.members, {})
         return parts
 
     def _printed(self, table: Table, layout: Layout | None) -> list[_Printed]:
@@ -168,9 +159,9 @@ class Sections:
                 grid = layout_tables.grid(self.analysis.results, layout_table, rows)
                 every.append(_Printed(grid, [line.rows[0] for line in lines], keys, layout_table))
         rest = layout_tables.left_over(layout, table.name, rows) if layout and shown else rows
-        if rest:
-            grid = presentation.grid(self.analysis.results, rest[0].table, rest)
-            every.append(_Printed(grid, rest, frozenset(row.key for row in rest), None))
+        for usual, members in _usual_tables(rest) if rest else ():
+            grid = presentation.grid(self.analysis.results, usual, members)
+            every.append(_Printed(grid, members, frozenset(row.key for row in members), None))
         for number, printed in enumerate(
             every
         ):  # two tables of the same rows have their notes once, below the last
@@ -197,6 +188,19 @@ class Sections:
 def _as_data(heading: str, sentence: str) -> dict[str, str]:
     """A finding as the template and the page take it."""
     return {"topic": heading, "text": typeset(sentence)}
+
+
+def _usual_tables(rows: Sequence[Row]) -> Iterator[tuple[Table, Sequence[Row]]]:
+    """The tables of rows that no layout shows: DRAM and caches stand apart, as their figures do."""
+    caches = [row for row in rows if row.key.variant == "block"]
+    others = [row for row in rows if row.key.variant != "block"]
+    if not caches:
+        yield rows[0].table, rows
+        return
+    if others:
+        yield replace(rows[0].table, title="Throughput of DRAM", remark=DRAM), others
+    name = f"{rows[0].table.name}_block"
+    yield replace(rows[0].table, name=name, title="Throughput of caches", remark=CACHES), caches
 
 
 def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:

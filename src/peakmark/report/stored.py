@@ -9,13 +9,15 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from peakmark import files
 from peakmark.analysis.analysis import Analysis
+from peakmark.config.inputs import check_logo
 from peakmark.figures import figures
-from peakmark.report import document, makers, pictures
+from peakmark.report import chapters, document, makers, pictures
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -44,22 +46,54 @@ def build(campaign: Path | Analysis) -> dict[str, Any]:
     return data
 
 
-def current(results: Results, partial: bool, command: str, shown: Path) -> dict[str, Any]:
-    """What the report of a campaign says: as it is stored, or computed where that is out of date.
+@dataclass(frozen=True)
+class ReportContent:
+    """What PDF and HTML report are set from.
 
-    Args:
+    Attributes:
+        folder: of the campaign.
+        owner: folder of the campaign whose report it is, where ``folder`` is a copy of it.
         results: the campaign.
-        partial: allow planned cells without a record.
-        command: what the user called, for the error.
-        shown: the campaign as the user named it.
-
-    Raises:
-        PeakmarkError: cells are missing and ``partial`` is not set.
+        data: see ``document.build``; the author's chapters are in it.
+        logo: for the first page.
     """
-    data = _stored(results)
-    incomplete = data["incomplete"] if data else document.incomplete(results)
-    document.must_be_complete(incomplete, partial, command, shown)
-    return data or build(Analysis(results))
+
+    folder: Path
+    owner: Path
+    results: Results
+    data: Mapping[str, Any]
+    logo: Path | None
+
+    @classmethod
+    def read(
+        cls,
+        campaign: Path,
+        partial: bool = False,
+        command: str = "report",
+        owner: Path | None = None,
+    ) -> ReportContent:
+        """What the report of a campaign says: as it is stored, or computed where that is out of date.
+
+        Args:
+            campaign: its folder.
+            partial: allow planned cells without a record, which are shown as not measured.
+            command: what the user called, for the error.
+            owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
+
+        Raises:
+            PeakmarkError: cells are missing and ``partial`` is not set.
+            ConfigError: the logo or a text of the author's cannot be used.
+        """
+        results = Results.read(campaign)
+        owner = owner or campaign
+        data = _stored(results)
+        incomplete = data["incomplete"] if data else document.incomplete(results)
+        document.must_be_complete(incomplete, partial, command, owner)
+        data = data or build(Analysis(results))
+        section = results.report_config
+        logo = check_logo(section.get("logo"))
+        written = chapters.build(section, data["kernels"], data["sections"])
+        return cls(campaign, owner, results, data | {"chapters": written}, logo)
 
 
 def _stored(results: Results) -> dict[str, Any] | None:

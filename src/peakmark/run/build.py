@@ -1,25 +1,68 @@
-"""Whether the kernels are those of the sources, and which state of the code measures."""
+"""Where the kernels are, whether they are those of the sources, and which state of the code measures."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shlex
+import subprocess
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from peakmark import files
+from peakmark import __version__, files
 from peakmark.catalogue import KERNELS
-from peakmark.resources import ROOT, of_checkout, version
+from peakmark.resources import CACHE, IS_CHECKOUT, PACKAGE, ROOT, of_checkout, version
 
 SOURCES = of_checkout("src/kernels")
-BUILD = of_checkout("build/kernels")
-PACKAGE = Path(__file__).resolve().parents[1]
 VERSION_FILE = "code.json"
+VARIABLE = "PEAKMARK_KERNELS"
+TOOLCHAIN = "gcc --version; $(gcc -print-prog-name=as) --version; uname -m"
+"""Shell commands that print what the kernels depend on beside their sources."""
 
 
-def programs(build: Path = BUILD) -> list[str]:
-    """Paths of the four kernels."""
-    return [str(build / name) for name in KERNELS.values()]
+@cache
+def folder() -> Path:
+    """Folder of the kernels: in the checkout, or for a wheel, whose own folder may be read-only, in
+    the user's cache.
+
+    The first process decides for those that it starts: a node may lack the compiler.
+    """
+    if IS_CHECKOUT:
+        return of_checkout("build/kernels")
+    if VARIABLE not in os.environ:
+        os.environ[VARIABLE] = str(CACHE / _key())
+    return Path(os.environ[VARIABLE])
+
+
+def _key() -> str:
+    """Digest of the sources, the compiler and the architecture of the CPU."""
+    toolchain = subprocess.run(["sh", "-c", TOOLCHAIN], capture_output=True, check=False).stdout
+    digest = hashlib.sha256(__version__.encode() + toolchain)
+    for source in sources():
+        digest.update(Path(source).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def make_command() -> str:
+    """Shell command that compiles the kernels; for the cache from a copy of the sources there, as
+    make takes no target with a space in its path.
+    """
+    if IS_CHECKOUT:
+        return shlex.join(["make", "-C", str(SOURCES)])
+    copy = str(folder() / "src")
+    steps = (
+        ["rm", "-rf", copy],
+        ["cp", "-r", "--no-preserve=mode", str(SOURCES), copy],
+        ["make", "-C", copy, "BUILD=..", f"VERSION={__version__}"],
+    )
+    return " && ".join(map(shlex.join, steps))
+
+
+def programs(build: Path | None = None) -> list[str]:
+    """Paths of the four kernels, and of the file that make writes last."""
+    return [str((build or folder()) / name) for name in (*KERNELS.values(), "up-to-date")]
 
 
 def sources(folder: Path = SOURCES) -> list[str]:
@@ -27,11 +70,14 @@ def sources(folder: Path = SOURCES) -> list[str]:
     return sorted(str(path) for path in folder.rglob("*") if path.is_file())
 
 
-def up_to_date(folder: Path = SOURCES, build: Path = BUILD) -> bool:
-    """Whether all kernels exist and none is older than a source."""
+def up_to_date(folder: Path = SOURCES, build: Path | None = None) -> bool:
+    """Whether all kernels exist and none is older than a source. In the cache the folder's name
+    says the content of the sources.
+    """
     kernels = [Path(program) for program in programs(build)]
-    if not all(program.is_file() for program in kernels):
-        return False
+    exist = all(program.is_file() for program in kernels)
+    if not exist or not IS_CHECKOUT:
+        return exist
     oldest = min(program.stat().st_mtime_ns for program in kernels)
     return all(Path(source).stat().st_mtime_ns <= oldest for source in sources(folder))
 

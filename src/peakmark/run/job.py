@@ -46,6 +46,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
+        repeats=int(config.get("repeat_disturbed", 0)),
     )
 
 

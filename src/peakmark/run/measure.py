@@ -16,7 +16,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING
 
-from peakmark import files, machine
+from peakmark import disturbances, files, machine
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.machine import job_limits, network, topology
@@ -25,6 +25,7 @@ from peakmark.machine.topology import Topology
 from peakmark.messages import MeasurementError, Reason, Unavailable
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
 from peakmark.storage import records
+from peakmark.storage.types import DisturbedContext
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import (
     Command,
@@ -45,6 +46,7 @@ NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 """What one file of a cell, and all of them together, may have beside twice its estimate."""
+_DISTURBED = tuple(DisturbedContext.__annotations__)
 _PLAIN = (str, int, float, list, tuple)
 
 
@@ -62,6 +64,7 @@ class Request:
         modules: environment modules that bring the tool.
         node_bytes: memory that Slurm has of this node, where the plan tells it.
         far_end: brings a server up elsewhere; None for this machine, over loopback.
+        repeats: how often a disturbed measurement is repeated at most.
     """
 
     cell: Cell
@@ -73,19 +76,33 @@ class Request:
     modules: tuple[str, ...] = ()
     node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
+    repeats: int = 0
 
 
 @dataclass
 class _Attempt:
-    """What is known so far of one attempt: the record's ``context``, ended commands, results."""
+    """What is known so far of one attempt: the record's ``context``, ended commands, results.
+
+    Attributes:
+        spare: CPUs of the node that it leaves to others.
+        disturbances: what disturbed it, see ``disturbances.find``.
+    """
 
     context: Facts
     completed: list[Completed] = field(default_factory=list)
     parsed: Parsed = field(default_factory=lambda: Parsed(()))
+    spare: float = 0.0
+    disturbances: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> Facts:
+        """What a record keeps of a disturbed attempt."""
+        context = {name: self.context[name] for name in _DISTURBED}
+        measurements = [asdict(measurement) for measurement in self.parsed.measurements]
+        return {"reasons": self.disturbances, "measurements": measurements, "context": context}
 
 
 def measure(request: Request) -> Facts:
-    """Measure and write the record. Returns it.
+    """Measure and write the record of the least disturbed attempt. Returns it.
 
     Raises:
         PeakmarkError: after a failed attempt was stored; the output then does not exist.
@@ -94,8 +111,7 @@ def measure(request: Request) -> Facts:
     full = files.full(request.campaign)
     if full:
         raise MeasurementError(f"{cell.id} was not measured: {full}")
-    attempt = _Attempt(_new_context(request.campaign))
-    clock = time.monotonic()
+    attempts = [_Attempt(_new_context(request.campaign))]
     failure: PeakmarkError | None = None
     try:
         # The watchdog after the lock: the next measurement begins when this one's remains are gone.
@@ -103,28 +119,47 @@ def measure(request: Request) -> Facts:
             lock.held(_lock_name()),
             cleanup.watchdog(),
             execute.modules_loaded(request.modules),
-            noise.monitor_load() as attempt.context["noise"],
         ):
-            _try(request, attempt)
+            _try(request, attempts[0])
+            patience = disturbances.WAIT_S
+            while len(attempts) <= request.repeats and attempts[-1].disturbances:
+                spare = attempts[-1].spare
+                waited = noise.wait_for_others(request.campaign, spare, patience)
+                if waited is None:
+                    break
+                patience -= waited
+                attempts.append(_Attempt(_new_context(request.campaign)))
+                _try(request, attempts[-1])
     except PeakmarkError as error:
         failure = error
     except OSError as error:  # a disk that is full or broken below the campaign or scratch
         failure = MeasurementError("system", why=sentence(error))
-    attempt.context |= {"seconds": time.monotonic() - clock, "load_after": os.getloadavg()[0]}
-    record = _record(cell, failure, attempt)
-    if failure is None or isinstance(failure, Unavailable):
-        if REGISTRY[cell.instrument].reference:
-            record["raw"] = _keep_raw(request.output, cell, attempt.completed)
-        records.write(request.output, record)
-        return record
+    if failure is not None and not (len(attempts) == 1 and isinstance(failure, Unavailable)):
+        kept = _keep_failed(request, failure, attempts.pop())
+        if not attempts:
+            raise MeasurementError(
+                f"{cell.id} failed on {gethostname()}: {failure} ({kept})"
+            ) from failure
+        failure = None
+    best = min(attempts, key=lambda attempt: max(attempt.disturbances.values(), default=0.0))
+    record = _record(cell, failure, best)
+    record["disturbed"] = [attempt.to_json() for attempt in attempts if attempt is not best]
+    if REGISTRY[cell.instrument].reference:
+        record["raw"] = _keep_raw(request.output, cell, best.completed)
+    records.write(request.output, record)
+    return record
+
+
+def _keep_failed(request: Request, failure: PeakmarkError, attempt: _Attempt) -> str:
+    """Store a failed attempt; returns where, or why it could not be stored."""
+    record = _record(request.cell, failure, attempt)
     try:
-        path = records.new_attempt(request.campaign, cell)
+        path = records.new_attempt(request.campaign, request.cell)
         record["raw"] = _write_raw(path.with_suffix(".raw"), attempt.completed)
         records.write(path, record)
-        kept = f"attempt kept in {path}"
     except (OSError, RecordError) as error:
-        kept = f"and the attempt could not be kept: {error}"
-    raise MeasurementError(f"{cell.id} failed on {gethostname()}: {failure} ({kept})") from failure
+        return f"and the attempt could not be kept: {error}"
+    return f"attempt kept in {path}"
 
 
 def _new_context(campaign: Path) -> Facts:
@@ -162,7 +197,6 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Fac
     if isinstance(failure, Unavailable):
         status = "unavailable"
     context = attempt.context
-    context["server_noise"] = context["server_noise"] or None
     if isinstance(failure, Reason) and failure.code is not None:
         values = {
             name: value if isinstance(value, _PLAIN) else str(value)
@@ -176,6 +210,7 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Fac
         "reason": None if failure is None else str(failure),
         "measurements": [asdict(measurement) for measurement in measurements],
         "context": context,
+        "disturbed": [],
         "warnings": list(attempt.parsed.warnings),
         "raw": {},
     }
@@ -208,6 +243,21 @@ def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
 
 
 def _try(request: Request, attempt: _Attempt) -> None:
+    began, context = time.monotonic(), attempt.context
+    try:
+        with noise.monitor_load() as context["noise"]:
+            _measure_once(request, attempt)
+    finally:
+        context |= {"seconds": time.monotonic() - began, "load_after": os.getloadavg()[0]}
+        context["server_noise"] = context["server_noise"] or None
+    measurements = attempt.parsed.measurements
+    details = measurements[0].details if measurements else {}
+    attempt.disturbances = disturbances.find(
+        request.cell.subsystem, context, details, attempt.spare
+    )
+
+
+def _measure_once(request: Request, attempt: _Attempt) -> None:
     cell, context = request.cell, attempt.context
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
@@ -216,9 +266,11 @@ def _try(request: Request, attempt: _Attempt) -> None:
     context["tool"] = asdict(tool)
     with workspace(request, instrument) as space:
         request = _resolve(request, space, context)
-        invocation = instrument.prepare(request.cell, tool, space)
+        cell, cpus = request.cell, space.facts["cpu"].get("threads")
+        attempt.spare = disturbances.spare_cpus(cell.subsystem, cell.concurrency, cpus)
+        invocation = instrument.prepare(cell, tool, space)
         _execute(request, invocation, space, attempt)
-        attempt.parsed = instrument.parse(request.cell, attempt.completed[-1])
+        attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
 
 

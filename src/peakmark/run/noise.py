@@ -16,8 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from socket import gethostname
 from typing import NamedTuple
 
+from peakmark import disturbances
 from peakmark.machine import job_limits
 from peakmark.machine.host import Facts, Host
 
@@ -25,6 +27,11 @@ BUSY = 0.1
 """CPUs' worth of time from which on a process counts as busy."""
 SHORTEST_S = 0.1
 """Time between two readings below which shares mean nothing: the kernel counts in steps of 10 ms.
+"""
+
+STEP_S, PAUSE_S = 0.5, 120.0
+"""How often others are looked at while they are waited for, and how long nobody waits after that
+was in vain.
 """
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
@@ -108,6 +115,35 @@ def monitor_load() -> Iterator[Facts]:
             "during": between(before, after),
             "after": after.to_json(),
         }
+
+
+def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None:
+    """Wait until other programs leave the CPUs to a measurement.
+
+    Args:
+        campaign: its folder.
+        spare: CPUs of the node that the measurement leaves to others.
+        most_s: how long to wait.
+
+    Returns:
+        Seconds waited; None where others do not stop in time. Cells of the next ``PAUSE_S`` then do
+        not wait: on a machine that is always busy waiting would take longer than measuring.
+    """
+    busy, cpus = campaign / "machine" / f"{gethostname()}.busy", sorted(os.sched_getaffinity(0))
+    paused = busy.exists() and time.time() - busy.stat().st_mtime < PAUSE_S
+    began = time.monotonic()
+    after = read(cpus)
+    while True:
+        time.sleep(STEP_S)
+        before, after = after, read(cpus)
+        if not disturbances.others(between(before, after), spare):
+            return time.monotonic() - began
+        if paused or time.monotonic() - began >= most_s:
+            break
+    if not paused:
+        with suppress(OSError):  # no room, or no right to write: then the next cell waits too
+            busy.touch()
+    return None
 
 
 def read(cpus: Sequence[int], host: Host | None = None) -> Reading:

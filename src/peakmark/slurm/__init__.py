@@ -122,8 +122,7 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str = "") -> str:
         )
     except FileNotFoundError:
         raise SlurmError(
-            f"{argv[0]} is not on PATH: start this on a login node of the cluster, or measure this machine with "
-            "--profile local"
+            f"{argv[0]} is not on PATH: start this on a login node of the cluster, or measure this machine without --slurm"
         ) from None
     except OSError as error:  # such as an argument list longer than the kernel allows
         refusal = f"{argv[0]} cannot be started: {error.strerror}"

@@ -85,7 +85,7 @@ def _read(path: Path, words: str = "") -> dict[str, Any]:
     except OSError as error:
         raise RecordError(
             f"{path.parent} is no campaign: {path} {error.strerror}; "
-            "give a folder below results/, or start one with snakemake --profile local"
+            "give a folder below results/, or start one with peakmark run"
         ) from error
     except ValueError as error:
         raise RecordError(f"{path} is damaged ({error})", ANEW) from error

@@ -4,11 +4,11 @@ attempts, read once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
 from peakmark.config import inputs
@@ -18,6 +18,16 @@ from peakmark.formatting import natural
 from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.decisions import Decisions
 from peakmark.storage.records import Finding
+
+
+class StoredAttempt(NamedTuple):
+    """One execution of a cell: the record's context, measurements, and the codes of what disturbed
+    it where another one counts.
+    """
+
+    context: Mapping[str, Any]
+    measurements: Sequence[Mapping[str, Any]]
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,16 @@ class StoredRecord:
     def ok(self) -> bool:
         """True when the record holds measurements."""
         return bool(self.data["status"] == "ok")
+
+    @property
+    def attempts(self) -> Iterator[StoredAttempt]:
+        """What counts, then what was disturbed and measured again."""
+        context = self.data["context"]
+        yield StoredAttempt(context, self.data["measurements"])
+        for attempt in self.data.get("disturbed", ()):
+            reasons = tuple(attempt["reasons"])
+            merged = {**context, **attempt["context"]}
+            yield StoredAttempt(merged, attempt["measurements"], reasons)
 
 
 @dataclass(frozen=True)

@@ -272,10 +272,36 @@ class RecordContext(TypedDict):
     peakmark: NotRequired[str]
 
 
+class DisturbedContext(TypedDict):
+    """What the context of a disturbed attempt has of its own, as ``RecordContext``."""
+
+    started: Time
+    seconds: Annotated[float, Meta(ge=0, le=1e9)]
+    load_before: OptionalNumber
+    load_after: OptionalNumber
+    clock_hz_before: OptionalNumber
+    clock_hz_after: OptionalNumber
+    noise: Noise | None
+    server_noise: Noise | None
+
+
+class DisturbedAttempt(TypedDict):
+    """A measurement of the cell that was disturbed and made again.
+
+    Attributes:
+        reasons: code of the warning -> CPUs' worth of time, share of that time or of the clock
+    """
+
+    reasons: dict[Literal["other-load", "steal", "waited", "clock-moved"], float]
+    context: DisturbedContext
+    measurements: list[MeasuredValue]
+
+
 class Record(TypedDict):
     """All that one cell left behind. SI base units. Written once, never changed.
 
     Attributes:
+        disturbed: earlier or later measurements that do not count, as this one was less disturbed
         sha256: of all else here
         status: failed only in attempts/, never as a cell's output
         reason: why unavailable or failed, in one sentence
@@ -290,6 +316,7 @@ class Record(TypedDict):
     context: RecordContext
     warnings: list[str]
     raw: dict[str, Digest]
+    disturbed: NotRequired[list[DisturbedAttempt]]
     sha256: NotRequired[Digest]
 
 

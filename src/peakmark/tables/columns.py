@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from peakmark import limits
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
@@ -22,6 +23,8 @@ NOT_MEASURED = "not measured"
 CLOCKS = ("nominal", "maximum")
 ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
+PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
+"""Detail of a latency -> its heading."""
 
 Value = str | int | float | None
 ValueOf = Callable[[Row], Value]
@@ -70,15 +73,12 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *place_columns(rows),
         *key_columns(table),
         *(measured_column(table, program) for program in table.series),
-        quantity_column(
-            table,
-            table.theoretical_heading,
-            lambda row: row.limit.value,
-            meaning="Theoretical limit; empty where it is unknown.",
-        ),
+        theoretical_column(table),
         *(efficiency_column(table, program) for program in table.series),
         *(_clock() if table.name == "cpu" else ()),
         *_spread(table, rows),
+        Column("Limit Kind", lambda row: row.limit.kind),
+        Column(table.bound_heading, partial(_times, table.factor, lambda row: row.limit.bound)),
         warning_column(lambda row: [row]),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
@@ -91,6 +91,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             text=lambda row: notes.warnings([row]),
             meaning="All warnings of the row, with their remedies.",
         ),
+        *(percentile_column(table, name) for name in PERCENTILES if has_percentiles(table)),
     ]
 
 
@@ -266,17 +267,51 @@ def measured_column(table: Table, program: Program) -> Column:
     )
 
 
+def theoretical_column(table: Table) -> Column:
+    """The limit; print has a bound in its place, with a sign before it."""
+    meaning = "Theoretical limit; empty where it is unknown."
+    heading = table.theoretical_heading
+    limit = quantity_column(table, heading, lambda row: row.limit.value, meaning=meaning)
+
+    def text(row: Row) -> str:
+        bound = row.limit.bound
+        if bound is None:
+            return limit.text(row)
+        signs = SIGNS if row.limit.unit != "s" else SHARE_SIGNS
+        rounded = float(f"{bound * table.factor:.3g}")
+        return f"{signs[row.limit.kind]}{significant(rounded, 3)}"
+
+    return replace(limit, text=text)
+
+
+SIGNS = {"limit": "", "at_most": "≤\u00a0", "best_seen": "≥\u00a0", "none": ""}
+"""What stands before a bound: the limit is at most, or at least as high as it; of times the other
+way round.
+"""
+SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "best_seen": "≤\u00a0", "none": ""}
+"""What stands before the share of a bound: the efficiency is at least, or at most this share."""
+
+
 def efficiency_column(table: Table, program: Program) -> Column:
-    """What share of the limit a program reaches."""
-    share = of_series(program, lambda series: series.efficiency)
-    heading = table.efficiency_heading(program)
+    """What share of the limit a program reaches; print has that of a bound, with a sign before
+    it.
+    """
+    centre = of_series(program, lambda series: series.centre)
+
+    def text(row: Row) -> str:
+        share = limits.share(centre(row) or 0.0, row.limit)
+        if share is None:
+            return ""
+        sign = SHARE_SIGNS[row.limit.kind]
+        return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
+
     return Column(
-        heading,
-        partial(_times, 100, share),
+        table.efficiency_heading(program),
+        partial(_times, 100, of_series(program, lambda series: series.efficiency)),
         program.heading,
         EFFICIENCY,
         "number",
-        lambda row: "" if (known := share(row)) is None else percent(known),
+        text,
         meaning=f"Share of the limit that {program.heading} reaches.",
     )
 
@@ -306,12 +341,14 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     level = of_series(table.own, lambda series: series.summary.level)
     label = "Standard Deviation"
     return [
+        # Percentiles say more of times, and print has no room for both.
         Column(
             label,
             deviation,
-            label,
-            kind="number",
-            text=digits,
+            "" if has_percentiles(table) else label,
+            "",
+            "number",
+            digits,
             meaning="Of the own kernel's repetitions, with n - 1.",
         ),
         Column(
@@ -360,6 +397,21 @@ def published(name: str, table: Table, factor: float) -> Column:
     heading = f"{name}: {table.published_group}"
     meaning = "Value of the published set of this name."
     return Column(heading, value, name, table.published_group, "number", text, meaning=meaning)
+
+
+def has_percentiles(table: Table) -> bool:
+    """Whether the rows are times of single operations: accesses or round trips."""
+    return table.metric == "latency" and table.subsystem != "memory"
+
+
+def percentile_column(table: Table, name: str) -> Column:
+    """A percentile of the own kernel: the median of the repetitions'."""
+    label = PERCENTILES[name]
+    value = of_series(table.own, lambda series: series.percentile(name))
+    group = f"Percentiles ({table.shown})"
+    heading = f"{table.own.heading} {label} ({table.shown})"
+    meaning = "Percentile of the own kernel, the median of the repetitions."
+    return quantity_column(table, label, value, group, heading, meaning)
 
 
 def _at_clock(name: str) -> Column:

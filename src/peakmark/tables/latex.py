@@ -24,7 +24,7 @@ from peakmark.tables.columns import (
     measured_column,
     numbers,
     place_columns,
-    quantity_column,
+    theoretical_column,
     through,
     warning_kinds,
     words,
@@ -53,7 +53,7 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
     room = MOST - 3 - len(sizes) - 2 * with_limit - len(place)
     programs = (table.own, *_references(rows)[: max(0, room)])
     limit = [
-        quantity_column(table, "Limit", lambda row: row.limit.value),
+        replace(theoretical_column(table), label="Limit"),
         replace(efficiency_column(table, table.own), label="%"),
     ]
     columns = [
@@ -170,6 +170,8 @@ _NAMES = "backslash asciicircum asciitilde less greater bar mu times minus dagge
 _NAMED = dict(zip("\\^~<>|µ×−†", _NAMES.split(), strict=True))
 _OTHERS = {
     "→": r"$\rightarrow$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
     "“": "``",
     "”": "''",
     "–": "--",

@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from peakmark.analysis.row import Row
-from peakmark.formatting import listed, typeset
-from peakmark.limits.base import Missing
+from peakmark.formatting import typeset
+from peakmark.messages import Message, message
 from peakmark.storage.results import Results
 from peakmark.tables import captions
 from peakmark.tables.columns import NOT_MEASURED, Column, columns, printed
@@ -116,6 +116,9 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
     notes = Notes.of(rows)
     shown = printed(columns(table, rows, notes))
     remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
+    time = " of a time" if table.unit == "s" else ""
+    for kind in dict.fromkeys(row.limit.kind for row in rows if row.limit.bound is not None):
+        remarks.append(message("bounds", case=f"{kind}{time}").text)
     return PrintedTable.of(table.name, table.title, shown, rows, notes, remarks, table.remark)
 
 
@@ -127,9 +130,11 @@ def remarks_on_gaps(
     with_limit: bool = True,
 ) -> list[str]:
     """Why the columns of ``instruments`` are empty and why a theoretical value is missing, as far
-    as they are.
+    as they are; how many repetitions were measured again.
     """
-    remarks = []
+    measured = [row.series[name] for row in rows for name in row.series.keys() & set(instruments)]
+    again = sum(series.measured_again for series in measured)
+    remarks = [message("measured-again", count=again).text] if again else []
     for series in table.series:
         if (
             rows
@@ -140,43 +145,28 @@ def remarks_on_gaps(
                 f"No columns of {series.heading}: {empty_reason(results, series.instrument)}"
             )
     reasons = unknown_reasons(rows) if with_limit else []
-    where = (
-        "where it is empty" if any(row.limit.value is not None for row in rows) else "throughout"
-    )
-    if len(reasons) == 1:
-        remarks.append(f"Theoretical {table.quantity} unknown {where}: {reasons[0]}")
-    elif reasons:
-        remarks.append(
-            f"Theoretical {table.quantity} unknown {where}; the list of formulas says why"
-        )
+    if reasons:
+        case = "partly" if any(row.limit.value is not None for row in rows) else ""
+        reason = reasons[0] if len(reasons) == 1 else message("formulas-say")
+        unknown = message("unknown-limits", case=case, quantity=table.quantity, reason=reason)
+        remarks.append(unknown.text)
     return remarks
 
 
-def unknown_reasons(rows: Sequence[Row]) -> list[str]:
+def unknown_reasons(rows: Sequence[Row]) -> list[Message]:
     """Why rows have no theoretical value, each reason once; those that differ in the key of the
     site file alone are one: ``write disk.throughput.RS, .RR and .WS in the site file``.
     """
-    unknown = {
-        row.limit.reason: row.limit.missing
-        for row in rows
-        if row.limit.value is None and row.limit.reason
-    }
-    families: dict[Missing | str, list[str]] = {}
-    for reason, missing in unknown.items():
-        stem, _, name = missing.key.rpartition(".") if missing else ("", "", "")
-        families.setdefault(missing._replace(key=stem) if missing else reason, []).append(name)
+    families: dict[Message, list[Any]] = {}
+    for reason in dict.fromkeys(row.limit.reason for row in rows if row.limit.reason):
+        values = dict(reason.values)
+        names: Any = values.pop("names", ())
+        family = replace(reason, values=tuple(values.items()))
+        families.setdefault(family, []).extend(names)
     return [
-        family
-        if isinstance(family, str)
-        else str(family._replace(key=f"{family.key}{_listed(names)}"))
+        replace(family, values=(*family.values, ("names", tuple(names))))
         for family, names in families.items()
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """``.RS``, ``.RS, .RR and .WS``."""
-    dotted = [f".{name}" for name in names]
-    return listed(dotted)
 
 
 def empty_reason(results: Results, instrument: str) -> str:
@@ -233,7 +223,7 @@ def as_data(grid: PrintedTable, rows: Sequence[Row]) -> dict[str, Any]:
         "breaks": _breaks(rows),
         "body": [[cell(place, text) for place, text in enumerate(line)] for line in grid.body],
         "notes": [[note.letter, note.text] for note in grid.notes],
-        "remarks": [*grid.below],
+        "remarks": [*grid.remarks, *grid.shared],
     }
 
 

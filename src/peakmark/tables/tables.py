@@ -14,7 +14,7 @@ import pandas as pd
 from peakmark import documents, output
 from peakmark.analysis import clocks, findings, fleet
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import ABOVE, Row
 from peakmark.messages import worst
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import latex, layout_tables, nodes, presentation
@@ -33,13 +33,14 @@ _CELL = (
     "repetition",
 )
 _MEASUREMENT = ("workload", "variant", "block", "concurrency", "metric", "value", "unit")
+_CONTEXT = ("host", "server_host", "started", "job_id")
 _NUMBERS = {"block": "Int64", "concurrency": "Int64", "repetition": "Int64", "value": "Float64"}
 COLUMNS = {
     name: _NUMBERS.get(name, "str")
     for name in (
         "campaign", "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
         "repetition", "metric", "value", "unit", "started", "status", "reason", "warnings", "details", "record",
-        "tool_version", "job_id",
+        "tool_version", "job_id", "left_out",
     )
 }  # fmt: skip
 
@@ -50,8 +51,8 @@ def long_table(results: Results) -> pd.DataFrame:
     ``COLUMNS``.
 
     A cell that is unavailable and an attempt that failed have one line each, without metric and
-    value, with the reason. ``block`` is in bytes and empty where there is none; ``record`` is the
-    path below the campaign. A record that does not count (damaged, edited, of other options) is
+    value, with the reason. ``left_out`` has the codes of what disturbed a value that was measured
+    again. ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign. A record that does not count (damaged, edited, of other options) is
     left out and named on standard error.
     """
     lines = [
@@ -69,29 +70,31 @@ def long_table(results: Results) -> pd.DataFrame:
 
 
 def _lines(campaign: str, record: StoredRecord) -> Iterator[dict[str, Any]]:
-    data, context = record.data, record.data.get("context", {})
+    data = record.data
     common = {
         "campaign": campaign,
         **{name: getattr(record.cell, name) for name in _CELL},
-        **{name: context.get(name) for name in ("host", "server_host", "started", "job_id")},
         "status": data["status"],
         "reason": data.get("reason"),
         "warnings": "; ".join(data.get("warnings", ())),
         "details": "{}",
         "record": record.path,
-        "tool_version": (context.get("tool") or {}).get("version"),
+        "tool_version": (data["context"].get("tool") or {}).get("version"),
     }
-    if not record.ok or not data["measurements"]:
-        yield common
-        return
-    for measurement in data["measurements"]:
-        details = json.dumps(measurement["details"], sort_keys=True, ensure_ascii=False)
-        yield common | {name: measurement[name] for name in _MEASUREMENT} | {"details": details}
+    for attempt in record.attempts:
+        started = {name: attempt.context.get(name) for name in _CONTEXT}
+        line = {**common, **started, "left_out": " ".join(attempt.left_out)}
+        if not record.ok or not attempt.measurements:
+            yield line
+            continue
+        for measurement in attempt.measurements:
+            details = json.dumps(measurement["details"], sort_keys=True, ensure_ascii=False)
+            yield line | {name: measurement[name] for name in _MEASUREMENT} | {"details": details}
 
 
 RUN_COLUMNS = (
     "subsystem", "instrument", "workload", "variant", "block", "concurrency", "node", "host", "server_host",
-    "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "record",
+    "repetition", "metric", "value", "unit", "started", "job_id", "tool_version", "warnings", "left_out", "record",
 )  # fmt: skip
 
 
@@ -123,7 +126,7 @@ def build(campaign: Path | Analysis) -> None:
         "findings": sentences(rows),
     }
     frames |= {"nodes": nodes.frame(rows)} if several else {}
-    frames["runs"] = runs(long_table(results))
+    frames["runs"] = runs(long_table(results), rows)
     layout = analysis.layout
     if layout:
         (folder / layout.name).mkdir(exist_ok=True)
@@ -191,6 +194,8 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
             "theoretical_formula": row.limit.explained,
             "theoretical_source": "; ".join(row.limit.sources),
             "efficiency": series.efficiency,
+            "limit_kind": row.limit.kind,
+            "bound": row.limit.bound,
         }
         for row in rows
         for instrument, series in row.series.items()
@@ -211,10 +216,14 @@ def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 
-def runs(long: pd.DataFrame) -> pd.DataFrame:
+def runs(long: pd.DataFrame, rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """The run table: every repetition of the long table that holds a value, in the order in which
-    they were made.
+    they were made; ``left_out`` has the codes of why it is not part of its row's summary.
     """
-    measured = long[long["value"].notna()]
+    measured = long[long["value"].notna()].copy()
+    for row in (row for table in rows.values() for row in table):
+        for point in (point for series in row.series.values() for point in series.above):
+            lines = (measured["record"] == point.record.path) & (measured["value"] == point.value)
+            measured.loc[lines, "left_out"] = ABOVE
     ordered = measured.sort_values(["started", "record"], kind="stable")
     return ordered[list(RUN_COLUMNS)].reset_index(drop=True)

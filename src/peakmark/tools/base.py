@@ -234,7 +234,6 @@ class Instrument:
     conda        its name in conda-forge, None where that has none
     build        line of a shell that builds it without root; empty where it needs root
     homes        web page of each executable
-    reading      a sentence in captions on how to read its points
     options      keys of a configuration that it heeds beside those of every reference; another one
                  would be passed over
     unused       options of every cell that it has no use for
@@ -253,7 +252,6 @@ class Instrument:
     conda: str | None = None
     build = ""
     homes: tuple[str, ...] = ()
-    reading = ""
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
     instead: str | None = None

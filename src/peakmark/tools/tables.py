@@ -94,6 +94,11 @@ class Table:
         """``Theoretical Throughput (GB/sec)``."""
         return self._with_unit(f"Theoretical {self.quantity}")
 
+    @property
+    def bound_heading(self) -> str:
+        """``Bound (GB/sec)``."""
+        return self._with_unit("Bound")
+
     @staticmethod
     def efficiency_heading(series: Program) -> str:
         """``pmbw Efficiency (%)``."""

@@ -31,6 +31,8 @@ FOLDER = Path("results") / "doctor"
 MINUTES = 5
 """Time limit of a doctor's job, where the partition allows as much."""
 SIZE = jobs.Size(threads=1, cpus=1, megabytes=durations.PROGRAMS_MB)
+UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
+"""How doctor marks a missing kernel: of a wheel the first run compiles it."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end doctor; its job is cancelled then."""
 Finding = tuple[str, str, str]
@@ -78,7 +80,7 @@ def _kernels(folder: Path) -> Iterator[Finding]:
         if instrument.reference:
             continue
         if not (folder / instrument.executables[0]).exists():
-            yield "missing", name, "not compiled; make kernels"
+            yield UNCOMPILED, name, "not compiled; peakmark run -- kernels"
             continue
         try:
             kernel = instrument.locate(folder)
@@ -134,7 +136,7 @@ def tools() -> str:
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
     for isa, why in (software.collect_build(Host(), kernels)["left_out"] or {}).items():
-        text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then make kernels"
+        text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then peakmark run -- kernels"
         yield "note", "toolchain", text
 
 
@@ -167,7 +169,7 @@ def _settings() -> Iterator[Finding]:
         off = "switched off by kernel.io_uring_disabled; the psync engine is not affected"
         yield "note", "io_uring", off
     sbatch = shutil.which("sbatch")
-    yield "note", "Slurm", sbatch or "not here; measure this machine with --profile local"
+    yield "note", "Slurm", sbatch or "not here; peakmark run measures this machine"
 
 
 def _busy() -> Iterator[Finding]:

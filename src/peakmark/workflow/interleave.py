@@ -66,7 +66,7 @@ def run(first: Path, second: Path, kernels: Path) -> tuple[Path, Path]:
     before, after = plans(first, second)
     if not build.up_to_date():
         raise ConfigError(
-            "the kernels are not compiled, or older than their sources: run `make kernels` first"
+            "the kernels are not compiled, or older than their sources: `peakmark run -- kernels` compiles them"
         )
     held = [startup.lock(before.directory), startup.lock(after.directory)]
     try:

@@ -77,6 +77,8 @@ class Run:
             startup.check_campaign(self.plan.directory)
         self.findings = startup.survey(self.plan.results) if main else {}
         self.kernels_ready = build.up_to_date() if main else True
+        if not self.kernels_ready and self.missing_cells:
+            startup.check_compiler(build.folder())
         if main:
             output.tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
@@ -372,4 +374,5 @@ def measure_command() -> str:
     """How rules call ``peakmark measure``, in the place of the shell. With braces for Snakemake to
     leave alone.
     """
-    return shlex.join(["exec", *resources.command("measure")]).replace("{", "{{").replace("}", "}}")
+    argv = resources.command("measure", "--kernels", str(build.folder()))
+    return shlex.join(["exec", *argv]).replace("{", "{{").replace("}", "}}")

@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.config.overrides import named
 from peakmark.errors import ConfigError, PeakmarkError, sentence
-from peakmark.formatting import duration, plural
+from peakmark.formatting import duration, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations, jobs
@@ -74,6 +75,25 @@ def check_campaign(directory: Path) -> None:
     """Check all folders that a campaign writes into. Raises: see ``check_folder``."""
     for name in ("", *FOLDERS):
         check_folder(directory / name)
+
+
+def check_compiler(build: Path) -> None:
+    """Check that the kernels can be compiled into ``build``.
+
+    Raises:
+        OSError: see ``check_folder``.
+        PeakmarkError: a program is missing; the message names its package.
+    """
+    check_folder(build)
+    lacking = [program for program in ("gcc", "make") if shutil.which(program) is None]
+    includes = ["gcc", "-E", "-include", "stdio.h", "-x", "c", os.devnull]
+    if not lacking and subprocess.run(includes, capture_output=True, check=False).returncode:
+        lacking = ["the C library's stdio.h"]
+    if lacking:
+        raise PeakmarkError(
+            f"the kernels are not compiled yet, and {listed(lacking)} is not here: "
+            "on Debian apt-get install gcc make libc6-dev, on Fedora dnf install gcc make glibc-devel"
+        )
 
 
 def check_folder(folder: Path) -> None:
@@ -192,6 +212,16 @@ def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
     """
     if not named(arguments, ("--max-jobs-per-timespan", "--max-jobs-per-second")):
         scheduler.job_rate_limiter = None
+
+
+def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
+    """Give a workflow the handlers of the Snakefile whose global ``names`` these are.
+
+    Newer versions of Snakemake ignore those of a module, without which a campaign does not begin.
+    """
+    for name in ("onstart", "onsuccess", "onerror"):
+        if name in names:
+            setattr(workflow, f"_{name}", names[name].func)
 
 
 def lock(directory: Path) -> int:

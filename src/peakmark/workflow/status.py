@@ -16,8 +16,9 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.formatting import natural, plural
+from peakmark.messages import message
 from peakmark.plan import jobs
-from peakmark.resources import program, snakemake
+from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
 from peakmark.slurm import failures
 from peakmark.slurm.queue import present_cell
@@ -144,6 +145,8 @@ def summary(directory: Path) -> str:
     for entry in verdict.verdicts(analysis.build_rows(results)):
         lines.append(f"  {entry.title:<8} {entry.text.full_sentence}")
         lines += [f"           {entry.caution}"] if entry.caution else []
+    again = sum(bool(record.data.get("disturbed")) for record in results.records)
+    lines += ["", message("measured-again", count=again).text] if again else []
     lines += impossible((record.cell, record.data) for record in results.records)
     bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
     lines += [
@@ -216,17 +219,16 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
 
 def command(campaign: Results, cell: Cell | None = None) -> str:
     """Command that measures this cell alone, or all that is missing, to be pasted into a shell in
-    the checkout.
+    the folder of ``results``.
     """
-    first, *more = snakemake("slurm" if campaign.plan.get("cluster") else "local").partition(" ")
+    option = " --slurm" if campaign.plan.get("cluster") else ""
     target = ""
     if cell:
         name = campaign.jobs.get(cell.id)
         path = output_path(campaign.directory, name) if name else campaign.record_path(cell)
-        # The target comes first: --configfile would take it for one more file.
-        target = f" {shlex.quote(str(path))}"
+        target = f" -- {shlex.quote(str(path))}"
     config = shlex.quote(str(campaign.directory / "config.json"))
-    return f"{first}{target}{''.join(more)} --configfile {config}"
+    return f"{program('peakmark')} run {config}{option}{target}"
 
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:

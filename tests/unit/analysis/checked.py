@@ -18,7 +18,7 @@ VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json"
 VIRTUAL: dict[str, Any] = {"cpu": {"virtualised": "KVM", "cores": 4}}
 PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
-UNKNOWN = Limit(None, "", "", "", "unknown", "not known")
+UNKNOWN = Limit(None, "", "", "", "unknown")
 CPU: dict[str, Any] = {
     "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None,
     "concurrency": 1, "metric": "rate", "unit": "op/s",

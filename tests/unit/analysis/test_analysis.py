@@ -26,6 +26,7 @@ from peakmark.analysis.row import Row
 from peakmark.cell import Cell
 from peakmark.messages import Message
 from peakmark.report import html_report, pdf_report
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables import columns, tables
 
@@ -96,7 +97,10 @@ def test_tables_page_and_paper_say_which_nodes_are_not_equal(tmp_path: Path) -> 
     with (folder / "tables" / "cpu.csv").open() as file:
         (line,) = csv.DictReader(file)
     assert line["Warning"].startswith("wrong") and "Another CPU" in line["Notes"]
-    for text in (html_report.build(folder).read_text(), pdf.text(pdf_report.build(folder))):
+    for text in (
+        html_report.build(ReportContent.read(folder)).read_text(),
+        pdf.text(pdf_report.build(ReportContent.read(folder))),
+    ):
         words = " ".join(text.split())
         assert "1 is wrong" in words and "Another CPU" in words
 
@@ -154,8 +158,26 @@ def test_equal_nodes_with_other_limits_have_none_in_common(tmp_path: Path) -> No
     hosts = machines(a={"memory": memory}, b={"memory": half})
     row = make.only_row(tmp_path / "c", measured, machines=hosts)
     assert row.measured.efficiency is None and row.level is U
-    assert "a and b" in str(row.limit.reason)
+    assert row.limit.reason and dict(row.limit.reason.values) == {"hosts": ("a", "b")}
     assert [note.case for note in notes(row, "hosts")] == ["limits"]
+
+
+STATED = {"disk": {"throughput": {"RS": 1e8}}}
+
+
+@pytest.mark.parametrize(("program", "site", "details", "level", "comparable"), [
+    (("diskbench", "RS"), STATED, {}, W, True),  # the site file's value is doubtful
+    (("diskbench", "RS"), STATED, {"filesystem": "tmpfs"}, W, False),
+    (("diskbench", "RS"), {}, {}, None, True),
+    (("cpubench", "DP"), {}, {}, W, False),  # no core does so much
+])  # fmt: skip
+def test_a_doubtful_limit_bars_no_comparison(
+    tmp_path: Path, program: tuple[str, str], site: Any, details: Any, level: Any, comparable: bool
+) -> None:
+    value = 1e15 if program[0] == "cpubench" else 2e9
+    measured = make.runs(*program, value, value, value, details=details)
+    row = make.only_row(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
+    assert (row.level, row.comparable) == (level, comparable)
 
 
 def row_with_reference(

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.analysis.checked import PLACED, VIRTUAL, VM, N, U, W, check_marks, limit, noise, row
+from tests.unit.analysis.checked import (
+    PLACED,
+    UNKNOWN,
+    VIRTUAL,
+    VM,
+    N,
+    U,
+    W,
+    check_marks,
+    limit,
+    noise,
+    row,
+)
 
 from peakmark.analysis import checks
 from peakmark.analysis.checks import check_row
@@ -83,6 +96,8 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (memory(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "pool"}),
     (row([1e-9] * 6, limit=limit(1.2e-9, "s"), unit="s"), {"above-limit": W}, {}),
     (row([1e-9] * 6, limit=limit(0.9e-9, "s"), unit="s"), {}, {}),
+    (row(limit=replace(UNKNOWN, bound=95.0)), {"above-limit": W}, {"case": "bound"}),
+    (row(limit=replace(UNKNOWN, bound=95.0, origin="published")), {}, {}),
     (row(details={"residual": 0.0027}, instrument="hpl"), {}, {}),
     (row(details={"residual": 16.0}, instrument="hpl"), {"residual": W}, {"residual": 16.0}),
     (row(details={"residual": 1e5}), {}, {}),

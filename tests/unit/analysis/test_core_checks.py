@@ -143,7 +143,7 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (slow(), {"slow-core": U}, {"share": 0.6}),
     (slow(0.8), {}, {}),
     (slow(concurrency=8), {}, {}),
-    (slow(limit=replace(limit(100.0), kind="site")), {}, {}),
+    (slow(limit=replace(limit(100.0), origin="site")), {}, {}),
     (slow(context=noise(steal=0.3)), {"steal": U}, {}),
     (slow(options={"isa": "scalar"}), {"narrower": N}, {}),
     (slow(details={"cpu_share": 0.5}), {"waited": U}, {}),

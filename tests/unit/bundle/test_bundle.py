@@ -18,6 +18,7 @@ from peakmark import files
 from peakmark.bundle import bundle, crate
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.report import pdf_report
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables import tables
 
@@ -104,7 +105,7 @@ def test_the_same_pdf_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
     shutil.copy(ROOT / "reports/published/file-io-lab.csv", published)
     tables.build(folder)
-    original = pdf_report.build(folder).read_bytes()
+    original = pdf_report.build(ReportContent.read(folder)).read_bytes()
     made = bundle.write(folder)
     assert made == here / "small.zip"
     elsewhere.mkdir()

@@ -107,7 +107,8 @@ def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(
     formulas = {"r": [RATE | {"formula": formula}]}
     facts = site.load(written(tmp_path / "site.yaml", formula_set="r", formulas=formulas))
     limit = limits.for_row("cpu", "DP", "", None, 2, "rate", {}, facts)
-    assert limit.value is None and (limit.reason or "").startswith(f"formula set r: {reason}")
+    assert limit.value is None and limit.reason is not None
+    assert limit.reason.text.startswith(f"formula set r: {reason}")
     assert limits.efficiency(1e9, limit) is None
 
 

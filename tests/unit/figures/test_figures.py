@@ -16,7 +16,7 @@ from peakmark.figures import figures, panels, style
 from peakmark.limits import Limit
 from peakmark.tools.tables import BY_NAME
 
-UNKNOWN = Limit(None, "op/s", "", "", "unknown", reason="no fact")
+UNKNOWN = Limit(None, "op/s", "", "", "unknown")
 Rows = dict[str, list[Row]]
 
 

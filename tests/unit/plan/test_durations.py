@@ -13,6 +13,8 @@ from peakmark.config import overrides
 from peakmark.plan import durations, jobs, plan, plan_text
 from peakmark.plan.cluster import Cluster
 from peakmark.resources import ROOT
+from peakmark.run import job
+from peakmark.storage import planfile
 from peakmark.storage.records import GOOD, Finding
 
 FIRST = ROOT / "config/presets/four-subsystems-2018-hyperion.yaml"
@@ -136,9 +138,21 @@ def test_the_network_is_as_fast_as_the_site_file_says() -> None:
     assert said.durations.link_bps == 56e9 and unknown.durations.link_bps is None
     assert said.durations.expected(fast) < unknown.durations.expected(slow) < 1200
     # An unknown network was once taken for 100 Mb/s: 401 minutes a cell.
-    assert jobs.minutes([fast], said) < jobs.minutes([slow], unknown) < 60
+    assert jobs.minutes([fast], said) < jobs.minutes([slow], unknown) < 90
     assert "network.speed_bps" in plan_text.describe(unknown)
     assert "network.speed_bps" not in plan_text.describe(said)
+
+
+def test_a_plan_says_what_measuring_again_may_take() -> None:
+    never, twice = first(repeat_disturbed=0), first(repeat_disturbed=2)
+    cells, times = twice.cells, twice.durations
+    assert never.durations.repeated(cells) == 0.0
+    waiting = durations.WAIT_S * len(cells)
+    assert times.repeated(cells) == pytest.approx(2 * times.total(cells) + waiting)
+    lines = {plan_text.describe(made).count("repeat_disturbed: 2") for made in (never, twice)}
+    assert lines == {0, 1}
+    part = planfile.Part(Path("results/c"), twice.to_json(), cells)
+    assert job.request(part, cells[0], Path()).repeats == 2
 
 
 def test_here_both_ends_are_one_machine() -> None:

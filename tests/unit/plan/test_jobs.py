@@ -115,6 +115,8 @@ def test_the_time_limit_lies_between_two_minutes_and_the_partitions(planned: Pla
 
     assert (minutes(0.1), minutes(3600)) == (2, 60)
     assert minutes(3600, limit=None) > 180
+    once = planned(where(limit=None), cpu=[CPU], seconds=3600, repeat_disturbed=0)
+    assert jobs.minutes(once.cells[:1], once) + 60 < minutes(3600, limit=None)
     # It has room for the jobs that share the node.
     shared = {**site(exclusive="false"), "cpu": [{**CPU, "concurrency": [1, 16]}], "seconds": 60}
     one = planned(where(cpus=16, limit=None), **shared)

@@ -4,18 +4,23 @@ travel with a bundle.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
 from peakmark.bundle import bundle
 from peakmark.catalogue import KERNELS
+from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.report import chapters, html_report, pdf_report
+from peakmark.report.stored import ReportContent
+from peakmark.resources import ROOT
 
 INTRODUCTION = """# Why we measured
 
@@ -35,6 +40,10 @@ TEXTS = {
     "discussion.typ": "== What it means\nThe disk is *slow*, as @doe2024 says.\n",
     "refs.bib": "@misc{doe2024, author={Doe, Jane}, title={Notes on disks}, year={2024}}\n",
 }
+PRESETS = [
+    ROOT / "config" / "presets" / f"{path.name}.yaml"
+    for path in sorted((ROOT / "config" / "presets" / "text").iterdir())
+]
 GRID = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "tools_on": "nodes"}
 
 
@@ -56,15 +65,15 @@ def config(tmp_path: Path) -> dict[str, Any]:
 def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
     records = [record | {"raw": {}} for record in make.runs("cpubench", "DP", 4e10)]
     folder = make.write(tmp_path / "c", records, config={"report": config})
-    text = pdf.text(pdf_report.build(folder))
+    text = pdf.text(pdf_report.build(ReportContent.read(folder)))
     titles = ["Why we measured", "2 CPU", "What it means", "How each kernel measures"]
     places = [text.rindex(title) for title in (*titles, "Notes on disks")]
     assert places == sorted(places)
     assert "Jane Doe, John" in text
     assert '#panic("no") $x$ <script>' in text
-    kernels = text.rpartition("How each kernel")[2].partition("Every run")[0]
+    kernels = text.rpartition("How each kernel")[2].partition("Reproduction")[0]
     assert "cpubench" in kernels and "diskbench" not in kernels
-    page = html_report.build(folder).read_text()
+    page = html_report.build(ReportContent.read(folder)).read_text()
     assert "<h2" in page and "Why we measured</h2>" in page and "&lt;script&gt;alert(1)" in page
     assert "written in Typst" in page
     assert '<a href="https://example.org/?a=1&amp;b">to the web</a>' in page
@@ -76,11 +85,47 @@ def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -
     assert comparison.startswith("the same")
 
 
+def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path: Path) -> None:
+    path = tmp_path / "cpu.md"
+    path.write_text(
+        "Last of CPU.\n\n# Operations per second\n\nOf the table.\n\n# Discussion\n\n"
+        "Of all.\n\n# Never printed\n\n<!-- to be\nwritten -->\n"
+    )
+    records = make.runs("cpubench", "DP", 4e10) + make.runs("diskbench", "RS", 1e8)
+    section = {"text": {"cpu": str(path)}}
+    report = ReportContent.read(make.write(tmp_path / "c", records, config={"report": section}))
+    expected = ["Table 1", "Of the table.", "Last of CPU.", "Discussion", "Of all.", "2 Disk"]
+    for words in (expected, [*expected[1:-1], '<h2 id="disk">']):
+        text = pdf.text(pdf_report.build(report)) if words is expected else ""
+        shown = text or html_report.build(report).read_text()
+        assert "Never printed" not in shown and "written" not in shown.partition("Method")[0]
+        assert [shown.count(word) for word in words[1:-1]] == [1] * (len(words) - 2)
+        places = [shown.index(word) for word in words]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
+def test_presets_ship_headings_that_stay_silent_until_something_is_written(preset: Path) -> None:
+    section = yaml.safe_load(preset.read_text())["report"]
+    assert section["text"]
+    layout = layouts.load(section["tables"])
+    titles = {table.title for table in layout.layout_tables}
+    for key, path in section["text"].items():
+        text = (ROOT / path).read_text()
+        blocks = chapters.parse_markdown(text, path)
+        assert blocks == []
+        written = chapters.parse_markdown(re.sub("<!-- (.*) -->", r"\1", text), path)
+        headings = [block for block in written if block["kind"] == "heading"]
+        assert headings and len(written) == 2 * len(headings)
+        if len(headings) > 1 and key == "disk":
+            assert {chapters.plain_text(block["words"]) for block in headings} <= titles
+
+
 def test_a_typst_text_may_have_its_ending_in_capitals(config: dict[str, Any]) -> None:
     discussion = Path(config["text"]["discussion"])
     loud = discussion.rename(discussion.with_suffix(".TYP"))
     section = config | {"text": {"discussion": str(loud)}}
-    assert chapters.build(section, [])["behind"][0]["file"] in chapters.sources(section)
+    assert chapters.build(section, [], [])["behind"][0]["file"] in chapters.sources(section)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +157,9 @@ def headings(blocks: list[dict[str, Any]]) -> list[str]:
 def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors() -> None:
     assert headings(chapters.kernels(set(KERNELS.values()))) == ["All four", *KERNELS.values()]
     completed = plan.make(GRID).config["report"]
-    assert chapters.build(completed, ["cpubench"])["kernels"] == []
+    assert chapters.build(completed, ["cpubench"], [])["kernels"] == []
     section = {**completed, "kernels": True}
-    assert "cpubench" in headings(chapters.build(section, ["cpubench"])["kernels"])
+    assert "cpubench" in headings(chapters.build(section, ["cpubench"], [])["kernels"])
 
 
 def test_a_citation_may_name_several_works() -> None:

@@ -23,10 +23,11 @@ from peakmark import cli
 from peakmark.errors import PeakmarkError
 from peakmark.report import html_report
 from peakmark.report.html_report import code, sort_value
+from peakmark.report.stored import ReportContent
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
 Found = dict[str, dict[str, Any]]
-VOID = {"meta", "link", "img", "br", "input"}
+VOID = {"meta", "link", "img", "br", "input", "wbr"}
 
 
 class Page(HTMLParser):
@@ -162,6 +163,9 @@ PHONE = """
       found.wide = wide.documentElement.scrollWidth;
       found.bar = wide.querySelector(".bar").getBoundingClientRect().height;
       found.room = parseFloat(getComputedStyle(wide.documentElement).scrollPaddingTop);
+      const laptop = await frame(1200);
+      const regions = [...laptop.querySelectorAll(".scroll")];
+      found.cut = regions.filter((one) => one.scrollWidth > one.clientWidth).length;
       document.title = "found" + JSON.stringify(found);
     };
     measure();
@@ -241,14 +245,14 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
     facts = {"host": HOSTILE}
     folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
-    page = Page(html_report.build(folder).read_text(encoding="utf-8"))
+    page = Page(html_report.build(ReportContent.read(folder)).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
 
 
 def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
-    again = html_report.build(comma, target=tmp_path / "again.html")
+    again = html_report.build(ReportContent.read(comma), target=tmp_path / "again.html")
     assert again.read_text(encoding="utf-8") == text
 
 
@@ -281,7 +285,7 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
     folder = make.write(tmp_path / "c", records, planned=[hole], config=config)
     target = tmp_path / "p.html"
     with pytest.raises(PeakmarkError, match=r"peakmark html --partial"):
-        html_report.build(folder)
+        ReportContent.read(folder, command="html")
     assert cli.main(["html", "--partial", str(folder), "-o", str(target)]) == 0
     page = Page(target.read_text(encoding="utf-8"))
     assert "not measured" in page.texts("td")
@@ -342,6 +346,7 @@ def test_it_fits_a_phone_and_no_heading_is_hidden(text: str, tmp_path: Path) -> 
     found = title_of(in_browser(page, tmp_path))
     assert found["narrow"] <= 390
     assert found["wide"] <= 1000
+    assert found["cut"] == 0, "at 1,200 pixels every table shows all columns"
     # A link leads to a heading below the bar.
     assert found["bar"] <= found["room"]
 

@@ -14,7 +14,9 @@ from tests.unit import pdf
 from tests.unit.presets import small_campaign
 
 from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.figures import style
 from peakmark.report import pdf_report
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
@@ -24,7 +26,7 @@ LOGO = (
 )
 CPU = make.cell("cpubench", "DP", subsystem="cpu")
 DPI = 20
-TOP_MM, END_MM = 16, 282  # as in reports/template
+TOP_MM, END_MM = 14, 283  # as in reports/template
 PALE = 200
 LEAST = 0.5
 
@@ -37,7 +39,9 @@ def text(swept: Path) -> str:
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the longest preset, whose tables take several pages."""
-    return pdf_report.build(small_campaign(tmp_path_factory.mktemp("results"), "full"))
+    return pdf_report.build(
+        ReportContent.read(small_campaign(tmp_path_factory.mktemp("results"), "full"))
+    )
 
 
 def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: str) -> None:
@@ -54,25 +58,36 @@ def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: st
     assert f"Memory {memory} " in pages[0], "contents"
 
 
-def test_the_results_come_first_and_each_table_before_its_figures(text: str) -> None:
-    whole = text.replace("\f", "\n")
-    expected = ["CPU", "Memory", "Disk", "Network", "Machine", "Method", "Every run"]
-    expected += ["Artifact description", "References"]
-    chapters = re.findall(r"(?m)^ *\d+ ([A-Z][a-zA-Z ]+)$", whole)
+def test_the_results_come_first_and_each_table_stands_with_its_figures(text: str) -> None:
+    expected = ["CPU", "Memory", "Disk", "Network", "Limits", "Method", "Machine", "Reproduction"]
+    chapters = re.findall(r"(?m)^ *\d+ ([A-Z][a-zA-Z ]+)$", text.replace("\f", "\n"))
     assert [title for title in chapters if title in expected] == expected
-    results = whole[whole.index("1.1 Operations") : whole.index("How a number arises")]
-    parts = [part for part in re.split(r"(?m)^ *\d\.\d ", results) if "Table " in part]
-    assert len(parts) == 8
-    for part in parts:
-        table, *later = [
-            part.find(words) for words in ("Table ", "Figure ", "What the numbers say")
-        ]
-        assert 0 <= table < min(place for place in later if place >= 0), part[:200]
+    results = text[: text.index(" Limits\n")]
+    parts = re.split(r"(?m)^\f? *Table \d+: ", results)[1:]
+    assert len(parts) == 9
+    figures = [part.rfind("Figure ") for part in parts]
+    assert sum(place > 0 for place in figures) == 8, "IOPS are drawn as latencies"
+    assert not [
+        part for part, place in zip(parts, figures, strict=True) if "\f" in part[: max(place, 0)]
+    ]
+
+
+def test_no_type_is_below_7_points() -> None:
+    sources = "".join(path.read_text() for path in pdf_report.TEMPLATE.glob("*.typ"))
+    sizes = re.findall(r"(?:text\(|size: |sizes = \()([\d.]+)pt", sources)
+    assert len(sizes) > 10 and min(map(float, sizes)) >= 7
+    (smallest,) = re.findall(r"#let smallest = ([\d.]+)", sources)
+    assert style.SMALL * float(smallest) >= 7
+    drawn = re.findall(r"size: ([\d.]+)", style.STYLE.read_text())
+    assert min(float(size) for size in drawn if float(size) > 3) >= style.SMALL
 
 
 def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept: Path, tmp_path: Path) -> None:
     content = (swept / "report.pdf").read_bytes()
-    assert pdf_report.build(swept, target=tmp_path / "again.pdf").read_bytes() == content
+    assert (
+        pdf_report.build(ReportContent.read(swept), target=tmp_path / "again.pdf").read_bytes()
+        == content
+    )
     assert b"<pdfaid:part>2</pdfaid:part>" in content  # archival
     assert b"<pdfaid:conformance>A</pdfaid:conformance>" in content
     assert b"<pdfuaid:part>1</pdfuaid:part>" in content  # accessible
@@ -103,7 +118,7 @@ def drawn(file: Path, folder: Path, *options: str) -> list[tuple[int, bytes]]:
     return [(int(header.split()[1]), pixels) for header, _, pixels in pages]
 
 
-@pytest.mark.parametrize(("name", "fewest", "most"), [("sweep", 5, 8), ("full", 11, 13)])
+@pytest.mark.parametrize(("name", "fewest", "most"), [("sweep", 4, 7), ("full", 7, 9)])
 def test_pages_are_filled_and_no_word_is_drawn_over_another(
     request: pytest.FixtureRequest, tmp_path: Path, name: str, fewest: int, most: int
 ) -> None:
@@ -134,18 +149,22 @@ def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
     config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
     facts = {"host": HOSTILE}
     folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
-    assert '#panic("x") $a$ *b*' in pdf.text(pdf_report.build(folder))
+    assert '#panic("x") $a$ *b*' in pdf.text(pdf_report.build(ReportContent.read(folder)))
 
 
 def test_letters_without_a_font_are_told_and_others_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
-    text = pdf.text(pdf_report.build(make.write(tmp_path / "c", [], config=config)))
+    text = pdf.text(
+        pdf_report.build(ReportContent.read(make.write(tmp_path / "c", [], config=config)))
+    )
     assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
     assert set("גבולות") <= set(text)
     config = {"report": {"title": "Title \U0010fffd", "author": "Жанна"}}
-    text = pdf.text(pdf_report.build(make.write(tmp_path / "d", [], config=config)))
+    text = pdf.text(
+        pdf_report.build(ReportContent.read(make.write(tmp_path / "d", [], config=config)))
+    )
     assert "Title" in text and "Жанна" in text
     assert "no font" in capsys.readouterr().err
 
@@ -157,8 +176,8 @@ def test_missing_cells_need_partial_and_are_then_shown(
     hole = make.cell("cpubench", "QP", subsystem="cpu")
     folder = make.write(tmp_path / "c", records, planned=[hole])
     with pytest.raises(PeakmarkError, match=r"1 of [12] planned cells? .* have no record"):
-        pdf_report.build(folder)
-    text = pdf.text(pdf_report.build(folder, partial=True))
+        pdf_report.build(ReportContent.read(folder))
+    text = pdf.text(pdf_report.build(ReportContent.read(folder, partial=True)))
     assert "Partial report" in text and "not measured" in text
     assert ("nothing measured yet" in text) == (not records)
     assert "1970" not in text
@@ -168,7 +187,9 @@ def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
     logo = tmp_path / "logo.svg"
     logo.write_text(LOGO)
     for name, section, shown in (("c", {}, False), ("d", {"logo": str(logo)}, True)):
-        file = pdf_report.build(make.write(tmp_path / name, [], config={"report": section}))
+        file = pdf_report.build(
+            ReportContent.read(make.write(tmp_path / name, [], config={"report": section}))
+        )
         ((width, pixels),) = drawn(file, tmp_path / name, "-r", "50", "-l", "1")
         top_right = {
             pixels[at : at + 3]
@@ -178,12 +199,12 @@ def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
         assert (b"\xff\x00\x00" in top_right) == shown
     logo.unlink()
     with pytest.raises(ConfigError, match=r"report\.logo: .*logo\.svg' is not an image"):
-        pdf_report.build(tmp_path / "d")
+        pdf_report.build(ReportContent.read(tmp_path / "d"))
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [])
     for target, why in ((tmp_path / "no" / "r.pdf", "there is no folder"), (folder, "a folder")):
         with pytest.raises(PeakmarkError, match=rf"cannot write .*{why}"):
-            pdf_report.build(folder, target=target)
+            pdf_report.build(ReportContent.read(folder), target=target)
     assert [path.name for path in tmp_path.iterdir()] == ["c"]

@@ -9,8 +9,8 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.report import makers, pdf_report, stored
+from peakmark.report.stored import ReportContent
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 
 SECTION = {"logo": None, "tables": "file-io-lab", "published": ["file-io-lab"]}
 OTHER = "disk-patterns-2020"
@@ -36,7 +36,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("src/peakmark/figures/style.py", True),
         ("src/peakmark/report/html_report.py", True),
         ("reports/template/main.typ", True),
-        ("reports/captions.yaml", True),
+        ("reports/method.yaml", True),
         ("reports/html/report.css", True),
         ("src/peakmark/run/measure.py", False),
         (f"reports/layouts/{OTHER}.yaml", False),
@@ -68,14 +68,14 @@ def test_files_of_the_user_count_and_a_moved_checkout_does_not(
 
 def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10))
-    first = stored.build(folder)
+    first = stored.build(folder) | {"chapters": None}
     path, figure = folder / "analysis.json", folder / "figures" / "cpu.svg"
 
     def current() -> object:
-        return stored.current(Results.read(folder), False, "report", folder)
+        return {**ReportContent.read(folder).data, "chapters": None}
 
     before = path.stat().st_mtime_ns
-    pdf_report.build(folder)
+    pdf_report.build(ReportContent.read(folder))
     assert path.stat().st_mtime_ns == before
     for spoil in (
         lambda: path.write_text(path.read_text().replace("DP", "QP")),

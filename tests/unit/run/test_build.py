@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from tests.checkout import OTHER_BUILDS
 
+from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.run import build
+from peakmark.workflow import startup
 
 
 @pytest.fixture
@@ -41,3 +43,42 @@ def test_what_make_calls_up_to_date_is(sources: Path, name: str) -> None:
     assert not build.up_to_date(sources, built)
     _make(sources)
     assert build.up_to_date(sources, built)
+
+
+def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the processes that a run starts, on nodes without a compiler too, use those of the run."""
+    monkeypatch.setattr(build, "IS_CHECKOUT", False)
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+    compiler = tmp_path / "gcc"
+
+    def key(version: str) -> Path:
+        compiler.write_text(f"#!/bin/sh\necho {version}\n")
+        compiler.chmod(0o755)
+        build.folder.cache_clear()
+        return build.folder()
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv(build.VARIABLE, raising=False)
+    first = key("gcc 12")
+    assert first.parent == tmp_path
+    assert key("gcc 13") == first
+    monkeypatch.delenv(build.VARIABLE)
+    assert key("gcc 13") != first
+    build.folder.cache_clear()
+
+
+@pytest.mark.parametrize("missing", ["make", "gcc", "stdio.h"])
+def test_what_compiling_lacks_is_one_sentence(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    startup.check_compiler(tmp_path)
+    for name in {"make", "gcc"} - {missing}:
+        (programs / name).write_text("#!/bin/sh\nexit 1\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(PeakmarkError, match=f"{missing} is not here"):
+        startup.check_compiler(tmp_path)

@@ -40,7 +40,7 @@ sys.exit(main())
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """A planned campaign whose first cell has been measured on this host."""
-    if not all(Path(program).is_file() for program in build.programs(build.BUILD)):
+    if not all(Path(program).is_file() for program in build.programs()):
         pytest.skip("the kernels are not compiled: make kernels")
     folder = tmp_path / "results" / "light"
     cells = [{"id": cell.id, "job": "any.own", **cell.to_json()} for cell in CELLS]

@@ -7,9 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit.analysis.checked import VM
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.tables import presentation, tables
+from peakmark.tables import columns, presentation, tables
+from peakmark.tables.footnotes import Notes
 from peakmark.tools.tables import BY_NAME, TABLES
 
 CLASSIC = {
@@ -42,6 +44,24 @@ def heading(name: str, instrument: str = "") -> str:
     table = BY_NAME[name]
     programs = {series.instrument: series for series in table.series}
     return table.measured_heading(programs[instrument or table.own.instrument])
+
+
+@pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
+    ("rambench", "RS", 5e9, "≤≥"), ("rambench", "LAT", 1e-7, "≥≥"),
+])  # fmt: skip
+def test_a_bound_is_printed_as_one_and_is_no_limit(
+    tmp_path: Path, instrument: str, workload: str, value: float, signs: str
+) -> None:
+    place = {"block": 256 << 20} if workload == "LAT" else {"variant": "pool"}
+    measured = make.runs(instrument, workload, value, **place)
+    row = make.only_row(tmp_path / "c", measured, facts=VM)
+    table = row.table
+    (line,) = tables.frame(table, [row]).fillna("").to_dict("records")
+    assert (line[table.theoretical_heading], line[table.efficiency_heading(table.own)]) == ("", "")
+    assert line["Limit Kind"] == "at_most"
+    assert line[table.bound_heading] == pytest.approx((row.limit.bound or 0) * table.factor)
+    texts = [column.text(row) for column in columns.columns(table, [row], Notes.of([row]))]
+    assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)

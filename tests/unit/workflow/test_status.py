@@ -86,6 +86,7 @@ def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swe
     text = status.summary(swept)
     assert str(swept / "report.pdf") in text
     assert "report.html" not in text  # no page was made
+    assert "again" not in text
     numbers = [line for line in text.splitlines() if line.startswith("  ")]
     titles = [line.split()[0] for line in numbers if line[2] != " "]
     assert titles == ["CPU", "Memory", "Disk", "Network"]
@@ -103,6 +104,20 @@ def test_a_summary_has_the_warnings_of_its_numbers(
     (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
     assert "Unsure: the clock" in lines[place + 1] and "20%" in lines[place + 1]
     assert sum("Unsure: the clock" in line for line in lines) == 1
+
+
+def test_a_summary_counts_what_was_measured_again(swept: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(swept, tmp_path / "sweep"))
+    for path in sorted(folder.glob("cells/cpu/*/*/*/0.json"))[:3]:
+        record = records.read(path)
+        names = ("started", "seconds", "load_before", "load_after")
+        context = {name: record["context"][name] for name in names}
+        unknown = dict.fromkeys(("clock_hz_before", "clock_hz_after", "noise", "server_noise"))
+        attempt = {"reasons": {"steal": 0.1}, "measurements": record["measurements"]}
+        records.write(
+            path, {**record, "disturbed": [{**attempt, "context": context | unknown}] * 2}
+        )
+    assert message("measured-again", count=3).text in status.summary(folder).splitlines()
 
 
 def test_commands_have_their_folder_unless_the_environment_is_active(
@@ -129,7 +144,7 @@ def test_the_commands_of_a_summary_are_there(swept: Path, monkeypatch: pytest.Mo
         pytest.skip("not in a virtual environment")
     lines = status.summary(swept).splitlines()[-2:]
     named = [next(word for word in line.split() if "bin/" in word) for line in lines]
-    assert [Path(name).name for name in named] == ["snakemake", "peakmark"]
+    assert [Path(name).name for name in named] == ["peakmark", "peakmark"]
     assert all(map(shutil.which, named))
 
 

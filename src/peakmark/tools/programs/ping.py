@@ -59,7 +59,6 @@ class Ping(Instrument):
     package = "iputils-ping"
     homes = ("https://github.com/iputils/iputils",)
     version = ("-V", r"ping.* from iputils[ -](\S+)")
-    reading = "ping is answered inside the kernel and wakes no program, so it may lie below the own kernel."
     options = ("count",)
     unused = frozenset(["seconds", "warmup", "seed"])
     two_nodes = True

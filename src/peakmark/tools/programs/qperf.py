@@ -47,7 +47,6 @@ class Qperf(Instrument):
     )
     homes = ("https://github.com/linux-rdma/qperf",)
     version = ("--version", r"^qperf (\S+)")
-    reading = "qperf does the same work as the own kernel."
     options = ("seconds",)
     unused = frozenset(["warmup", "seed"])
     two_nodes = True

@@ -1,0 +1,129 @@
+"""Repetitions that are no part of a summary: above their limit, or disturbed and measured again. Made
+from edited records of a real campaign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row
+from peakmark.figures import panels, selection, style
+from peakmark.messages import Severity, message
+from peakmark.report import appendix, pictures
+from peakmark.storage import measurements, records
+from peakmark.tables import captions, presentation, tables
+
+DP, LAT = "DP", "LAT"
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    return make.golden("partial", tmp_path / "partial")
+
+
+def row_of(campaign: Path, workload: str) -> Row:
+    rows = (row for table in Analysis.of(campaign).rows.values() for row in table)
+    return next(row for row in rows if (row.key.workload, row.key.concurrency) == (workload, 1))
+
+
+def set_shares(campaign: Path, workload: str, shares: Iterable[float], clock: float = 1.0) -> None:
+    """Set the repetitions to these shares of the limit; the first one at ``clock`` times its clock."""
+    row = row_of(campaign, workload)
+    limit = row.limit
+    for number, (point, share) in enumerate(zip(row.measured.points, shares, strict=True)):
+        path = campaign / point.record.path
+        record = records.read(path)
+        (measured,) = record["measurements"]
+        measured["value"] = (limit.value or 0.0) * (share if limit.unit != "s" else 1 / share)
+        for name in ("clock_hz_before", "clock_hz_after", "clock_hz_loaded"):
+            if number == 0 and measured["details"].get(name):
+                measured["details"][name] *= clock
+        records.write(path, record)
+
+
+@pytest.mark.parametrize(
+    ("workload", "shares", "wrong"),
+    [
+        (DP, (9.8, 0.9, 0.92), [1]),
+        (DP, (1.04, 0.9, 1.2), [3]),
+        (DP, (9.8, 9.9, 9.7), []),
+        (DP, (9.8, 9.9, 0.9), []),
+        (LAT, (0.9, 9.8, 0.92), [2]),
+    ],
+)
+def test_a_repetition_above_its_limit_leaves_the_summary(
+    campaign: Path, workload: str, shares: tuple[float, ...], wrong: list[int]
+) -> None:
+    set_shares(campaign, workload, shares)
+    row = row_of(campaign, workload)
+    series = row.measured
+    assert [entry.repetition + 1 for entry in series.above] == wrong
+    assert (series.summary.n, row.missing) == (3 - len(wrong), 0)
+    notes = [note for note in row.warnings if note.code == "run-above-limit"]
+    assert [dict(note.values)["number"] for note in notes] == wrong
+    most_above = sum(share > 1.05 for share in shares) > 1
+    assert (row.level is Severity.WRONG) == most_above
+    if not most_above:
+        assert series.efficiency and series.efficiency < 1.05
+        assert len(series.values) == series.summary.n
+
+
+def test_a_repetition_is_held_against_the_limit_at_its_own_clock(campaign: Path) -> None:
+    set_shares(campaign, DP, (1.09, 0.9, 0.92), clock=1.1)
+    assert not row_of(campaign, DP).measured.left_out
+
+
+def disturb(path: Path, factor: float) -> None:
+    """A record whose first attempt was disturbed by others."""
+    record = records.read(path)
+    context = deepcopy(record["context"])
+    names = ("started", "seconds", "load_before", "load_after", "noise", "server_noise")
+    kept: dict[str, Any] = {name: context.get(name) for name in names}
+    measured = deepcopy(record["measurements"])
+    measured[0]["value"] *= factor
+    attempt = {
+        "reasons": {"other-load": 1.5, "waited": 0.2},
+        "context": {**kept, "clock_hz_before": None, "clock_hz_after": None},
+        "measurements": measured,
+    }
+    records.write(path, {**record, "disturbed": [attempt]})
+
+
+def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign: Path) -> None:
+    set_shares(campaign, DP, (0.9, 0.92, 9.8))
+    before = row_of(campaign, DP).measured
+    disturb(campaign / before.points[1].record.path, 0.5)
+    analysis = Analysis.of(campaign)
+    row = next(row for row in analysis.rows["cpu"] if row.key == row_of(campaign, DP).key)
+    series = row.measured
+    assert (series.values, series.summary) == (before.values, before.summary)
+    assert series.disturbed == (before.values[1] * 0.5,) and series.measured_again == 1
+    runs = tables.runs(measurements.build(analysis.results), analysis.rows)
+    listed = runs[
+        runs["record"].isin([point.record.path for point in (*series.points, *series.left_out)])
+    ]
+    assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]
+    remarks = presentation.remarks_on_gaps(analysis.results, row.table, [row], ["cpubench"])
+    assert remarks == [message("measured-again", count=1).text]
+    groups = appendix.runs(analysis.rows)["groups"]
+    assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
+    (drawn,) = selection.figures_of(row.table, analysis.rows["cpu"])
+    picture = pictures.of_rows(drawn, {drawn.name: 50})
+    assert picture and captions.text(captions.DISTURBED) in picture["caption"]
+    style.begin()
+    figure = panels.plot(row.table, analysis.rows["cpu"])
+    assert figure is not None
+    circles = [
+        dots.get_offsets()[0][1]
+        for axis in figure.axes
+        for dots in axis.collections
+        if not len(dots.get_facecolor())
+    ]
+    assert circles == [pytest.approx(series.disturbed[0] * row.table.factor)]

@@ -1,0 +1,117 @@
+"""``config/README.md`` has every key of a configuration and of a site file, from the schemas, with an
+example from the shipped files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import jsonschema
+import yaml
+
+from peakmark.resources import ROOT
+
+README = ROOT / "config" / "README.md"
+HEAD = """# Configuration
+
+`config/config.yaml` is read first, then what `peakmark run` names: a preset of `config/presets`, or a file of the same keys. `peakmark init`
+writes a configuration and a site file to be edited. `docs/campaigns.md` tells what the keys are for. This page is made from
+`config/schema`: `PEAKMARK_GOLDEN=1 pytest tests/unit/config/test_readme.py`.
+"""
+EXAMPLES = """
+{acknowledgements: thanks.md, affiliation: TU Wien, author: Jane Doe, authors: [{name: Jane Doe}],
+batch: 20, bibliography: sources.bib, campaign: node, conclusion: conclusion.md,
+contributions: contributions.md, cores: 16, course: Cluster computing, cpu: {clock: nominal},
+description: Nodes of 2024, design: design.md, discussion: discussion.md, fan_out: {batch: 20},
+formulas: {ours: [{formula: 8 * 3.2e9, metric: throughput, subsystem: memory, unit: B/s,
+workloads: [RS]}]}, improvements: improvements.md, interface: ib0, introduction: introduction.md,
+kernels: true, logo: logo.svg, max: 30, min: 6, modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,
+nodes: all, orcid: 0000-0002-1825-0097, pool: 1GiB, published: [six-core-evaluation],
+publisher: TU Wien, report: {title: A node}, sample: 3, scratch: /scratch,
+site: config/sites/mine.yaml, slurm: {partition: compute}, text: {design: design.md},
+tools: {fio: /opt/fio/bin/fio}, type: DDR4, until: 2%, within: 30 min}
+"""
+"""Examples of keys that no shipped file has, or only in many words."""
+COMMENTED = re.compile(r"^( *)# ( *\w+:)(?=$| )", re.MULTILINE)
+"""A key that the example of a site file leaves out."""
+
+
+def key_values(data: Any) -> Iterator[tuple[str, Any]]:
+    """Every key of nested mappings and lists with its value."""
+    if isinstance(data, dict):
+        yield from data.items()
+    for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from key_values(part)
+
+
+def in_one_line(value: Any) -> str:
+    """A value as YAML."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
+    return text.removesuffix("...\n").strip()
+
+
+@cache
+def shipped() -> list[tuple[str, Any]]:
+    """Keys with examples of their values: the texts above first, then those of the shipped files."""
+    files = sorted(ROOT.glob("config/**/*.yaml"))
+    texts = [EXAMPLES, *(COMMENTED.sub(r"\1\2", file.read_text()) for file in files)]
+    pairs = [pair for text in texts for pair in key_values(yaml.safe_load(text))]
+    return sorted(pairs, key=lambda pair: len(in_one_line(pair[1])))
+
+
+def example(key: str, part: dict[str, Any], known: dict[str, Any]) -> str:
+    """The shortest value of that name that the schema of the key allows."""
+    schema = jsonschema.Draft202012Validator({**part, "$defs": known})
+    values = [value for name, value in shipped() if name == key]
+    values += [part.get("default"), *part.get("enum", ())]
+    valid = [value for value in values if value not in (None, [], {}) and schema.is_valid(value)]
+    assert valid, f"EXAMPLES lacks {key}"
+    return in_one_line({key: valid[0]})[1:-1]
+
+
+def allowed(part: dict[str, Any]) -> str:
+    """What a value may be, in words."""
+    if "anyOf" in part:
+        return ", or ".join(map(allowed, part["anyOf"]))
+    if "$ref" in part:
+        name = part["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in part:
+        return ", ".join(f"`{json.dumps(value)}`" for value in part["enum"]).replace('"', "")
+    if part.get("type") == "array" and part.get("items"):
+        return f"list of {allowed(part['items'])}"
+    return str(part.get("type", "any"))
+
+
+def table(part: dict[str, Any], known: dict[str, Any]) -> Iterator[str]:
+    """Lines of a table of the keys of a mapping; ``known``: the schemas of its parts."""
+    yield "| key | allowed | default | example | what |\n|---|---|---|---|---|"
+    for key, value in part["properties"].items():
+        default = f"`{json.dumps(value['default'])}`" if "default" in value else ""
+        texts = [f"`{key}`", allowed(value), default, f"`{example(key, value, known)}`"]
+        yield " | ".join(["", *texts, value.get("description", ""), ""]).strip()
+
+
+def generated() -> str:
+    """The text of the page."""
+    lines = [HEAD]
+    for name, title in (("config", "A campaign"), ("site", "A site file")):
+        schema = json.loads((ROOT / "config" / "schema" / f"{name}.schema.json").read_text())
+        parts = {title: schema, **schema["$defs"]}
+        for heading, part in parts.items():
+            if "properties" in part:
+                level = "##" if part is schema else "###"
+                lines += [f"{level} {heading}\n", f"{part.get('description', '')}\n".lstrip()]
+                lines += [*table(part, schema["$defs"]), ""]
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines))
+
+
+def test_the_page_has_every_key_of_the_schemas() -> None:
+    if os.environ.get("PEAKMARK_GOLDEN"):
+        README.write_text(generated())
+    assert README.read_text() == generated(), "PEAKMARK_GOLDEN=1 pytest test_readme.py"

@@ -1,0 +1,132 @@
+"""A disturbed measurement is made again: beside a real program, and where a kernel's clock moves."""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from peakmark.reasons import MeasurementError
+from tests.unit import campaign_data as make
+from tests.unit.hostile import CELL, KERNELS
+
+from peakmark import disturbances
+from peakmark.run import noise
+from peakmark.run.measure import Request, measure
+from peakmark.storage import records
+
+OF = replace(CELL, workload="DP", concurrency=2)
+ANSWER = json.loads((make.DATA / "cpubench" / "dp-x2" / "stdout").read_text())
+COMPETITOR = """import os, time
+while time.process_time() < 0.1: pass
+with open("pipe", "w") as stream: print(os.getpid(), file=stream)
+while time.process_time() < 0.3: pass
+"""
+BESIDE = f"""if [ ! -e pipe ]; then
+mkfifo pipe
+(setsid {sys.executable} competitor &)
+cat < pipe > started
+fi
+"""
+KERNEL = f"""#!/bin/bash
+[ "$1" = --version ] && exec {KERNELS / "cpubench"} --version
+cd "$(dirname "$0")"
+"""
+NEXT = 'answer=$(ls *.json | head -n 1)\ncat "$answer" && rm "$answer"\n'
+"""Each execution gives the next answer; one too many fails."""
+
+
+@pytest.fixture
+def request_of(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """A cell whose kernel prints these answers; of all other programs only ``competitor`` counts."""
+    real, started = noise.between, tmp_path / "started"
+
+    def between(before: noise.Reading, after: noise.Reading) -> dict[str, Any] | None:
+        during = real(before, after)
+        number = int(started.read_text()) if started.exists() else 0
+        seen = [reading.processes.get(number) for reading in (before, after)]
+        seconds = [process.seconds if process else 0.0 for process in seen]
+        others = 2.0 if seconds[1] > seconds[0] else 0.0
+        return during and {**during, "others": others, "steal": 0.0}
+
+    def made(*clocks: float, beside: str = "", repeats: int = 2) -> Request:
+        for number, clock in enumerate(clocks):
+            answer = {**ANSWER, "clock_hz_before": 3e9, "clock_hz_after": clock}
+            (tmp_path / f"{number}.json").write_text(json.dumps(answer))
+        (tmp_path / "competitor").write_text(COMPETITOR)
+        (tmp_path / "cpubench").write_text(KERNEL + beside + NEXT)
+        (tmp_path / "cpubench").chmod(0o755)
+        campaign = tmp_path / "results" / "c"
+        shutil.copytree(known, campaign / "machine")
+        output = campaign / "cells" / f"{OF.id}.json"
+        return Request(OF, output, campaign, tmp_path, repeats=repeats)
+
+    monkeypatch.setattr(noise, "between", between)
+    monkeypatch.setattr(noise, "STEP_S", 2 * noise.SHORTEST_S)
+    monkeypatch.setattr(disturbances, "spare_cpus", lambda *_: 0.0)
+    return made
+
+
+def clock_of(record: Any) -> float:
+    """The clock that the kernel found after its work, by which its answers are told apart."""
+    return float(record["context"]["clock_hz_after"])
+
+
+def test_beside_a_program_that_ends_the_second_value_counts(
+    request_of: Callable[..., Request],
+) -> None:
+    request = request_of(3e9, 3.03e9, beside=BESIDE)
+    measure(request)
+    record = records.read(request.output)
+    (attempt,) = record["disturbed"]
+    assert (clock_of(record), clock_of(attempt)) == (3.03e9, 3e9)
+    assert attempt["reasons"] == {"other-load": 2.0} and attempt["measurements"]
+    assert attempt["context"]["started"] < record["context"]["started"]
+
+
+@pytest.mark.parametrize(
+    ("clocks", "repeats", "value", "others"),
+    [
+        ([3e9], 2, 3e9, []),
+        ([2.7e9], 0, 2.7e9, []),
+        ([2.7e9, 3e9], 2, 3e9, [2.7e9]),
+        ([2.7e9, 2.8e9, 2.4e9], 2, 2.8e9, [2.7e9, 2.4e9]),  # the least disturbed
+        ([2.7e9], 2, 2.7e9, []),  # the second execution fails
+    ],
+)
+def test_the_least_disturbed_value_counts(
+    request_of: Callable[..., Request],
+    clocks: list[float],
+    repeats: int,
+    value: float,
+    others: list[float],
+) -> None:
+    request = request_of(*clocks, repeats=repeats)
+    record = measure(request)
+    assert record == records.read(request.output)
+    assert clock_of(record) == value and list(map(clock_of, record["disturbed"])) == others
+    assert (request.campaign / "attempts").exists() == (clocks == [2.7e9] and repeats == 2)
+
+
+def test_the_first_execution_that_fails_is_a_failure(request_of: Callable[..., Request]) -> None:
+    with pytest.raises(MeasurementError):
+        measure(request_of())
+
+
+def test_a_machine_that_stays_busy_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    (tmp_path / "machine").mkdir()
+    clock = {"monotonic": lambda: 0.5 * len(slept), "time": time.time, "sleep": slept.append}
+    monkeypatch.setattr(noise, "time", SimpleNamespace(**clock))
+    loads = iter([2.0] * 5 + [0.0])
+    monkeypatch.setattr(noise, "between", lambda *_: {"others": next(loads)})
+    assert noise.wait_for_others(tmp_path, 0.0, 2.0) is None and len(slept) == 4
+    assert noise.wait_for_others(tmp_path, 0.0, 2.0) is None and len(slept) == 5
+    assert noise.wait_for_others(tmp_path, 0.0, 2.0) == 0.5
