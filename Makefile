@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format requirements offline clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format docs requirements offline clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -56,6 +56,7 @@ lint: setup-test ## formatting, types, linters
 	mypy
 	python -m pytest -q tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
 	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh benchmarks/guest/init tests/kernels/runs/*.sh
+	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 	@$(call where,cppcheck) $(MAKE) --no-print-directory -C src/kernels cppcheck
 
@@ -72,7 +73,7 @@ test-kernels: setup-test
 
 fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
-	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py
+	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/tools/test_broken.py tests/unit/storage/test_integrity.py
 
 SEED ?= 1
 COUNT ?= 900
@@ -122,8 +123,24 @@ format: setup-test ## write all sources in their format
 	snakefmt Snakefile rules
 	@$(MAKE) --no-print-directory -C src/kernels format
 
+GALLERY := $(patsubst %,build/docs/gallery/%/report.html,local fleet)
+docs: build/docs/packages/mkdocs $(GALLERY) ## the documentation as a site in build/docs/site, its links checked
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=src:build/docs/packages python -m mkdocs build
+	@echo "build/docs/site/index.html"
+
+# Into a folder of their own: measuring needs none of them.
+build/docs/packages/mkdocs: envs/requirements-docs.txt | setup
+	@rm -rf build/docs/packages
+	@python -m pip install --quiet --require-hashes --target build/docs/packages -r envs/requirements-docs.txt
+	@touch $@
+
+# Real campaigns, with the reports that this checkout makes of them.
+build/docs/gallery/%/report.html: tests/unit/data/golden/%.tar.xz | setup
+	@rm -rf $(@D) && mkdir -p $(@D) && tar xf $< -C $(@D)
+	@PYTHONPATH=src python -m peakmark report --html $(@D)
+
 requirements: ## pin envs/*.in with hashes (needs uv)
-	cd envs && for name in requirements-build requirements requirements-offline requirements-test; do \
+	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
 

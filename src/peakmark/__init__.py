@@ -1,3 +1,3 @@
 """peakmark: how close a cluster node comes to its physical limits."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

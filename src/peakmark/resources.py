@@ -34,7 +34,7 @@ def keep_matplotlib(elsewhere: Path = CACHE) -> None:
 
 @functools.cache
 def version() -> str:
-    """Version and, in a git checkout, commit: ``0.1.0+1a2b3c4d5e6f``, with ``-dirty`` where files
+    """Version and, in a git checkout, commit: ``1.0.0+1a2b3c4d5e6f``, with ``-dirty`` where files
     were changed since.
     """
     if not IS_CHECKOUT:  # git would name the state of what the environment lies in

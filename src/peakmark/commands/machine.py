@@ -1,4 +1,4 @@
-"""``peakmark machine``, ``doctor`` and ``clean``: about this machine and this installation."""
+"""``peakmark machine``, ``doctor``, ``tools`` and ``clean``: about this machine and this installation."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def add(commands: Any) -> None:
     doctor.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     doctor.set_defaults(run=_doctor)
 
+    tools = commands.add_parser(
+        "tools", help="where each reference tool is, its version, and lines that get it"
+    )
+    tools.set_defaults(run=_tools)
+
     clean = commands.add_parser(
         "clean", help="remove what dead runs left on scratch disks, and nothing else"
     )
@@ -90,6 +95,13 @@ def _doctor(options: argparse.Namespace) -> int:
         text, healthy = doctor.examine(options.scratch, build.folder(), options.node)
     output.say(text)
     return 0 if healthy else 1
+
+
+def _tools(_: argparse.Namespace) -> int:
+    from peakmark.workflow import doctor
+
+    output.say(doctor.tools())
+    return 0
 
 
 def _clean(options: argparse.Namespace) -> int:

@@ -1,5 +1,5 @@
-"""``peakmark status``, ``tables``, ``report``, ``html``, ``bundle`` and ``summary``: what became of a
-campaign, and what is made of it; ``compare``: two of them.
+"""``peakmark status``, ``tables``, ``report``, ``html``, ``bundle``, ``export`` and ``summary``: what
+became of a campaign, and what is made of it; ``compare``: two of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from peakmark import output
 from peakmark.command import seconds
 from peakmark.run import build
 
+EXPORTS = {
+    "reframe": "reference of a ReFrame test, with thresholds",
+    "nhc": "checks for LBNL Node Health Check",
+    "openmetrics": "gauges in the OpenMetrics text format",
+    "json-lines": "one object a row, as config/schema/export.schema.json describes it",
+}
 ANONYMOUS = {"report": "report-anonymous.pdf", "html": "report-anonymous.html"}
 
 
@@ -71,6 +77,16 @@ def add(commands: Any) -> None:
         "--anonymise", action="store_true", help="without names of hosts and users, and addresses"
     )
     bundle.set_defaults(run=_bundle)
+
+    export = commands.add_parser(
+        "export", help="measured values for other programs: ReFrame, NHC, Prometheus, scripts"
+    )
+    export.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
+    forms = export.add_mutually_exclusive_group(required=True)
+    for form, text in EXPORTS.items():
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it there")
+    export.set_defaults(run=_export)
 
     status = commands.add_parser("status", help="done, missing and failed cells")
     status.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/quick")
@@ -200,6 +216,20 @@ def _bundle(options: argparse.Namespace) -> int:
         replace=anonymise.replacer(Results.read(options.campaign)) if options.anonymise else str,
     )
     _print_path(path)
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from peakmark import documents
+    from peakmark.analysis.analysis import Analysis
+    from peakmark.bundle import export
+
+    text = export.FORMS[options.form](Analysis.of(options.campaign))
+    if options.output is None:
+        output.say(text.rstrip("\n"))
+    else:
+        documents.write(options.output, text.encode(), options.campaign)
+        _print_path(options.output)
     return 0
 
 

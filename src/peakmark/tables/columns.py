@@ -44,6 +44,7 @@ class Column:
         kind: text, number, warning or notes.
         text: of a line, in print.
         once: the sentence that stands for the column in print where all rows have the same in it.
+        meaning: what stands in it, for the documentation of the CSV file.
     """
 
     heading: str = ""
@@ -53,6 +54,7 @@ class Column:
     kind: str = "text"
     text: TextOf = lambda _: ""
     once: str = ""
+    meaning: str = ""
 
 
 def numbers(label: str, text: TextOf, group: str = "") -> Column:
@@ -87,6 +89,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             "Notes",
             kind="notes",
             text=lambda row: notes.warnings([row]),
+            meaning="All warnings of the row, with their remedies.",
         ),
         *(percentile_column(table, name) for name in PERCENTILES if has_percentiles(table)),
     ]
@@ -116,7 +119,13 @@ def place_columns(rows: Sequence[Row]) -> list[Column]:
     """Where a row was measured, as far as rows differ in it."""
     several = len({row.key.node for row in rows}) > 1
     label = place_label(rows)
-    column = Column("Node" if several else "", _node, label, text=lambda row: place([row]))
+    column = Column(
+        "Node" if several else "",
+        _node,
+        label,
+        text=lambda row: place([row]),
+        meaning="Node that was measured; only where there are several.",
+    )
     return [column] if several or label else []
 
 
@@ -151,7 +160,8 @@ def warning_column(rows_of: Callable[[Any], Sequence[Row]]) -> Column:
     def kinds(line: Any) -> str:
         return warning_kinds(rows_of(line))
 
-    return Column("Warning", kinds, "Warning", kind="warning", text=kinds)
+    meaning = "Kinds of the warnings: wrong, varies, programs disagree, not the device."
+    return Column("Warning", kinds, "Warning", kind="warning", text=kinds, meaning=meaning)
 
 
 def warning_kinds(rows: Sequence[Row]) -> str:
@@ -180,21 +190,27 @@ def key_columns(table: Table) -> list[Column]:
         return table.variant_label(row.key.variant)
 
     every = [
-        Column(table.first, workload, table.first, text=workload),
+        Column(table.first, workload, table.first, text=workload, meaning="What was measured."),
         Column(
             "Concurrency",
             concurrency,
             "Concurrency",
             kind="number",
             text=lambda row: str(concurrency(row)),
+            meaning="Threads, processes or streams.",
         ),
     ]
     if table.block:
         text = partial(_size, table)
-        every.append(Column(table.block, block, table.block, kind="number", text=text))
+        meaning = "Bytes of one block, record or message."
+        column = Column(table.block, block, table.block, kind="number", text=text, meaning=meaning)
+        every.append(column)
     if table.variant:
         once = f"{table.variant.capitalize()}: {{}}."
-        every.append(Column(table.variant, variant, table.variant, text=variant, once=once))
+        meaning = "Which way of doing it: the working set, the engine or the mode."
+        every.append(
+            Column(table.variant, variant, table.variant, text=variant, once=once, meaning=meaning)
+        )
     return every
 
 
@@ -215,7 +231,12 @@ def of_series(
 
 
 def quantity_column(
-    table: Table, label: str, of: Callable[[Row], float | None], group: str = "", heading: str = ""
+    table: Table,
+    label: str,
+    of: Callable[[Row], float | None],
+    group: str = "",
+    heading: str = "",
+    meaning: str = "",
 ) -> Column:
     """A column of values in SI units, shown in the unit of the table with four digits."""
 
@@ -225,7 +246,7 @@ def quantity_column(
         number = value(row)
         return "" if number is None else significant(number)
 
-    return Column(heading or label, value, label, group, "number", text)
+    return Column(heading or label, value, label, group, "number", text, meaning=meaning)
 
 
 def measured_column(table: Table, program: Program) -> Column:
@@ -240,12 +261,17 @@ def measured_column(table: Table, program: Program) -> Column:
 
     value = partial(_times, table.factor, of_series(program, lambda series: series.centre))
     heading = table.measured_heading(program)
-    return Column(heading, value, program.heading, table.measured_group, "number", text)
+    meaning = f"Median of what {program.heading} measured; the mean with report.summary: mean."
+    return Column(
+        heading, value, program.heading, table.measured_group, "number", text, meaning=meaning
+    )
 
 
 def theoretical_column(table: Table) -> Column:
     """The limit; print has a bound in its place, with a sign before it."""
-    limit = quantity_column(table, table.theoretical_heading, lambda row: row.limit.value)
+    meaning = "Theoretical limit; empty where it is unknown."
+    heading = table.theoretical_heading
+    limit = quantity_column(table, heading, lambda row: row.limit.value, meaning=meaning)
 
     def text(row: Row) -> str:
         bound = row.limit.bound
@@ -286,6 +312,7 @@ def efficiency_column(table: Table, program: Program) -> Column:
         EFFICIENCY,
         "number",
         text,
+        meaning=f"Share of the limit that {program.heading} reaches.",
     )
 
 
@@ -315,7 +342,15 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     label = "Standard Deviation"
     return [
         # Percentiles say more of times, and print has no room for both.
-        Column(label, deviation, "" if has_percentiles(table) else label, "", "number", digits),
+        Column(
+            label,
+            deviation,
+            "" if has_percentiles(table) else label,
+            "",
+            "number",
+            digits,
+            meaning="Of the own kernel's repetitions, with n - 1.",
+        ),
         Column(
             "n",
             repetitions,
@@ -323,10 +358,17 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
             kind="number",
             text=lambda row: str(repetitions(row)) if row.own else "",
             once="n = {} in all rows.",
+            meaning="Repetitions of the own kernel.",
         ),
-        quantity_column(table, "low", low, group, "Interval of the median, low"),
-        quantity_column(table, "high", high, group, "Interval of the median, high"),
-        Column("Level of the interval (%)", partial(_times, 100, level)),
+        quantity_column(table, "low", low, group, "Interval of the median, low", "Its lower end."),
+        quantity_column(
+            table, "high", high, group, "Interval of the median, high", "Its upper end."
+        ),
+        Column(
+            "Level of the interval (%)",
+            partial(_times, 100, level),
+            meaning="Below 95 with fewer than six repetitions.",
+        ),
     ]
 
 
@@ -353,7 +395,8 @@ def published(name: str, table: Table, factor: float) -> Column:
         return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
     heading = f"{name}: {table.published_group}"
-    return Column(heading, value, name, table.published_group, "number", text)
+    meaning = "Value of the published set of this name."
+    return Column(heading, value, name, table.published_group, "number", text, meaning=meaning)
 
 
 def has_percentiles(table: Table) -> bool:
@@ -367,13 +410,15 @@ def percentile_column(table: Table, name: str) -> Column:
     value = of_series(table.own, lambda series: series.percentile(name))
     group = f"Percentiles ({table.shown})"
     heading = f"{table.own.heading} {label} ({table.shown})"
-    return quantity_column(table, label, value, group, heading)
+    meaning = "Percentile of the own kernel, the median of the repetitions."
+    return quantity_column(table, label, value, group, heading, meaning)
 
 
 def _at_clock(name: str) -> Column:
     return Column(
         f"Efficiency at {name} clock (%)",
         partial(_times, 100, lambda row: row.shares.get(name)),
+        meaning=f"Share of the limit that holds at the {name} clock.",
     )
 
 
@@ -394,6 +439,7 @@ def _clock() -> list[Column]:
             "Clock",
             "number",
             lambda row: "" if (known := gigahertz(row)) is None else significant(known, 3),
+            meaning="Clock under the work, of repetitions that nothing disturbed.",
         ),
         Column(
             "Clock (% of the best seen)",
@@ -402,6 +448,7 @@ def _clock() -> list[Column]:
             "Clock",
             "number",
             lambda row: "" if (known := share(row)) is None else percent(known),
+            meaning="Share of the best clock seen with the same work.",
         ),
     ]
 
@@ -416,4 +463,4 @@ def _end(at: int) -> Column:
         alone = dict.fromkeys((host, host) for host in (point.context["host"] for point in points))
         return "; ".join(pair[at] for pair in row.endpoints or alone)
 
-    return Column(ENDS[at], hosts)
+    return Column(ENDS[at], hosts, meaning=f"Host of the {ENDS[at].lower()}, of each pair.")

@@ -230,6 +230,9 @@ class Instrument:
     place        place of its columns among those of the references
     package      Debian package that carries it (envs/install.sh installs it), None without one
     component    component of Debian in which that is, if not main
+    spack        its name in Spack, None where Spack has none
+    conda        its name in conda-forge, None where that has none
+    build        line of a shell that builds it without root; empty where it needs root
     homes        web page of each executable
     options      keys of a configuration that it heeds beside those of every reference; another one
                  would be passed over
@@ -245,6 +248,9 @@ class Instrument:
     place = 1
     package: str | None = None
     component = ""
+    spack: str | None = None
+    conda: str | None = None
+    build = ""
     homes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()

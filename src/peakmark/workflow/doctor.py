@@ -24,7 +24,7 @@ from peakmark.messages import MeasurementError, Unavailable
 from peakmark.plan import durations, jobs
 from peakmark.run import lock
 from peakmark.slurm import failures
-from peakmark.tools import REGISTRY
+from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.units import gigabytes
 
 FOLDER = Path("results") / "doctor"
@@ -90,22 +90,48 @@ def _kernels(folder: Path) -> Iterator[Finding]:
 
 
 def _references() -> Iterator[Finding]:
-    for name, instrument in REGISTRY.items():
-        if not instrument.reference:
-            continue
-        path = instrument.on_path()
-        if path is None:
-            fix = f"put it on PATH or set tools.{name} in the configuration"
-            if instrument.package:
-                fix = f"apt-get install {instrument.package}"
-            if instrument.component:
-                fix = f"add {instrument.component} to the components in the sources of apt, apt-get update, then {fix}"
-            yield "missing", name, f"its columns stay empty; {fix}"
-            continue
-        try:
-            yield "ok", name, f"{path} {instrument.find(path).version}"
-        except Unavailable as error:
-            yield "missing", name, str(error)
+    for instrument in references().values():
+        yield _reference(instrument)
+
+
+def _reference(instrument: Instrument) -> Finding:
+    name, path = instrument.name, instrument.on_path()
+    if path is None:
+        _, fix = next(ways(instrument))
+        return "missing", name, f"its columns stay empty; {fix}"
+    try:
+        return "ok", name, f"{path} {instrument.find(path).version}"
+    except Unavailable as error:
+        return "missing", name, str(error)
+
+
+def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
+    """Where a tool is to be had, and the line that gets it; at least one."""
+    if instrument.package:
+        line = f"apt-get install {instrument.package}"
+        if instrument.component:
+            sources = f"add {instrument.component} to the components in the sources of apt"
+            line = f"{sources}, apt-get update, then {line}"
+        yield "Debian", line
+    if instrument.spack:
+        yield "Spack", f"spack install {instrument.spack} && spack load {instrument.spack}"
+    if instrument.conda:
+        yield "conda", f"conda install --channel conda-forge {instrument.conda}"
+    if instrument.build:
+        yield "own build", instrument.build
+
+
+def tools() -> str:
+    """Each reference tool: where it is, its version, and lines that get it."""
+    lines = []
+    for name, instrument in references().items():
+        lines.append(_line(*_reference(instrument)))
+        lines += [f"{'':<8}{place:<14}{line}" for place, line in ways(instrument)]
+        lines += [
+            f"{'':<8}{'elsewhere':<14}tools: {{{name}: /path/to/{instrument.executables[0]}}}",
+            "",
+        ]
+    return "\n".join(lines).rstrip()
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:

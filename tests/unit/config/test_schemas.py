@@ -13,12 +13,20 @@ import msgspec
 import pytest
 
 from peakmark import yamlfile
+from peakmark.bundle.export import ExportRow
 from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign, Site
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts, Record
 
-TYPES = {"config": Campaign, "site": Site, "layout": Layout, "record": Record, "machine": Facts}
+TYPES = {
+    "config": Campaign,
+    "site": Site,
+    "layout": Layout,
+    "record": Record,
+    "machine": Facts,
+    "export": ExportRow,
+}
 FOLDER = ROOT / "config" / "schema"
 
 

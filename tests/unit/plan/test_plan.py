@@ -31,7 +31,7 @@ DISK["references"] = {"iozone": {}, "fio": {}}
 @pytest.fixture
 def every_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A PATH with every reference tool: planning only asks whether there is an executable."""
-    for name in ("xhpl", "pmbw", "likwid-bench", "iozone", "fio", "iperf3", "qperf", "ping"):
+    for name in (tool.executables[0] for tool in references().values()):
         path = tmp_path / name
         path.write_text("#!/bin/sh\nexit 1\n")
         path.chmod(0o755)

@@ -40,6 +40,9 @@ class Fio(Instrument):
     rows = (Coverage("disk", tuple(_PATTERN), variants=()),)
     place = 2
     package = "fio"
+    spack = "fio"
+    conda = "fio"
+    build = "git clone https://github.com/axboe/fio && cd fio && ./configure && make"
     homes = ("https://github.com/axboe/fio",)
     version = ("--version", r"^fio-(\S+)")
     options = ("size", "seconds")

@@ -85,6 +85,11 @@ class Hpl(Instrument):
     heading = "HPL"
     package = "hpcc"
     executables = ("xhpl", "hpcc")
+    spack = "hpl"
+    build = (
+        "curl -O https://www.netlib.org/benchmark/hpl/hpl-2.3.tar.gz && tar xf hpl-2.3.tar.gz"
+        " && cd hpl-2.3 && ./configure && make  # needs MPI and a BLAS"
+    )
     homes = ("https://netlib.org/benchmark/hpl/", "https://hpcchallenge.org/hpcc/")
     options = ("budget_s", "nb")
 

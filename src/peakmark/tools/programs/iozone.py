@@ -78,6 +78,11 @@ class Iozone(Instrument):
     heading = "IOZone"
     package = "iozone3"
     component = "non-free"
+    spack = "iozone"
+    build = (
+        "curl -O https://www.iozone.org/src/current/iozone3_506.tar && tar xf iozone3_506.tar"
+        " && make -C iozone3_506/src/current linux-AMD64"
+    )
     homes = ("https://www.iozone.org/",)
     version = ("-v", _VERSION)
     options = ("ops", "size")

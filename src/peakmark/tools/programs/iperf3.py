@@ -37,6 +37,9 @@ class Iperf3(Instrument):
     name = "iperf3"
     rows = (Coverage("network", ("TCP", "UDP")),)
     package = "iperf3"
+    spack = "iperf3"
+    conda = "iperf"
+    build = "git clone https://github.com/esnet/iperf && cd iperf && ./configure && make"
     homes = ("https://github.com/esnet/iperf",)
     version = ("--version", r"^iperf (\S+)")
     options = ("seconds",)

@@ -94,6 +94,11 @@ class LikwidBench(Instrument):
     )
     place = 2
     package = "likwid"
+    spack = "likwid"
+    build = (
+        "git clone https://github.com/RRZE-HPC/likwid && cd likwid && make PREFIX=$HOME/likwid"
+        " ACCESSMODE=perf_event BUILDDAEMON=false BUILDFREQ=false INSTALL_CHOWN= all install"
+    )
     homes = ("https://github.com/RRZE-HPC/likwid",)
     version = ("-v", r"Version\s+([0-9][0-9.]*)")
     options = ("seconds",)

@@ -125,6 +125,7 @@ class Pmbw(Instrument):
         Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
         Coverage("memory", ("LAT",)),
     )
+    build = "git clone https://github.com/bingmann/pmbw && cd pmbw && ./configure && make"
     homes = ("https://panthema.net/2013/pmbw/",)
 
     def find(self, path: str) -> Tool:

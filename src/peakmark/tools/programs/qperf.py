@@ -40,6 +40,11 @@ class Qperf(Instrument):
     rows = (Coverage("network", tuple(_TESTS), cell="ALL", per_concurrency=False),)
     place = 2
     package = "qperf"
+    spack = "qperf"
+    build = (
+        "git clone https://github.com/linux-rdma/qperf"
+        " && cd qperf && ./cleanup && ./autogen.sh && ./configure && make  # needs automake"
+    )
     homes = ("https://github.com/linux-rdma/qperf",)
     version = ("--version", r"^qperf (\S+)")
     options = ("seconds",)

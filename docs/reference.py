@@ -1,0 +1,190 @@
+"""Pages of the documentation that are made from the program when the site is built, by a hook of
+MkDocs: commands from their parsers, keys from the schemas, columns from the tables, warnings from
+the catalogue of messages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+
+from peakmark import cli, messages
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.tables.columns import columns
+from peakmark.tables.footnotes import Notes
+from peakmark.tools import references
+from peakmark.tools.tables import TABLES
+from peakmark.workflow import doctor
+
+DOCS = Path(__file__).parent
+SCHEMAS = DOCS.parent / "config" / "schema"
+BOUNDS = (
+    ("`Bound (unit)`", "What stands in place of an unknown limit, in the unit of the table."),
+    ("`Limit Kind`", "Whether the limit is known, at most the bound, or at least the best seen."),
+)
+SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
+"""A heading of the catalogue of messages, or the code of an entry."""
+
+
+def commands() -> str:
+    """Every command with its options."""
+    parser = cli.build_parser()
+    (group,) = (action for action in parser._actions if action.nargs == argparse.PARSER)
+    lines = ["# Commands", "", f"{parser.description}.", ""]
+    helps = {choice.dest: choice.help for choice in group._choices_actions}  # type: ignore[attr-defined]
+    for name, command in dict(group.choices or {}).items():
+        lines += [f"## peakmark {name}", "", command.description or f"{helps[name]}.".capitalize()]
+        usage = command.format_usage().removeprefix("usage: ")
+        lines += ["", "```text", " ".join(usage.split()), "```", ""]
+        rows = [
+            (_option(action), _cell(action.help or ""))
+            for action in command._actions
+            if action.dest != "help" and action.help != argparse.SUPPRESS
+        ]
+        lines += [*_table(("argument", "meaning"), rows), ""]
+    return "\n".join(lines)
+
+
+def _option(action: argparse.Action) -> str:
+    value = action.metavar or ("" if action.nargs == 0 else action.dest.upper())
+    return f"`{' '.join([', '.join(action.option_strings), str(value)]).strip()}`"
+
+
+def configuration() -> str:
+    """Every key of a campaign, a site file and a layout, with default and meaning."""
+    lines = ["# Configuration", ""]
+    lines += ["Three kinds of files are written by hand: campaigns, site files and layouts.", ""]
+    titles = {"config": "Campaign", "site": "Site file", "layout": "Layout"}
+    for name, title in titles.items():
+        schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+        lines += [f"## {title}", "", schema["description"], "", *_keys(schema), ""]
+        for part, definition in schema["$defs"].items():
+            lines += [f"### {part}", "", definition["description"], "", *_keys(definition), ""]
+    return "\n".join(lines)
+
+
+def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
+    required = schema.get("required", ())
+    rows = []
+    for key, rule in schema["properties"].items():
+        default = "required" if key in required else _default(rule)
+        rows.append((f"`{key}`", _kind(rule), default, _cell(rule.get("description", ""))))
+    return _table(("key", "value", "default", "meaning"), rows)
+
+
+def _default(rule: Mapping[str, Any]) -> str:
+    default = rule.get("default")
+    return "" if default in (None, [], {}) else f"`{json.dumps(default)}`"
+
+
+def _kind(rule: Mapping[str, Any]) -> str:
+    """What a value may be, in words."""
+    if "$ref" in rule:
+        name = rule["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in rule:
+        kinds = [_kind(choice) for choice in rule["anyOf"] if choice.get("type") != "null"]
+        return " or ".join(dict.fromkeys(kinds))
+    if "enum" in rule:
+        return ", ".join(f"`{value}`" for value in rule["enum"])
+    if rule.get("type") == "array":
+        return f"list of {_kind(rule.get('items', {}))}"
+    kind = {"object": "mapping", "string": "text", "boolean": "true or false"}
+    name = rule.get("type", "any")
+    low, high = rule.get("minimum", rule.get("exclusiveMinimum")), rule.get("maximum")
+    limits = [f"from {low:g}" if low is not None else "", f"to {high:g}" if high else ""]
+    return " ".join([kind.get(name, name), *filter(None, limits)])
+
+
+def table_columns() -> str:
+    """Every column of every CSV file with its meaning."""
+    lines = ["# Columns", "", "All files are in `results/<campaign>/tables`.", ""]
+    rows: list[Any] = [
+        SimpleNamespace(
+            key=SimpleNamespace(node=node), endpoints=(), own=None, published={"NAME": 0.0}
+        )
+        for node in ("node1", "node2")
+    ]
+    for table in TABLES:
+        every = columns(table, rows, Notes.of(()))
+        pairs = [(f"`{each.heading}`", each.meaning) for each in every if each.heading]
+        lines += [f"## {table.name}.csv", "", f"{table.title}.", ""]
+        lines += [*_table(("column", "meaning"), pairs), ""]
+    lines += ["## Where a limit is unknown", "", *_table(("column", "meaning"), BOUNDS), ""]
+    for name, meanings in yaml.safe_load((DOCS / "columns.yaml").read_text()).items():
+        pairs = [(f"`{column}`", meaning) for column, meaning in meanings.items()]
+        lines += [f"## {name}", "", *_table(("column", "meaning"), pairs), ""]
+    return "\n".join(lines)
+
+
+def warnings() -> str:
+    """Every message by its code: an example of its words, with the remedy."""
+    lines = ["# Warnings", "", "Each message as it reads with the values of an example.", ""]
+    catalogue = messages.catalogue()
+    rows: list[tuple[str, ...]] = []
+    for heading, code in SECTION.findall(messages.CATALOGUE.read_text(encoding="utf-8")):
+        if heading:
+            lines += [*_message_table(rows), f"## {heading[0].upper()}{heading[1:]}", ""]
+            rows = []
+        else:
+            texts = messages.texts(code, catalogue[code].get("example", {}))
+            rows.append((f"`{code}`", *map(_cell, texts)))
+    return "\n".join([*lines, *_message_table(rows)])
+
+
+def _message_table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    return [*_table(("code", "message", "cause or remedy"), rows), ""] if rows else []
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for cells in (heads, ["---"] * len(heads), *rows):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _cell(text: str) -> str:
+    """Words as a cell of a table: what Markdown would read as its own is escaped."""
+    return re.sub(r"([|*_\[])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
+
+
+def tools() -> str:
+    """Every reference tool: what it measures, and lines that get it."""
+    lines = ["# Reference tools", "", "`peakmark tools` says which of them are on a machine.", ""]
+    for name, instrument in references().items():
+        rows = [
+            f"{SUBSYSTEMS[row.subsystem].title} {', '.join(row.workloads)}"
+            for row in instrument.rows
+        ]
+        lines += [f"## {instrument.heading}", "", f"`{name}` measures {'; '.join(rows)}.", ""]
+        lines += [f"Home page: {' '.join(f'<{page}>' for page in instrument.homes)}", ""]
+        ways = [(place, f"`{line}`") for place, line in doctor.ways(instrument)]
+        lines += [*_table(("from", "line"), ways), ""]
+    return "\n".join(lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/commands.md": commands,
+    "reference/configuration.md": configuration,
+    "reference/columns.md": table_columns,
+    "reference/warnings.md": warnings,
+    "reference/tools.md": tools,
+}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages, and the reports that ``make docs`` has made, to the site. MkDocs calls it."""
+    from mkdocs.structure.files import File  # only the site has it
+
+    for name, page in PAGES.items():
+        files.append(File.generated(config, name, content=page()))
+    for report in sorted((DOCS.parent / "build" / "docs" / "gallery").glob("*/report.*")):
+        name = f"gallery/{report.parent.name}{report.suffix}"
+        files.append(File.generated(config, name, abs_src_path=str(report)))
+    return files

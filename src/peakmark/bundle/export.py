@@ -1,0 +1,240 @@
+"""The rows of a campaign for other programs: ReFrame, LBNL Node Health Check, OpenMetrics, and JSON
+lines.
+"""
+
+from __future__ import annotations
+
+import pprint
+from collections.abc import Callable, Iterator
+from shlex import join
+from typing import Literal
+
+import msgspec
+
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row, Series
+from peakmark.config.types import CampaignName, Subsystem, TableName, Unit
+from peakmark.messages import worst
+from peakmark.units import format_size
+
+TOLERANCE = 0.03
+"""A threshold is at least this share of the median away from it, as two runs differ by that."""
+MEMORY_TOLERANCE = "2%"
+"""Memory that another kernel may keep for itself."""
+METRICS: dict[Unit, str] = {
+    "op/s": "operations_per_second",
+    "B/s": "bytes_per_second",
+    "bit/s": "bits_per_second",
+    "s": "seconds",
+    "1/s": "accesses_per_second",
+}
+"""Unit -> unit in a name of OpenMetrics."""
+
+
+class ExportRow(msgspec.Struct):
+    """What one program measured in one row; values in SI units.
+
+    Attributes:
+        campaign: Name of the campaign.
+        table: Table that has the row.
+        subsystem: Part of the node that was measured.
+        instrument: Program that measured.
+        workload: Workload.
+        variant: Working set, engine or mode; empty where there is no choice.
+        block: Block, record or message in bytes; null where there is none.
+        concurrency: Threads, processes or streams.
+        word: Word of the configuration that this number stands for, such as cores; empty for a
+            number.
+        node: Node that the plan names, or any.
+        hosts: Hosts that measured.
+        unit: SI unit of median, low, high and limit.
+        better: Whether a higher or a lower value is better.
+        n: Repetitions.
+        median: Median of the repetitions.
+        low: Lower end of the interval of the median.
+        high: Upper end of the interval of the median.
+        level: Level of that interval, as a share of 1; null for one repetition.
+        limit: Theoretical limit; null where it is unknown.
+        efficiency: Share of the limit that was reached; null where it is unknown.
+        doubt: Heaviest severity of the warnings; null without one.
+        warnings: Codes of the warnings and notes.
+    """
+
+    campaign: CampaignName
+    table: TableName
+    subsystem: Subsystem
+    instrument: str
+    workload: str
+    variant: str
+    block: int | None
+    concurrency: int
+    word: str
+    node: str
+    hosts: list[str]
+    unit: Unit
+    better: Literal["higher", "lower"]
+    n: int
+    median: float
+    low: float
+    high: float
+    level: float | None
+    limit: float | None
+    efficiency: float | None
+    doubt: Literal["wrong", "unsure"] | None
+    warnings: list[str]
+
+    @property
+    def name(self) -> str:
+        """An identifier: ``fio_disk_throughput_RS_psync_1MiB_x2``."""
+        size = format_size(self.block).replace(" ", "") if self.block else ""
+        parts = (self.instrument, self.table, self.workload, self.variant, size)
+        named = "_".join([*filter(None, parts), f"x{self.word or self.concurrency}"])
+        return named.replace("-", "_")
+
+    @property
+    def worst_value(self) -> float:
+        """What a healthy node still reaches: the worse end of the interval, at least
+        ``TOLERANCE`` from the median.
+        """
+        if self.better == "higher":
+            return min(self.low, self.median * (1 - TOLERANCE))
+        return max(self.high, self.median * (1 + TOLERANCE))
+
+
+def rows(analysis: Analysis) -> Iterator[tuple[ExportRow, Row, Series]]:
+    """The measured rows of all tables, by each program."""
+    for table_rows in analysis.rows.values():
+        for row in table_rows:
+            for instrument, series in row.series.items():
+                yield _export_row(analysis.results.name, row, instrument, series), row, series
+
+
+def _export_row(campaign: str, row: Row, instrument: str, series: Series) -> ExportRow:
+    warnings = row.warnings_of(instrument)
+    summary = series.summary
+    doubt = worst(warnings)
+    values = {
+        "campaign": campaign,
+        "table": row.table.name,
+        "subsystem": row.table.subsystem,
+        "instrument": instrument,
+        **row.key._asdict(),
+        "hosts": series.hosts,
+        "unit": row.table.unit,
+        "better": "lower" if row.table.lower_is_better else "higher",
+        "n": summary.n,
+        "median": summary.median,
+        "low": summary.low,
+        "high": summary.high,
+        "level": summary.level if summary.n > 1 else None,
+        "limit": row.limit.value,
+        "efficiency": series.efficiency,
+        "doubt": None if doubt is None else doubt.value,
+        "warnings": list(dict.fromkeys(warning.code for warning in warnings)),
+    }
+    return msgspec.convert(values, ExportRow)
+
+
+def _healthy(analysis: Analysis) -> Iterator[tuple[ExportRow, Row, Series]]:
+    return (each for each in rows(analysis) if each[0].doubt != "wrong")
+
+
+def json_lines(analysis: Analysis) -> str:
+    """One object a row, as ``config/schema/export.schema.json`` says."""
+    lines = (msgspec.json.encode(row).decode() for row, _, _ in rows(analysis))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def reframe(analysis: Analysis) -> str:
+    """The ``reference`` of a test of ReFrame: value, thresholds as shares of it, and unit.
+
+    A system is ``*``, or the node that was measured by itself. Rows that are wrong are left out.
+
+    Source: ReFrame, reference guide, RegressionTest.reference.
+    """
+    references: dict[str, dict[str, tuple[float, float | None, float | None, str]]] = {}
+    for row, _, _ in _healthy(analysis):
+        system = "*" if row.node == "any" else row.node
+        share = round(row.worst_value / row.median - 1, 4)
+        lower, upper = (share, None) if row.better == "higher" else (None, share)
+        references.setdefault(system, {})[row.name] = (row.median, lower, upper, row.unit)
+    return f"reference = {pprint.pformat(references, width=100, sort_dicts=False)}\n"
+
+
+def openmetrics(analysis: Analysis) -> str:
+    """Gauges in the text format of OpenMetrics 1.0: median, ends of its interval, and efficiency.
+
+    Source: OpenMetrics 1.0, section Text format.
+    """
+    families: dict[str, list[str]] = {}
+    for row, _, _ in rows(analysis):
+        fields = ("campaign", "table", "instrument", "workload", "variant", "word", "node")
+        labels = {name: getattr(row, name) for name in fields}
+        labels |= {"concurrency": str(row.concurrency), "doubt": row.doubt or ""}
+        labels["block"] = "" if row.block is None else str(row.block)
+        metric = f"peakmark_{row.table}_{METRICS[row.unit]}"
+        for statistic in ("median", "low", "high"):
+            line = _sample(metric, labels | {"statistic": statistic}, getattr(row, statistic))
+            families.setdefault(metric, []).append(line)
+        if row.efficiency is not None:
+            ratio = "peakmark_efficiency_ratio"
+            families.setdefault(ratio, []).append(_sample(ratio, labels, row.efficiency))
+    lines = []
+    for metric, samples in families.items():
+        unit = next((unit for unit in METRICS.values() if metric.endswith(f"_{unit}")), "ratio")
+        lines += [f"# TYPE {metric} gauge", f"# UNIT {metric} {unit}", *samples]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _sample(metric: str, labels: dict[str, str], value: float) -> str:
+    escaped = {
+        name: text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        for name, text in labels.items()
+    }
+    pairs = ",".join(f'{name}="{text}"' for name, text in escaped.items())
+    return f"{metric}{{{pairs}}} {value!r}"
+
+
+def nhc(analysis: Analysis) -> str:
+    """Lines of an ``nhc.conf``: what each node has, and the speed of its processor and memory.
+
+    Rows of disks and networks need a file or a second node and are left out, as are wrong ones.
+
+    Source: LBNL Node Health Check 1.4.3, README, sections on built-in checks.
+    """
+    lines = [f"# {analysis.results.name}: what the nodes have, and what they reach"]
+    for host, facts in analysis.results.facts.items():
+        cpu, memory = facts.get("cpu") or {}, facts.get("memory") or {}
+        counts = [cpu.get(name) for name in ("sockets", "cores", "threads")]
+        if all(counts):
+            lines.append(f"{host} || check_hw_cpuinfo {' '.join(map(str, counts))}")
+        if memory.get("total"):
+            size = f"{memory['total'] >> 10}k"
+            lines.append(f"{host} || check_hw_physmem {size} {size} {MEMORY_TOLERANCE}")
+    for row, table_row, series in _healthy(analysis):
+        if table_row.own is series and row.subsystem in ("cpu", "memory"):
+            target = row.hosts[0] if len(row.hosts) == 1 else f"{{{','.join(row.hosts)}}}"
+            lines += [
+                f"# {row.name}: {row.median:.4g} {row.unit}",
+                f"{target} || {_check(row, series)}",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _check(row: ExportRow, series: Series) -> str:
+    """A pipe that runs the kernel as it was measured, and fails where the value in its JSON is
+    worse than it may be. It holds no backslash, as NHC removes them.
+    """
+    command = series.points[0].record.data["context"]["commands"][0]["argv"]
+    passes = f"$2 + 0 {'>=' if row.better == 'higher' else '<='} {row.worst_value:.4g}"
+    program = f"{{ ok = NF > 1 && {passes} }} END {{ exit !ok }}"
+    return f"{join(command)} | awk -F '\"value\":' '{program}'"
+
+
+FORMS: dict[str, Callable[[Analysis], str]] = {
+    "reframe": reframe,
+    "nhc": nhc,
+    "openmetrics": openmetrics,
+    "json-lines": json_lines,
+}
+"""Option of ``peakmark export`` -> what writes the text."""

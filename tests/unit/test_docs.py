@@ -1,0 +1,112 @@
+"""The documentation: its commands can be typed, and its generated pages are whole."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests import pages
+
+from peakmark import cli, messages
+from peakmark.resources import ROOT
+from peakmark.tools import references
+
+PAGES = [*pages.pages(".", *pages.FOLDERS), ROOT / "README.md"]
+PLACEHOLDER = re.compile(r"\b(CHECKOUT|FOLDER|PLACE|FILE|[AB]\.yaml)\b|quick\.zip|\.\.\.")
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The commands in the blocks of a page, as words."""
+    for block in pages.blocks(page):
+        if block.language not in ("sh", "bash"):
+            continue
+        for line in block.text.replace("\\\n", " ").splitlines():
+            lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+            lexer.whitespace_split = True
+            words: list[str] = []
+            for word in [*lexer, ";"]:
+                if word.strip("|&;<>"):
+                    words.append(word)
+                elif words:
+                    yield words
+                    words = []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commands_of_a_page_can_be_typed(page: Path) -> None:
+    titles = {block.title for block in pages.blocks(page)}
+    for words in commands(page):
+        program = Path(words[0]).name
+        if program == "peakmark":
+            end = words.index("--") if "--" in words else len(words)
+            cli.build_parser().parse_args(words[1:end])
+        if program == "make":
+            makefile = (ROOT / "Makefile").read_text()
+            goals = [word for word in words[1:] if "=" not in word]
+            assert [goal for goal in goals if f"\n{goal}:" not in makefile] == []
+        files = [word for word in words if word.endswith((".yaml", ".smk"))]
+        if program in ("peakmark", "snakemake") and not PLACEHOLDER.search(" ".join(words)):
+            known = titles | {"config/sites/mine.yaml", "before.yaml", "after.yaml"}
+            named = {word.rpartition("=")[2] for word in files}
+            assert [name for name in named - known if not (ROOT / name).exists()] == []
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    """The hook that writes the generated pages."""
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_pages_name_everything(reference: ModuleType) -> None:
+    texts = {name: page() for name, page in reference.PAGES.items()}
+    for word in ("plan", "report", "export", "tools", "--fail-on"):
+        assert word in texts["reference/commands.md"]
+    for name in ("config", "site", "layout"):
+        schema = json.loads((ROOT / f"config/schema/{name}.schema.json").read_text())
+        for part in (schema, *schema["$defs"].values()):
+            for key in part["properties"]:
+                assert f"| `{key}` |" in texts["reference/configuration.md"], key
+    for code in messages.catalogue():
+        assert f"| `{code}` |" in texts["reference/warnings.md"]
+    for name in references():
+        assert f"`{name}` measures" in texts["reference/tools.md"]
+
+
+def test_every_column_of_a_table_has_a_meaning(reference: ModuleType) -> None:
+    cells = re.findall(r"^\| `(.*?)` \| (.*) \|$", reference.table_columns(), re.MULTILINE)
+    known = {name for name, meaning in cells if meaning}
+    for path in (ROOT / "tests/unit/data/golden").glob("*/*.csv"):
+        with path.open() as file:
+            names = {
+                re.sub(r"^Bound( \(.*\))?$", "Bound (unit)", name)
+                for name in next(csv.reader(file))
+            }
+            assert {name.replace("Bound IOPS", "Bound (unit)") for name in names} <= known, path
+
+
+def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+        for link, anchor in re.findall(r"\]\(([\w/.-]+)(?:#([\w-]+))?\)", page.read_text()):
+            target = page.parent / link
+            assert target.exists(), link
+            if anchor:
+                titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+                slugs = {
+                    re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles
+                }
+                assert anchor in slugs, f"{link}#{anchor}"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 80

@@ -1,0 +1,30 @@
+"""Recipes for package managers have the version and the dependencies of the package."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+import peakmark
+from peakmark.resources import ROOT
+
+ENVS = ROOT / "envs"
+RECIPES = ["spack/package.py", "conda/recipe.yaml", "peakmark-1.0.0-foss-2026.1.eb", "peakmark.def"]
+WHOLE = RECIPES[:2]
+"""Recipes that name every dependency, not the bundles that hold some."""
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_has_the_version(name: str) -> None:
+    assert f"{peakmark.__version__}" in (ENVS / name).read_text()
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_recipe_has_every_dependency(name: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ENVS / name).read_text()
+    for wanted in project["dependencies"]:
+        package = re.split(r"[=<>]", wanted)[0]
+        assert re.search(rf"\b(py-)?{package}(-minimal|-base|-py)?\b", text), wanted
