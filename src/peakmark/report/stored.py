@@ -18,6 +18,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.config.inputs import check_logo
 from peakmark.figures import figures
 from peakmark.report import chapters, document, makers, pictures
+from peakmark.storage import clocks
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -127,7 +128,10 @@ def _sources(campaign: Path) -> Iterator[tuple[str, int, int]]:
         path = campaign / name
         if path.is_file():
             yield name, path.stat().st_size, path.stat().st_mtime_ns
-        for place, _, names in os.walk(path):
+        for place, folders, names in os.walk(path):
+            folders[:] = [
+                each for each in folders if each != Path(clocks.FOLDER).name
+            ]  # of the tables
             for each in names:
                 known = Path(place, each).lstat()
                 yield f"{place[len(str(campaign)) :]}/{each}", known.st_size, known.st_mtime_ns
