@@ -56,7 +56,6 @@ lint: setup-test ## formatting, types, linters
 	mypy
 	python -m pytest -q tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
 	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh benchmarks/guest/init tests/kernels/runs/*.sh
-	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 	@$(call where,cppcheck) $(MAKE) --no-print-directory -C src/kernels cppcheck
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -215,7 +216,8 @@ def test_ctrl_c_during_the_report_names_the_command_that_finishes_it(checkout: C
         said = "".join(process.communicate(timeout=LIMIT_S))
     assert process.returncode != 0 and not (results / "report.pdf").exists()
     assert "Traceback" not in said and "interrupted" in said and "failed" not in said, said
-    command = next(line for line in said.splitlines() if "snakemake --profile" in line)
-    done = checkout.run("sh", "-c", command[command.index("snakemake --profile") :])
+    command = re.search(r"\S*peakmark run .*", said)
+    assert command is not None, said
+    done = checkout.run("sh", "-c", command[0])
     assert done.returncode == 0, done.stderr
     assert (results / "report.pdf").exists()
