@@ -1,16 +1,16 @@
 """Two choices (workloads, block sizes, numbers of threads, programs) compared at all points that both have.
 
 Three repetitions of one row prove little against three of another; seven such pairs that all agree
-are another matter. A group of pairs differs where two tests say so. Welch's on the logarithms, each
-point with its own variances, has no least p-value. The summed rank sums of van Elteren (Bulletin of
-the International Statistical Institute 37, 1960, pages 351-361) are exact whatever the distribution
-and keep one odd value from making a difference. Where a row was measured once, the rank sums decide
-alone.
+are another matter. Groups of many values are tested by the summed rank sums of van Elteren (Bulletin
+of the International Statistical Institute 37, 1960, pages 351-361), which are exact whatever the
+distribution. Ranks of few values have no small p-value: there Welch's test on the logarithms decides,
+each point with its own variances, and the ranks keep one odd value from making a difference.
 
 What holds in caches need not hold in DRAM. Each comparison is tested for each working set, and in
 it for all points and for the points of each workload, block size and number of threads. These
-groups do not depend on the values, and all tests of a table share ``LEVEL`` by the steps of Holm
-(Scandinavian Journal of Statistics 6, 1979, pages 65-70). The division into groups that explains
+groups do not depend on the values. Tests of all points of a table share one half of ``LEVEL`` and
+tests of parts of them the other, each by the steps of Holm (Scandinavian Journal of Statistics 6,
+1979, pages 65-70). The division into groups that explains
 the directions of the points best is the one that is reported.
 """
 
@@ -26,10 +26,12 @@ from peakmark.analysis import ratios
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row, Series
 
-LEVEL = 0.01
-"""Probability of any false difference in a table; a campaign has about five tables."""
+LEVEL = 0.02
+"""Probability of any false difference in a table, of which one half is for all points."""
 GUARD = 0.05
 """What the rank test must reach beside Welch's."""
+BY_RANK = 1e-4
+"""Where ranks can reach this p-value, they decide alone."""
 LEAST_FACTOR = 1.05
 """A smaller factor between two values that were measured once is no difference."""
 REVERSED, OTHERWISE, ONE_GROUP_MORE = 1.5, 0.5, 0.4
@@ -150,7 +152,9 @@ def compare(labels: LabelFormatter, rows: Sequence[Row]) -> list[Outcome]:
         for comparison in compared
         for variant, pairs in _by_field(comparison.pairs, "variant").items()
     ]
-    shown = _significant({cell for *_, pairs in sets for cell in _cells(pairs)})
+    every = {pairs for *_, pairs in sets}
+    parts = {cell for pairs in every for cell in _cells(pairs)} - every
+    shown = _significant(every) | _significant(parts)
     return [
         Outcome(comparison, str(variant), _grouped(pairs, shown))
         for comparison, variant, pairs in sets
@@ -190,14 +194,14 @@ def _significant(cells: set[Cell]) -> set[Cell]:
     p_values = {cell: _p_value(cell) for cell in cells if _can_be_tested(cell)}
     shown: set[Cell] = set()
     for cell in sorted(p_values, key=p_values.__getitem__):
-        if p_values[cell] > LEVEL / (len(p_values) - len(shown)):
+        if p_values[cell] > LEVEL / 2 / (len(p_values) - len(shown)):
             break
         shown.add(cell)
     return shown
 
 
 def _can_be_tested(cell: Sequence[Pair]) -> bool:
-    """Whether ranks could show a difference: at ``LEVEL`` where they decide alone."""
+    """Whether ranks could show a difference: beside Welch's test, or alone."""
     return _least(cell) <= (GUARD if _is_repeated(cell) else LEVEL)
 
 
@@ -206,10 +210,10 @@ def _is_repeated(cell: Sequence[Pair]) -> bool:
 
 
 def _p_value(cell: Cell) -> float:
-    """The p-value of both tests together."""
+    """The p-value of the test that so many values allow."""
     values = [(pair.first.values, pair.second.values) for pair in cell]
     by_rank = statistics.rank_test(values)
-    if not _is_repeated(cell):
+    if not _is_repeated(cell) or _least(cell) <= BY_RANK:
         return by_rank
     return statistics.stratified_welch(values) if by_rank <= GUARD else 1.0
 
