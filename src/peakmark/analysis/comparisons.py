@@ -64,6 +64,13 @@ class Pair:
     second: Series
     factor: float
 
+    @classmethod
+    def of(cls, row: Row, other: Row) -> Pair:
+        """The own kernel's figures of two rows of one table."""
+        quotient = row.measured.summary.median / other.measured.summary.median
+        factor = 1 / quotient if row.table.lower_is_better else quotient
+        return cls(row, row.measured, other.measured, factor)
+
     @property
     def runs(self) -> int:
         """Repetitions of the side that has fewer."""
@@ -323,15 +330,8 @@ def _choices(
         {_without(row.key, name): row for row in rows if getattr(row.key, name) == value}
         for value in values
     )
-    pairs = []
-    for point in firsts.keys() & seconds.keys():
-        row, other = firsts[point], seconds[point]
-        quotient = row.measured.summary.median / other.measured.summary.median
-        factor = 1 / quotient if labels.table.lower_is_better else quotient
-        pairs.append(Pair(row, row.measured, other.measured, factor))
+    pairs = [Pair.of(row, seconds[point]) for point, row in firsts.items() if point in seconds]
     if pairs:
-        order = {row.key: place for place, row in enumerate(rows)}
-        pairs.sort(key=lambda pair: order[pair.row.key])
         row = pairs[0].row
         other = seconds[_without(row.key, name)]
         names = label(row), label(other)

@@ -280,10 +280,7 @@ def _shape(labels: LabelFormatter, line: Sequence[Row], is_untested: bool) -> Me
 
 def _faster(line: Sequence[Row], first: int, second: int) -> bool:
     """Whether one row of a line is shown to be faster than another."""
-    row, other = line[first], line[second]
-    quotient = row.measured.summary.median / other.measured.summary.median
-    factor = 1 / quotient if row.table.lower_is_better else quotient
-    return Pair(row, row.measured, other.measured, factor).direction > 0
+    return Pair.of(line[first], line[second]).direction > 0
 
 
 def _limits(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:

@@ -332,15 +332,6 @@ class Row:
         )
 
     @property
-    def shared_warnings(self) -> tuple[Message, ...]:
-        """The same as far as most rows of the campaign have it: said once, and no mark of this row."""
-        return tuple(
-            note
-            for note in self.warnings_of(self.table.own.instrument)
-            if note.is_warning and note.is_shared
-        )
-
-    @property
     def level(self) -> Severity | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
         return worst(self.warnings_of(self.table.own.instrument))

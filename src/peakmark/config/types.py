@@ -13,7 +13,6 @@ from msgspec.structs import asdict
 
 from peakmark.validation import UNIQUE, Keys, allowed
 
-PLAIN_NAME = "a name of letters, digits, dots, dashes and underscores"
 CampaignName = Annotated[
     str,
     allowed(

@@ -129,9 +129,8 @@ def _sources(campaign: Path) -> Iterator[tuple[str, int, int]]:
         if path.is_file():
             yield name, path.stat().st_size, path.stat().st_mtime_ns
         for place, folders, names in os.walk(path):
-            folders[:] = [
-                each for each in folders if each != Path(clocks.FOLDER).name
-            ]  # of the tables
+            # The tables write the clocks, after the state was taken.
+            folders[:] = [each for each in folders if each != Path(clocks.FOLDER).name]
             for each in names:
                 known = Path(place, each).lstat()
                 yield f"{place[len(str(campaign)) :]}/{each}", known.st_size, known.st_mtime_ns
