@@ -109,7 +109,10 @@ def table_columns() -> str:
     lines = ["# Columns", "", "All files are in `results/<campaign>/tables`.", ""]
     rows: list[Any] = [
         SimpleNamespace(
-            key=SimpleNamespace(node=node), endpoints=(), own=None, published={"NAME": 0.0}
+            key=SimpleNamespace(node=node),
+            endpoints=(),
+            own=SimpleNamespace(summary=SimpleNamespace(n=0), histogram=True),
+            published={"NAME": 0.0},
         )
         for node in ("node1", "node2")
     ]

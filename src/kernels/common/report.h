@@ -46,7 +46,7 @@ void report_clock(struct json *json, const struct team *team);
  * number of threads whose execution units something else used meanwhile. */
 void report_clock_loaded(struct json *json, const struct team *team);
 
-/* Writes p50, p90, p99, p999 and max in seconds, of values in ns. */
+/* Writes p50, p90, p99, p999 and max in seconds, of values in ns, and their histogram. */
 void report_percentiles(struct json *json, const struct histogram *latency);
 
 /* Writes warnings[], ends the object. Ends the program with exit 1 if stdout cannot be written. */

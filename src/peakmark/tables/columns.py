@@ -4,12 +4,12 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from peakmark import limits
+from peakmark import histograms, limits
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
@@ -23,8 +23,11 @@ NOT_MEASURED = "not measured"
 CLOCKS = ("nominal", "maximum")
 ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
-PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
-"""Detail of a latency -> its heading."""
+PARTS = {
+    "value": "Percentile of the operations of all repetitions of the own kernel.",
+    "low": "Lower end of the interval of the percentile, over repetitions.",
+    "high": "Upper end of the interval of the percentile, over repetitions.",
+}
 
 Value = str | int | float | None
 ValueOf = Callable[[Row], Value]
@@ -91,7 +94,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             text=lambda row: notes.warnings([row]),
             meaning="All warnings of the row, with their remedies.",
         ),
-        *(percentile_column(table, name) for name in PERCENTILES if has_percentiles(table)),
+        *(_percentiles(table, rows) if has_percentiles(table) else ()),
     ]
 
 
@@ -237,14 +240,15 @@ def quantity_column(
     group: str = "",
     heading: str = "",
     meaning: str = "",
+    digits: int = 4,
 ) -> Column:
-    """A column of values in SI units, shown in the unit of the table with four digits."""
+    """A column of values in SI units, shown in the unit of the table."""
 
     value = partial(_times, table.factor, of)
 
     def text(row: Row) -> str:
         number = value(row)
-        return "" if number is None else significant(number)
+        return "" if number is None else significant(number, digits)
 
     return Column(heading or label, value, label, group, "number", text, meaning=meaning)
 
@@ -404,14 +408,21 @@ def has_percentiles(table: Table) -> bool:
     return table.metric == "latency" and table.subsystem != "memory"
 
 
-def percentile_column(table: Table, name: str) -> Column:
-    """A percentile of the own kernel: the median of the repetitions'."""
-    label = PERCENTILES[name]
-    value = of_series(table.own, lambda series: series.percentile(name))
-    group = f"Percentiles ({table.shown})"
-    heading = f"{table.own.heading} {label} ({table.shown})"
-    meaning = "Percentile of the own kernel, the median of the repetitions."
-    return quantity_column(table, label, value, group, heading, meaning)
+def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
+    """Percentiles of the own kernel, with their intervals where repetitions have histograms."""
+    counted = any(row.own and row.own.histogram for row in rows)
+    for name, label in histograms.SHOWN.items():
+        group = f"{label if counted else 'Percentiles'} ({table.shown})"
+        for part, meaning in PARTS.items() if counted else [("value", PARTS["value"])]:
+            value = of_series(table.own, partial(_percentile, name, part))
+            heading = f"{table.own.heading} {label}{'' if part == 'value' else f', {part}'} ({table.shown})"
+            shown, digits = (part, 3) if counted else (label, 4)
+            yield quantity_column(table, shown, value, group, heading, meaning, digits)
+
+
+def _percentile(name: str, part: str, series: Series) -> float | None:
+    found = series.percentile(name)
+    return getattr(found, part) if found else None
 
 
 def _at_clock(name: str) -> Column:
