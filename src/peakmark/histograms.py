@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from peakmark.errors import ParseError
 
-FORMAT = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*$"
+FORMAT = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
 """Runs of neighbouring buckets: the index of the first one, then the counts."""
 SUB_BITS = 7
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}

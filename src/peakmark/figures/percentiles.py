@@ -37,6 +37,8 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
         title = LabelFormatter.of(row).workload(row)
         grouped.setdefault(f"{title}, {row.key.node}" if several else title, []).append(row)
     ticks = [*NINES.values(), *([4] if any(row.measured.histogram for row in rows) else [])]
+    labels = [f"{100 - 100 * 10**-nines:g}" for nines in ticks]
+    labels[4:] = [f"\n{label}" for label in labels[4:]]  # no room beside the one before
     counts = Across(block=False).places(rows)
     columns = min(len(grouped), panels.MAX_COLUMNS)
     lines = math.ceil(len(grouped) / columns)
@@ -48,7 +50,7 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
             _line(axis, row, counts.index(row.key.concurrency))
         axis.set_title(title)
         elements.scale_values(axis, logarithmic=True)
-        axis.set_xticks(ticks, [f"{100 - 100 * 10**-nines:g}" for nines in ticks])
+        axis.set_xticks(ticks, labels)
         axis.set_xlabel("% of operations")
         if place % columns == 0:
             axis.set_ylabel(elements.vertical_label(table))

@@ -11,7 +11,7 @@ from typing import Any
 
 from peakmark import histograms, limits
 from peakmark.analysis.analysis import published_names
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import Percentile, Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
@@ -23,11 +23,6 @@ NOT_MEASURED = "not measured"
 CLOCKS = ("nominal", "maximum")
 ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
-PARTS = {
-    "value": "Percentile of the operations of all repetitions of the own kernel.",
-    "low": "Lower end of the interval of the percentile, over repetitions.",
-    "high": "Upper end of the interval of the percentile, over repetitions.",
-}
 
 Value = str | int | float | None
 ValueOf = Callable[[Row], Value]
@@ -240,15 +235,14 @@ def quantity_column(
     group: str = "",
     heading: str = "",
     meaning: str = "",
-    digits: int = 4,
 ) -> Column:
-    """A column of values in SI units, shown in the unit of the table."""
+    """A column of values in SI units, shown in the unit of the table with four digits."""
 
     value = partial(_times, table.factor, of)
 
     def text(row: Row) -> str:
         number = value(row)
-        return "" if number is None else significant(number, digits)
+        return "" if number is None else significant(number)
 
     return Column(heading or label, value, label, group, "number", text, meaning=meaning)
 
@@ -409,20 +403,40 @@ def has_percentiles(table: Table) -> bool:
 
 
 def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
-    """Percentiles of the own kernel, with their intervals where repetitions have histograms."""
+    """Percentiles of the own kernel, with their intervals where repetitions have histograms; print
+    has both in one column.
+    """
     counted = any(row.own and row.own.histogram for row in rows)
+    interval = f" with {interval_label(rows)}" if counted else ""
+    group = f"Percentiles{interval} ({table.shown})"
     for name, label in histograms.SHOWN.items():
-        group = f"{label if counted else 'Percentiles'} ({table.shown})"
-        for part, meaning in PARTS.items() if counted else [("value", PARTS["value"])]:
-            value = of_series(table.own, partial(_percentile, name, part))
-            heading = f"{table.own.heading} {label}{'' if part == 'value' else f', {part}'} ({table.shown})"
-            shown, digits = (part, 3) if counted else (label, 4)
-            yield quantity_column(table, shown, value, group, heading, meaning, digits)
+        value, low, high = (
+            partial(_times, table.factor, of_series(table.own, partial(_percentile, name, part)))
+            for part in Percentile._fields
+        )
+        heading = f"{table.own.heading} {label}"
+        meaning = "Percentile of the operations of all repetitions of the own kernel."
+        parts = (value, low, high)
+        column = Column(f"{heading} ({table.shown})", value, label, group, meaning=meaning)
+        kind = "text" if counted else "number"
+        yield replace(column, kind=kind, text=partial(_with_interval, parts))
+        if counted:
+            meaning = "End of the interval of the percentile, over repetitions."
+            yield Column(f"{heading}, low ({table.shown})", low, meaning=meaning)
+            yield Column(f"{heading}, high ({table.shown})", high, meaning=meaning)
 
 
 def _percentile(name: str, part: str, series: Series) -> float | None:
     found = series.percentile(name)
     return getattr(found, part) if found else None
+
+
+def _with_interval(parts: Sequence[Callable[[Row], float | None]], row: Row) -> str:
+    """``43.2 (31–54)``; without an interval the value alone."""
+    value, low, high = (of(row) for of in parts)
+    if value is None or low is None or high is None:
+        return "" if value is None else significant(value)
+    return f"{significant(value, 3)} ({significant(low, 2)}–{significant(high, 2)})"
 
 
 def _at_clock(name: str) -> Column:
