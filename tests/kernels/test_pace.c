@@ -160,7 +160,8 @@ static void the_chain_is_a_quarter_longer_than_the_work(void **state) {
     struct pace pace = built();
     assert_int_equal(pace_links(&pace, 23.9 / 3e9, false, false), 6); /* 30 cycles for 24 */
     assert_int_equal(pace_links(&pace, 23.9 / 3e9, false, true), 9);
-    assert_true(pace_links(&pace, 1e-3, false, false) == 0); /* interrupted: longer than any chain */
+    assert_true(pace_links(&pace, 1e-3, false, false) ==
+                0); /* interrupted: longer than any chain */
     assert_true(pace_links(&pace, 0, false, false) == 0);
     pace.load_seconds = 0;
     assert_true(pace_links(&pace, 24 / 3e9, false, false) == 0);

@@ -10,9 +10,9 @@
 #define SHORT_CHAIN 1.25
 #define LONG_CHAIN (1.5 * SHORT_CHAIN)
 #define LONG_EVERY 4
-/* Plain C may keep a core's front end busy, as scalar QP does on Zen 5: 66 instructions in 8 cycles.
- * The chain's tests and jumps, 14 instructions with up to 6 jumps taken, then make a turn longer by
- * about so many loads. */
+/* Plain C may keep a core's front end busy, as scalar QP does on Zen 5: 66 instructions in 8
+ * cycles. The chain's tests and jumps, 14 instructions with up to 6 jumps taken, then make a turn
+ * longer by about so many loads. */
 #define PLAIN_LOADS 1.5
 #define SAMPLES_MIN 3
 /* Samples further off were interrupted: the steps of a clock are smaller. */

@@ -49,8 +49,8 @@ void pace_restart(struct pace *pace);
 bool pace_wants_long(const struct pace *pace);
 
 /*
- * Loads for two passes that take `seconds` without a chain, a few more in plain C; 0: the clock rate
- * cannot be measured.
+ * Loads for two passes that take `seconds` without a chain, a few more in plain C; 0: the clock
+ * rate cannot be measured.
  */
 unsigned pace_links(const struct pace *pace, double seconds, bool is_plain, bool is_long);
 
