@@ -119,8 +119,8 @@ struct watch {
     sem_t over;
 };
 
-/* A receive timeout would end a stalled stream too, but each call then starts and stops a timer: 0.2
- * us of a round trip. */
+/* A receive timeout would end a stalled stream too, but each call then starts and stops a timer:
+ * 0.2 us of a round trip. */
 static void *watch_main(void *argument) {
     struct watch *watch = argument;
     const struct pinging *pinging = watch->pinging;

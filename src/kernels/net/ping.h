@@ -13,8 +13,8 @@
 struct ping {
     int socket;
     atomic_uint_fast64_t number; /* of pings sent; the last 8 bits are in the message */
-    uint64_t lost;       /* UDP: no answer within LOST_SECONDS, warm-up excluded */
-    unsigned unanswered; /* in a row */
+    uint64_t lost;               /* UDP: no answer within LOST_SECONDS, warm-up excluded */
+    unsigned unanswered;         /* in a row */
     unsigned char *data;
     struct histogram latency; /* round-trip times in ns, warm-up and lost ones excluded */
 };
