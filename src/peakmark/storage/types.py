@@ -152,6 +152,8 @@ class Details(TypedDict, total=False):
     fill: OptionalText
     huge_page_policy: OptionalText
     phase: OptionalText
+    points: list[list[float]]
+    order: list[int] | None
     protocol: OptionalText
 
 
