@@ -256,11 +256,11 @@ class Series:
         where one has no histogram; None where ``percentiles`` has none.
         """
         values = self.percentiles(name)
-        if not values or not self.histogram:
+        merged = histograms.percentiles(self.histogram, [histograms.SHARES[name]])
+        if not values or not merged:
             return Percentile(median(values)) if values else None
-        (merged,) = histograms.percentiles(self.histogram, [histograms.SHARES[name]])
         interval = median_interval(values)
-        return Percentile(merged, min(interval.low, merged), max(interval.high, merged))
+        return Percentile(merged[0], min(interval.low, *merged), max(interval.high, *merged))
 
     @property
     def instead_of(self) -> str:
