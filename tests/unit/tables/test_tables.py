@@ -20,6 +20,7 @@ CLASSIC = {
         "Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Throughput (GB/sec)",
     ),
     "memory_latency": ("Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Latency (us)"),
+    "memory_core_to_core": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
     "disk_throughput": (
         "Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "Throughput (MB/sec)",
     ),
