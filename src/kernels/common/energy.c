@@ -104,6 +104,12 @@ static bool add(struct energy *energy, const struct source *source, const char *
     return true;
 }
 
+/* What can be read of some counters only counts as nothing. */
+static void forget(struct energy *energy) {
+    energy_close(energy);
+    energy->names[0] = '\0';
+}
+
 void energy_open(struct energy *energy, const char *system) {
     char pattern[PATH_BYTES];
     memset(energy, 0, sizeof *energy);
@@ -117,7 +123,7 @@ void energy_open(struct energy *energy, const char *system) {
         }
         globfree(&found);
         if (!whole) {
-            energy_close(energy);
+            forget(energy);
         }
     }
 }
@@ -125,7 +131,7 @@ void energy_open(struct energy *energy, const char *system) {
 void energy_start(struct energy *energy) {
     for (int i = 0; i < energy->count; i++) {
         if (!read_number(energy->file[i], &energy->value[i])) {
-            energy_close(energy);
+            forget(energy);
         }
     }
     energy->start_ns = clock_now();
@@ -155,7 +161,10 @@ void energy_stop(struct energy *energy) {
         }
         microjoules += growth(before, now, range);
     }
-    energy->joules = energy->interval <= seconds ? microjoules * 1e-6 : 0;
+    if (energy->interval <= seconds) {
+        energy->joules = microjoules * 1e-6;
+        energy->watts = energy->joules / seconds;
+    }
 }
 
 void energy_close(struct energy *energy) {
@@ -163,5 +172,4 @@ void energy_close(struct energy *energy) {
         close(energy->file[i]);
     }
     energy->count = 0;
-    energy->names[0] = '\0';
 }

@@ -20,7 +20,7 @@ struct energy {
     double interval;                /* s over which a power meter averages; 0: counters of energy */
     char names[ENERGY_NAMES_BYTES]; /* "package-0, dram, package-1, dram" */
     uint64_t start_ns;
-    double joules; /* between energy_start and energy_stop; 0: unknown */
+    double joules, watts; /* between energy_start and energy_stop; 0: unknown */
 };
 
 /* Opens what can be read below `system`, which is /sys. All of a kind or nothing: a part of the

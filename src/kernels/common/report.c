@@ -61,9 +61,12 @@ void report_begin(struct json *json, const struct report *report) {
         json_end_object(json);
     }
     json_end_array(json);
+    if (team->energy.names[0] != '\0') {
+        json_string(json, "energy_of", team->energy.names);
+    }
     if (team->energy.joules > 0) {
         json_double(json, "joules", team->energy.joules);
-        json_string(json, "energy_of", team->energy.names);
+        json_double(json, "watts", team->energy.watts);
     }
 }
 
