@@ -126,7 +126,8 @@ def _energy(results: Results) -> list[str]:
     """Whose energy the tables have, and why they have none; once for nodes that are alike."""
     texts = []
     for facts in results.facts.values():
-        names, why = facts["cpu"].get("energy"), facts.get("unknown", {}).get("cpu.energy")
+        names = (facts.get("cpu") or {}).get("energy")
+        why = (facts.get("unknown") or {}).get("cpu.energy")
         if names or why:
             texts.append(TEXT["energy" if names else "no_energy"].format(names=names, reason=why))
     return list(dict.fromkeys(texts))

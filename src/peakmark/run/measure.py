@@ -436,9 +436,9 @@ def _wrong_result(done: Completed) -> execute.Trouble | None:
     """When an own kernel names a CPU whose result was wrong: the reason has its core."""
     try:
         cpu = json.loads(done.stdout)["wrong_cpus"][0]
+        core = _cpu_locations()[cpu].core
     except (ValueError, TypeError, LookupError):
         return None
-    core = _cpu_locations()[cpu].core
     return "wrong-result", {"host": gethostname(), "cpu": cpu, "core": core}
 
 
