@@ -125,7 +125,7 @@ format: setup-test ## write all sources in their format
 GALLERY := $(patsubst docs/%.tar.xz,build/docs/%.zip,$(wildcard docs/gallery/*.tar.xz))
 docs: build/docs/packages/mkdocs $(GALLERY) ## the documentation as a site in build/docs/site, its links checked
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=src:build/docs/packages python -m mkdocs build
-	@echo "build/docs/site/index.html"
+	@echo "build/docs/site/index.html; its search needs a server: python3 -m http.server --directory build/docs/site"
 
 # Into a folder of their own: measuring needs none of them.
 build/docs/packages/mkdocs: envs/requirements-docs.txt | setup

@@ -49,7 +49,8 @@ def commands() -> str:
             for action in command._actions
             if action.dest != "help" and action.help != argparse.SUPPRESS
         ]
-        lines += [*_table(("argument", "meaning"), rows), ""]
+        if rows:
+            lines += [*_table(("argument", "meaning"), rows), ""]
     return "\n".join(lines)
 
 
