@@ -11,7 +11,7 @@ from peakmark.analysis.analysis import Analysis, centre_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
-from peakmark.catalogue import SUBSYSTEMS, UNITS
+from peakmark.catalogue import SHAPES, SUBSYSTEMS, UNITS
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.formatting import decimal_mark, size, typeset
 from peakmark.resources import ROOT
@@ -89,7 +89,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
     results, rows = analysis.results, analysis.rows
     subsystems = planned(rows)
-    measured = {row.key.workload for table in rows.values() for row in table}
+    unmeasured = {*UNITS, *SHAPES} - {row.key.workload for table in rows.values() for row in table}
     ran = programs(analysis, subsystems)
     arises = [decimal_mark(typeset(text), analysis.mark) for text in _arises(results)]
     return {
@@ -102,7 +102,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
             line
             for line in COUNTED
             if line[0] in {SUBSYSTEMS[name].title for name in subsystems}
-            and (line[1] != " ".join(UNITS) or measured & {*UNITS})
+            and not {*line[1].split()} <= unmeasured
         ],
         "programs": ran,
         "programs_text": _in_a_sentence(ran),
