@@ -11,7 +11,7 @@ from peakmark.analysis.analysis import Analysis, centre_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
-from peakmark.catalogue import SHAPES, SUBSYSTEMS, UNITS
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.formatting import decimal_mark, size, typeset
 from peakmark.resources import ROOT
@@ -89,7 +89,6 @@ def build(analysis: Analysis) -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
     results, rows = analysis.results, analysis.rows
     subsystems = planned(rows)
-    unmeasured = {*UNITS, *SHAPES} - {row.key.workload for table in rows.values() for row in table}
     ran = programs(analysis, subsystems)
     arises = [decimal_mark(typeset(text), analysis.mark) for text in _arises(results)]
     return {
@@ -98,15 +97,21 @@ def build(analysis: Analysis) -> dict[str, Any]:
             {"title": "How to read a row", "paragraphs": _reading()},
         ],
         "adaptive": bool(results.decisions),
-        "workloads": [
-            line
-            for line in COUNTED
-            if line[0] in {SUBSYSTEMS[name].title for name in subsystems}
-            and not {*line[1].split()} <= unmeasured
-        ],
+        "workloads": _counted(rows),
         "programs": ran,
         "programs_text": _in_a_sentence(ran),
     }
+
+
+def _counted(rows: Mapping[str, Sequence[Row]]) -> list[list[str]]:
+    """What is counted, of the workloads that the campaign has."""
+    asked = {
+        (SUBSYSTEMS[row.table.subsystem].title, name)
+        for table_rows in rows.values()
+        for row in table_rows
+        for name in (row.key.workload, row.key.workload.partition("-")[0])
+    }
+    return [line for line in COUNTED if any((line[0], name) in asked for name in line[1].split())]
 
 
 def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
@@ -123,7 +128,18 @@ def _arises(results: Results) -> list[str]:
     measured, summarised, *judged = (
         text.format(centre=centre, enough=ENOUGH) for text in TEXT["arises"]
     )
-    return [measured, summarised, *_adaptive(results), *judged]
+    return [measured, summarised, *_adaptive(results), *judged, *_energy(results)]
+
+
+def _energy(results: Results) -> list[str]:
+    """Whose energy the tables have, and why they have none; once for nodes that are alike."""
+    texts = []
+    for facts in results.facts.values():
+        names = (facts.get("cpu") or {}).get("energy")
+        why = (facts.get("unknown") or {}).get("cpu.energy")
+        if names or why:
+            texts.append(TEXT["energy" if names else "no_energy"].format(names=names, reason=why))
+    return list(dict.fromkeys(texts))
 
 
 def _adaptive(results: Results) -> list[str]:
