@@ -47,17 +47,18 @@ def _key() -> str:
 
 def make_command() -> str:
     """Shell command that compiles the kernels; for the cache from a copy of the sources there, as
-    make takes no target with a space in its path.
+    make takes no target with a space in its path. Two first runs may share a cache: each compiles
+    in a folder of its own, and programs that the other one has put in place stay.
     """
     if IS_CHECKOUT:
         return shlex.join(["make", "-C", str(SOURCES)])
-    copy = str(folder() / "src")
-    steps = (
-        ["rm", "-rf", copy],
-        ["cp", "-r", "--no-preserve=mode", str(SOURCES), copy],
-        ["make", "-C", copy, "BUILD=..", f"VERSION={__version__}"],
-    )
-    return " && ".join(map(shlex.join, steps))
+    target, sources = shlex.quote(str(folder())), shlex.quote(str(SOURCES))
+    names = ",".join(["build.json", *KERNELS.values(), "up-to-date"])
+    return f"""\
+new=$(mktemp -d -p {target}); trap 'rm -rf "$new"' EXIT
+cp -r --no-preserve=mode {sources} "$new/src"
+make -C "$new/src" BUILD=.. VERSION={__version__}
+mv -n "$new"/{{{names}}} {target} || true"""
 
 
 def programs(build: Path | None = None) -> list[str]:
