@@ -24,6 +24,8 @@ module peakmark:
     snakefile: "{}/Snakefile"
     config: {}
 use rule * from peakmark
+onstart:
+    peakmark.onstart()
 """
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from functools import cache
 from itertools import chain
@@ -25,14 +26,16 @@ TOOLCHAIN = "gcc --version; $(gcc -print-prog-name=as) --version; uname -m"
 @cache
 def folder() -> Path:
     """Folder of the kernels: in the checkout, or for a wheel, whose own folder may be read-only, in
-    the user's cache.
+    the user's cache. An archive for machines without a network brings some for those without gcc.
 
     The first process decides for those that it starts: a node may lack the compiler.
     """
     if IS_CHECKOUT:
         return of_checkout("build/kernels")
     if VARIABLE not in os.environ:
-        os.environ[VARIABLE] = str(CACHE / _key())
+        prebuilt = ROOT / "kernels"
+        without = shutil.which("gcc") is None and prebuilt.is_dir()
+        os.environ[VARIABLE] = str(prebuilt if without else CACHE / _key())
     return Path(os.environ[VARIABLE])
 
 
