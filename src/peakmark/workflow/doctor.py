@@ -113,7 +113,7 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
         if instrument.component:
             sources = f"add {instrument.component} to the components in the sources of apt"
             line = f"{sources}, apt-get update, then {line}"
-        yield "Debian", line
+        yield "Debian, root", line
     if instrument.spack:
         yield "Spack", f"spack install {instrument.spack} && spack load {instrument.spack}"
     if instrument.conda:
