@@ -13,9 +13,9 @@ MATTERS = 0.05
 """Share of the CPUs' time or of their clock that, taken from the measurement, changes a figure by
 more than a quiet machine's spread.
 """
-MEMORY = 0.2
-"""Share of its best rate by which reading DRAM beside a measurement may be slower: a machine without
-neighbours stays below.
+MEMORY = 0.3
+"""Share of its best rate by which reading DRAM beside a measurement may be slower: 53 runs without a
+neighbour stayed below it (docs/method.md).
 """
 PROBES = ("probe_before", "probe_after")
 """Details of a memory kernel: rates in B/s at which its threads read DRAM."""

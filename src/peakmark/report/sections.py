@@ -57,7 +57,7 @@ class Sections:
             if layout
             else []
         )
-        chapters = [
+        chapters: list[dict[str, Any]] = [
             {
                 "title": SUBSYSTEMS[subsystem].title,
                 "parts": [
@@ -68,7 +68,13 @@ class Sections:
             }
             for subsystem in dict.fromkeys([*first, *SUBSYSTEMS])
         ]
-        return [chapter for chapter in chapters if chapter["parts"]]
+        chapters = [chapter for chapter in chapters if chapter["parts"]]
+        said: dict[str, None] = {}
+        for part in (part for chapter in chapters for part in chapter["parts"]):
+            general = part["table"].pop("general")
+            part["table"]["remarks"] += [text for text in general if text not in said]
+            said |= dict.fromkeys(general)
+        return chapters
 
     def _of_nodes(self, table: Table) -> list[Part]:
         """The table of many nodes: a line for each point, then one for each row, for which paper has
