@@ -4,26 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/options.h"
-#include "common/report.h"
 #include "common/status.h"
 #include "memory/bench.h"
 #include "memory/cache.h"
+#include "memory/rambench.h"
 
-#define SYSTEM_CPU "/sys/devices/system/cpu"
 #define NAME_BYTES 24
 /* A working set of so many last-level caches lies in DRAM: less is partly read from the caches. */
 #define CACHES 4
 
-static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", NULL};
+static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", "C2C", NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
+static const char *const pairs[] = {"sample", "all", NULL};
 
-struct arguments {
-    struct common_options common;
-    const char *workload, *isa, *pool, *store, *huge_pages;
-    uint64_t block, stride, total, accesses;
-};
+/* Workloads that measure a whole matrix or curve: they have no block. */
+static const struct shape {
+    const char *workload;
+    shape_function *measure;
+} shapes[] = {{"C2C", c2c_measure}, {NULL, NULL}};
+
+static const struct shape *shape_of(const char *workload) {
+    const struct shape *shape = shapes;
+    while (shape->workload != NULL && strcmp(shape->workload, workload) != 0) {
+        shape++;
+    }
+    return shape->workload != NULL ? shape : NULL;
+}
 
 static void parse_arguments(struct arguments *a, int argc, char **argv) {
     static const struct program program = {
@@ -35,7 +42,8 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "load.\n"
             "RS WS RWS read, write, copy blocks one after the other; RR WR RWR in random order;\n"
             "LAT follows pointers through an area of --block bytes, each load dependent on the one "
-            "before.",
+            "before.\n"
+            "C2C hands a cache line from core to core, for each pair of the CPUs of its threads.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
         {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do",
@@ -64,6 +72,9 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
              "pool, "
              "temporal in a block",
          .choices = stores},
+        {"pairs", OPTION_CHOICE, &a->pairs, "WHICH",
+         .help = "C2C: of more than 64 CPUs a sample of pairs of each distance (default), or all",
+         .choices = pairs},
         {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
          .help = "ask for huge pages (default on)", .choices = switches},
         END_OF_OPTIONS,
@@ -93,7 +104,16 @@ static void check_work(const struct arguments *a) {
 
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
-        fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT");
+        fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
+                   "C2C");
+    }
+    if (shape_of(a->workload) != NULL) {
+        if (a->block > 0 || a->pool != NULL || a->total > 0 || a->accesses > 0) {
+            fail_usage("%s measures sizes of its own: leave --block, --pool, --total and "
+                       "--accesses out",
+                       a->workload);
+        }
+        return;
     }
     if (a->block == 0) {
         fail_usage("--block is missing: give the bytes of a block, e.g. 1KiB, 1MiB or 10MiB");
@@ -291,8 +311,16 @@ int main(int argc, char **argv) {
     a.isa = isa_choices[0];
     a.store = stores[0];
     a.huge_pages = switches[0];
+    a.pairs = pairs[0];
     parse_arguments(&a, argc, argv);
     check_arguments(&a);
+    const struct shape *shape = shape_of(a.workload);
+    if (shape != NULL) {
+        place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
+        shape->measure(&a, &cpus, &warnings);
+        warnings_free(&warnings);
+        return STATUS_OK;
+    }
     struct bench bench = {.operation = operation_of(a.workload),
                           .random = a.workload[strlen(a.workload) - 1] == 'R',
                           .huge_pages = strcmp(a.huge_pages, "on") == 0,
