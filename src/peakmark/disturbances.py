@@ -19,6 +19,10 @@ neighbour stayed below it (docs/method.md).
 """
 PROBES = ("probe_before", "probe_after")
 """Details of a memory kernel: rates in B/s at which its threads read DRAM."""
+HEAT_MS = "cpu core_throttle_total_time_ms"
+"""Milliseconds for which heat slowed the core down that it slowed most, among the counters of a
+record that moved.
+"""
 WAIT_S = 10.0
 """How long one cell waits at most until other programs have stopped."""
 
@@ -61,6 +65,7 @@ def find(
         "waited": _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0,
         "clock-moved": abs(after / before - 1) if before and after else 0.0,
         "memory-load": memory_load(context, details),
+        "hot": max(_heat(during), _heat(far)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
 
@@ -81,6 +86,12 @@ def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float
     best = best_probe(details, context.get("dram_best") or 0.0)
     share = 1 - min(float(details[name]) for name in PROBES) / best
     return share if share > MEMORY else 0.0
+
+
+def _heat(during: Mapping[str, Any]) -> float:
+    """Share of the time for which heat slowed a core down; 0 where the kernel does not tell."""
+    slowed = (during.get("moved") or {}).get(HEAT_MS)
+    return float(slowed) / 1e3 / during["seconds"] if slowed else 0.0
 
 
 def _waited(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:

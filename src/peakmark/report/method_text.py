@@ -97,12 +97,21 @@ def build(analysis: Analysis) -> dict[str, Any]:
             {"title": "How to read a row", "paragraphs": _reading()},
         ],
         "adaptive": bool(results.decisions),
-        "workloads": [
-            line for line in COUNTED if line[0] in {SUBSYSTEMS[name].title for name in subsystems}
-        ],
+        "workloads": _counted(rows),
         "programs": ran,
         "programs_text": _in_a_sentence(ran),
     }
+
+
+def _counted(rows: Mapping[str, Sequence[Row]]) -> list[list[str]]:
+    """What is counted, of the workloads that the campaign has."""
+    asked = {
+        (SUBSYSTEMS[row.table.subsystem].title, name)
+        for table_rows in rows.values()
+        for row in table_rows
+        for name in (row.key.workload, row.key.workload.partition("-")[0])
+    }
+    return [line for line in COUNTED if any((line[0], name) in asked for name in line[1].split())]
 
 
 def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:
@@ -119,7 +128,18 @@ def _arises(results: Results) -> list[str]:
     measured, summarised, *judged = (
         text.format(centre=centre, enough=ENOUGH) for text in TEXT["arises"]
     )
-    return [measured, summarised, *_adaptive(results), *judged]
+    return [measured, summarised, *_adaptive(results), *judged, *_energy(results)]
+
+
+def _energy(results: Results) -> list[str]:
+    """Whose energy the tables have, and why they have none; once for nodes that are alike."""
+    texts = []
+    for facts in results.facts.values():
+        names = (facts.get("cpu") or {}).get("energy")
+        why = (facts.get("unknown") or {}).get("cpu.energy")
+        if names or why:
+            texts.append(TEXT["energy" if names else "no_energy"].format(names=names, reason=why))
+    return list(dict.fromkeys(texts))
 
 
 def _adaptive(results: Results) -> list[str]:

@@ -20,6 +20,7 @@ CLASSIC = {
         "Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Throughput (GB/sec)",
     ),
     "memory_latency": ("Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Latency (us)"),
+    "memory_core_to_core": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
     "disk_throughput": (
         "Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "Throughput (MB/sec)",
     ),
@@ -62,6 +63,34 @@ def test_a_bound_is_printed_as_one_and_is_no_limit(
     assert line[table.bound_heading] == pytest.approx((row.limit.bound or 0) * table.factor)
     texts = [column.text(row) for column in columns.columns(table, [row], Notes.of([row]))]
     assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
+
+
+ENERGY = {
+    "cpu": ("cpubench", "DP", {}, 4e10, "GigaOP", 0.4),
+    "memory_throughput": ("rambench", "RS", {}, 5e9, "GB", 0.05),
+    "disk_iops": ("diskbench", "RR", {"block": 4096, "metric": "iops"}, 2e5, "1", 2e3),
+    "network_throughput": ("netbench", "TCP", {}, 1e9, "Mb", 10.0),
+    "memory_latency": ("rambench", "LAT", {"block": 1 << 28}, 1e-7, "", None),
+}
+"""Table -> a row of 100 W, the unit of its work, and how much of it each joule did."""
+
+
+@pytest.mark.parametrize("name", ENERGY)
+def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
+    tmp_path: Path, name: str
+) -> None:
+    instrument, workload, place, value, unit, per_joule = ENERGY[name]
+    known = make.runs(
+        instrument, workload, *[value] * 3, details={"joules": 50.0, "watts": 100.0}, **place
+    )
+    unknown = make.runs(instrument, workload, value, repetition=3, **place)
+    rows = make.judge(tmp_path / "c", [*known, *unknown]).rows[name]
+    (line,) = tables.frame(BY_NAME[name], rows).to_dict("records")
+    assert line["Energy (J)"] == 50.0
+    assert line.get(f"Operations per joule ({unit}/J)") == pytest.approx(per_joule)
+    silent = make.judge(tmp_path / "d", unknown).rows[name]
+    columns = tables.frame(BY_NAME[name], silent).columns
+    assert not columns.str.contains("Energy|joule").any()
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
