@@ -9,11 +9,13 @@
 #include "common/status.h"
 #include "memory/bench.h"
 #include "memory/cache.h"
+#include "memory/ladder.h"
 
 #define SYSTEM_CPU "/sys/devices/system/cpu"
 #define NAME_BYTES 24
 
-static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", NULL};
+static const char *const workloads[] = {"RS",  "WS",  "RWS",        "RR",        "WR",
+                                        "RWR", "LAT", "LADDER-LAT", "LADDER-RS", NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 
@@ -21,6 +23,7 @@ struct arguments {
     struct common_options common;
     const char *workload, *isa, *pool, *store, *huge_pages;
     uint64_t block, stride, total, accesses;
+    int steps;
 };
 
 static void parse_arguments(struct arguments *a, int argc, char **argv) {
@@ -33,13 +36,17 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "load.\n"
             "RS WS RWS read, write, copy blocks one after the other; RR WR RWR in random order;\n"
             "LAT follows pointers through an area of --block bytes, each load dependent on the one "
-            "before.",
+            "before.\n"
+            "LADDER-LAT and LADDER-RS do as LAT and RS in working sets from half the first-level "
+            "cache to four\n"
+            "times the last, of one thread.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
         {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do",
          .choices = workloads},
         {"block", OPTION_SIZE, &a->block, "SIZE",
-         .help = "bytes of a block, a multiple of 64; LAT: of each thread's area"},
+         .help = "bytes of a block, a multiple of 64; LAT: of each thread's area; LADDER: largest "
+                 "working set (default 1GiB)"},
         {"pool", OPTION_TEXT, &a->pool, "SIZE",
          .help = "memory of all threads that is walked block by block, or 'block' (default): each "
                  "thread "
@@ -53,6 +60,8 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
          .help = "LAT: bytes from pointer to pointer, a multiple of 8 (default 8; 64: each cache "
                  "line once a "
                  "lap)"},
+        {"steps", OPTION_INTEGER, &a->steps, "N",
+         .help = "LADDER: working sets an octave (default 4)", .minimum = 1, .maximum = 16},
         {"isa", OPTION_CHOICE, &a->isa, "NAME", .help = "instruction set (default auto)",
          .choices = isa_choices},
         {"store", OPTION_CHOICE, &a->store, "KIND",
@@ -63,7 +72,7 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
              "temporal in a block",
          .choices = stores},
         {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
-         .help = "ask for huge pages (default on)", .choices = switches},
+         .help = "ask for huge pages (default on), or have none", .choices = switches},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
@@ -89,9 +98,27 @@ static void check_work(const struct arguments *a) {
     }
 }
 
+static bool is_ladder(const struct arguments *a) {
+    return strncmp(a->workload, "LADDER", strlen("LADDER")) == 0;
+}
+
+static void check_ladder(const struct arguments *a) {
+    if (a->common.threads != 1 || a->pool != NULL || a->total > 0 || a->accesses > 0 ||
+        strcmp(a->store, "auto") != 0) {
+        fail_usage("%s is for one thread, and takes none of --pool, --total, --accesses and "
+                   "--store: --seconds is for all working sets",
+                   a->workload);
+    }
+}
+
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
-        fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT");
+        fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
+                   "LADDER-LAT, LADDER-RS");
+    }
+    if (is_ladder(a)) {
+        check_ladder(a);
+        return;
     }
     if (a->block == 0) {
         fail_usage("--block is missing: give the bytes of a block, e.g. 1KiB, 1MiB or 10MiB");
@@ -282,6 +309,7 @@ int main(int argc, char **argv) {
     static struct cpu_list cpus;
     struct warnings warnings = {0};
     a.stride = sizeof(void *);
+    a.steps = 4;
     a.isa = isa_choices[0];
     a.store = stores[0];
     a.huge_pages = switches[0];
@@ -299,6 +327,10 @@ int main(int argc, char **argv) {
         fail_impossible(
             "this CPU or its operating system does not run %s; --isa auto takes the best it has",
             a.isa);
+    }
+    if (is_ladder(&a)) {
+        ladder_measure(a.workload, &a.common, bench.sweeper, bench.huge_pages, a.steps, a.block);
+        return STATUS_OK;
     }
     bool chase = bench.operation == OPERATION_CHASE;
     int buffers = bench.operation == OPERATION_COPY ? 2 : 1;
