@@ -1,0 +1,110 @@
+"""Curves whose points one run measures: lines through the medians of the repetitions, unsmoothed, and
+the interval of each point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from peakmark.analysis.row import Row
+from peakmark.figures import elements, style
+from peakmark.formatting import size
+from peakmark.statistics import median, median_interval
+
+WIDTH, HEIGHT = 6.85, 2.6  # inches of a panel alone
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a curve: where it lies, and its value in every repetition."""
+
+    places: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves by name, and places with a name that are marked by an upright."""
+
+    title: str
+    curves: dict[str, list[Point]]
+    uprights: Sequence[tuple[float, str]] = ()
+
+
+def points_of(rows: Iterable[Row], across: float = 1.0) -> list[Point]:
+    """The points of the rows' curve in the order of the rows, in the unit of their table.
+
+    Args:
+        rows: each has ``points`` among the details of its repetitions: place, value, and others.
+        across: factor of the places.
+    """
+    points = []
+    for row in rows:
+        every = [repetition.details["points"] for repetition in row.measured.points]
+        for same in zip(*every, strict=False):
+            places = tuple(float(point[0]) * across for point in same)
+            values = tuple(float(point[1]) * row.table.factor for point in same)
+            points.append(Point(places, values))
+    return points
+
+
+def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
+    """The panels beside each other, with one legend.
+
+    Args:
+        panels: at least one.
+        horizontal: label of the axis of the places.
+        vertical: label of the axis of the values.
+        sizes: the places are bytes, and both axes logarithmic.
+    """
+    figure = style.figure(WIDTH, HEIGHT)
+    axes = style.panels(figure, len(panels), len(panels), sharey=True)
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    for axis, panel in zip(axes, panels, strict=True):
+        for name, points in panel.curves.items():
+            _draw(axis, points, names.index(name))
+        if sizes:
+            _scale_sizes(axis)
+        else:
+            axis.set_xlim(0)
+            axis.set_ylim(0)
+        for place, name in panel.uprights:
+            axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
+            axis.annotate(
+                name, (place, 1), xycoords=("data", "axes fraction"), xytext=(0, 1), textcoords="offset points",
+                fontsize=style.SMALL, color=style.QUIET, ha="center", va="bottom",
+            )  # fmt: skip
+        axis.set_title(panel.title, pad=12 if panel.uprights else None)
+        axis.set_xlabel(horizontal)
+        sns.despine(ax=axis)
+    axes[0].set_ylabel(vertical)
+    handles = [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
+    style.legend(figure, handles, max(2, len(handles)), 2.2)
+    return figure
+
+
+def _draw(axis: Axes, points: Sequence[Point], rank: int) -> None:
+    look = style.line(rank)
+    centres = [median(point.values) for point in points]
+    intervals = [median_interval(point.values) for point in points]
+    below = [centre - each.low for centre, each in zip(centres, intervals, strict=True)]
+    above = [each.high - centre for centre, each in zip(centres, intervals, strict=True)]
+    axis.errorbar(
+        [median(point.places) for point in points], centres, yerr=[below, above], color=look.colour, linewidth=1.0,
+        marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5, zorder=3 + 0.1 * rank,
+    )  # fmt: skip
+
+
+def _scale_sizes(axis: Axes) -> None:
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    elements.scale_values(axis, logarithmic=True)
+    axis.xaxis.set_major_locator(LogLocator(base=4, numticks=20))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda place, _: size(int(place))))
