@@ -47,6 +47,13 @@ class Subsystem:
         return self.title if self.title.isupper() else self.title.lower()
 
 
+SHAPES = {
+    "C2C": "core_to_core",
+}
+"""Workloads of the memory of which one cell measures a whole matrix or curve -> the metric of its
+rows. What a row was measured at is its variant; the details of its value hold all points.
+"""
+
 SUBSYSTEMS = {
     entry.name: entry
     for entry in (
@@ -71,8 +78,17 @@ SUBSYSTEMS = {
             resource="memory",
             kernel="rambench",
             heading="MyRAMBench",
-            workloads=("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"),
-            units={"throughput": "B/s", "latency": "s"},
+            workloads=("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", *SHAPES),
+            units={
+                "throughput": "B/s",
+                "latency": "s",
+                "core_to_core": "s",
+                "numa_throughput": "B/s",
+                "numa_latency": "s",
+                "ladder_throughput": "B/s",
+                "ladder_latency": "s",
+                "loaded_latency": "s",
+            },
             variants=("pool", "pool-temporal", "block", ""),
             default="block",
             allowed=("block|pool|pool-temporal", "block, pool and pool-temporal"),
@@ -131,5 +147,6 @@ def metrics(subsystem: str, workload: str) -> dict[str, str]:
     units = SUBSYSTEMS[subsystem].units
     if subsystem in ("cpu", "disk"):
         return dict(units)
-    wanted = "latency" if workload.startswith("LAT") else "throughput"
+    usual = "latency" if workload.startswith("LAT") else "throughput"
+    wanted = SHAPES.get(workload, usual)
     return {wanted: units[wanted]}

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta
 
+from peakmark.catalogue import SHAPES
 from peakmark.units import format_size
 from peakmark.validation import allowed, convert
 
@@ -88,7 +89,8 @@ class Cell:
     @property
     def automatic(self) -> bool:
         """Whether the node that measures chooses the block: the area of the memory's LAT."""
-        return self.subsystem == "memory" and self.block is None
+        walked = self.subsystem == "memory" and self.workload not in SHAPES
+        return walked and self.block is None
 
     @property
     def area(self) -> int | None:

@@ -90,6 +90,24 @@ void report_percentiles(struct json *json, const struct histogram *latency) {
     json_double(json, "max", (double)latency->maximum * 1e-9);
 }
 
+void report_row_begin(struct json *json, const char *variant, double value) {
+    json_begin_object(json, NULL);
+    json_string(json, "variant", variant);
+    json_double(json, "value", value);
+}
+
+void report_points(struct json *json, const double *points, int count, int width) {
+    json_begin_array(json, "points");
+    for (int i = 0; i < count; i++) {
+        json_begin_array(json, NULL);
+        for (int j = 0; j < width; j++) {
+            json_double(json, NULL, points[i * width + j]);
+        }
+        json_end_array(json);
+    }
+    json_end_array(json);
+}
+
 void report_end(struct json *json, const struct report *report) {
     json_begin_array(json, "warnings");
     for (int i = 0; i < report->warnings->count; i++) {

@@ -49,6 +49,13 @@ void report_clock_loaded(struct json *json, const struct team *team);
 /* Writes p50, p90, p99, p999 and max in seconds, of values in ns. */
 void report_percentiles(struct json *json, const struct histogram *latency);
 
+/* Opens a row of a matrix or curve: one class, level or mix, and its value. The caller may add
+ * keys, writes its points and ends the object. */
+void report_row_begin(struct json *json, const char *variant, double value);
+
+/* Writes points[]: `count` lists of `width` numbers. */
+void report_points(struct json *json, const double *points, int count, int width);
+
 /* Writes warnings[], ends the object. Ends the program with exit 1 if stdout cannot be written. */
 void report_end(struct json *json, const struct report *report);
 

@@ -4,27 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/options.h"
-#include "common/report.h"
 #include "common/status.h"
 #include "memory/bench.h"
 #include "memory/cache.h"
-#include "memory/ladder.h"
+#include "memory/rambench.h"
 
-#define SYSTEM_CPU "/sys/devices/system/cpu"
 #define NAME_BYTES 24
 
-static const char *const workloads[] = {"RS",  "WS",  "RWS",        "RR",        "WR",
-                                        "RWR", "LAT", "LADDER-LAT", "LADDER-RS", NULL};
+static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", "C2C", NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
+static const char *const pairs[] = {"sample", "all", NULL};
 
-struct arguments {
-    struct common_options common;
-    const char *workload, *isa, *pool, *store, *huge_pages;
-    uint64_t block, stride, total, accesses;
-    int steps;
-};
+/* Workloads that measure a whole matrix or curve: they have no block. */
+static const struct shape {
+    const char *workload;
+    shape_function *measure;
+} shapes[] = {{"C2C", c2c_measure}, {NULL, NULL}};
+
+static const struct shape *shape_of(const char *workload) {
+    const struct shape *shape = shapes;
+    while (shape->workload != NULL && strcmp(shape->workload, workload) != 0) {
+        shape++;
+    }
+    return shape->workload != NULL ? shape : NULL;
+}
 
 static void parse_arguments(struct arguments *a, int argc, char **argv) {
     static const struct program program = {
@@ -37,16 +41,13 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "RS WS RWS read, write, copy blocks one after the other; RR WR RWR in random order;\n"
             "LAT follows pointers through an area of --block bytes, each load dependent on the one "
             "before.\n"
-            "LADDER-LAT and LADDER-RS do as LAT and RS in working sets from half the first-level "
-            "cache to four\n"
-            "times the last, of one thread.",
+            "C2C hands a cache line from core to core, for each pair of the CPUs of its threads.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
         {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do",
          .choices = workloads},
         {"block", OPTION_SIZE, &a->block, "SIZE",
-         .help = "bytes of a block, a multiple of 64; LAT: of each thread's area; LADDER: largest "
-                 "working set (default 1GiB)"},
+         .help = "bytes of a block, a multiple of 64; LAT: of each thread's area"},
         {"pool", OPTION_TEXT, &a->pool, "SIZE",
          .help = "memory of all threads that is walked block by block, or 'block' (default): each "
                  "thread "
@@ -60,8 +61,6 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
          .help = "LAT: bytes from pointer to pointer, a multiple of 8 (default 8; 64: each cache "
                  "line once a "
                  "lap)"},
-        {"steps", OPTION_INTEGER, &a->steps, "N",
-         .help = "LADDER: working sets an octave (default 4)", .minimum = 1, .maximum = 16},
         {"isa", OPTION_CHOICE, &a->isa, "NAME", .help = "instruction set (default auto)",
          .choices = isa_choices},
         {"store", OPTION_CHOICE, &a->store, "KIND",
@@ -71,8 +70,11 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
              "pool, "
              "temporal in a block",
          .choices = stores},
+        {"pairs", OPTION_CHOICE, &a->pairs, "WHICH",
+         .help = "C2C: of more than 64 CPUs a sample of pairs of each distance (default), or all",
+         .choices = pairs},
         {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
-         .help = "ask for huge pages (default on), or have none", .choices = switches},
+         .help = "ask for huge pages (default on)", .choices = switches},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
@@ -98,26 +100,17 @@ static void check_work(const struct arguments *a) {
     }
 }
 
-static bool is_ladder(const struct arguments *a) {
-    return strncmp(a->workload, "LADDER", strlen("LADDER")) == 0;
-}
-
-static void check_ladder(const struct arguments *a) {
-    if (a->common.threads != 1 || a->pool != NULL || a->total > 0 || a->accesses > 0 ||
-        strcmp(a->store, "auto") != 0) {
-        fail_usage("%s is for one thread, and takes none of --pool, --total, --accesses and "
-                   "--store: --seconds is for all working sets",
-                   a->workload);
-    }
-}
-
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
-                   "LADDER-LAT, LADDER-RS");
+                   "C2C");
     }
-    if (is_ladder(a)) {
-        check_ladder(a);
+    if (shape_of(a->workload) != NULL) {
+        if (a->block > 0 || a->pool != NULL || a->total > 0 || a->accesses > 0) {
+            fail_usage("%s measures sizes of its own: leave --block, --pool, --total and "
+                       "--accesses out",
+                       a->workload);
+        }
         return;
     }
     if (a->block == 0) {
@@ -309,12 +302,19 @@ int main(int argc, char **argv) {
     static struct cpu_list cpus;
     struct warnings warnings = {0};
     a.stride = sizeof(void *);
-    a.steps = 4;
     a.isa = isa_choices[0];
     a.store = stores[0];
     a.huge_pages = switches[0];
+    a.pairs = pairs[0];
     parse_arguments(&a, argc, argv);
     check_arguments(&a);
+    const struct shape *shape = shape_of(a.workload);
+    if (shape != NULL) {
+        place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
+        shape->measure(&a, &cpus, &warnings);
+        warnings_free(&warnings);
+        return STATUS_OK;
+    }
     struct bench bench = {.operation = operation_of(a.workload),
                           .random = a.workload[strlen(a.workload) - 1] == 'R',
                           .huge_pages = strcmp(a.huge_pages, "on") == 0,
@@ -327,10 +327,6 @@ int main(int argc, char **argv) {
         fail_impossible(
             "this CPU or its operating system does not run %s; --isa auto takes the best it has",
             a.isa);
-    }
-    if (is_ladder(&a)) {
-        ladder_measure(a.workload, &a.common, bench.sweeper, bench.huge_pages, a.steps, a.block);
-        return STATUS_OK;
     }
     bool chase = bench.operation == OPERATION_CHASE;
     int buffers = bench.operation == OPERATION_COPY ? 2 : 1;

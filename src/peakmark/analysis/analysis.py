@@ -14,6 +14,7 @@ from typing import Any
 from peakmark import limits
 from peakmark.analysis import clocks, comparability, core_checks, fleet, row_warnings
 from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
+from peakmark.catalogue import SHAPES
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
@@ -118,6 +119,7 @@ def _table_rows(
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Repetition]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
+    filled: dict[str, set[Key]] = defaultdict(set)
     for record in results.records:
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
@@ -143,6 +145,7 @@ def _table_rows(
             key = key_of(
                 cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"]
             )
+            filled[cell.row].add(key)
             draft = drafts[key]
             (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
     for cell in results.cells:
@@ -155,7 +158,10 @@ def _table_rows(
             continue
         block = None if cell.automatic else cell.block
         key = key_of(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
-        if cell.instrument == table.own.instrument or key in drafts:
+        if cell.workload in SHAPES and cell.row in filled:
+            for row in filled[cell.row]:
+                drafts[row].planned.append(cell)
+        elif cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
     _with_echoes(drafts, echoes)
     ordered = sorted(

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from peakmark import statistics
-from peakmark.analysis import comparisons, ratios
+from peakmark.analysis import comparisons, ratios, shapes
 from peakmark.analysis.comparisons import Group, Outcome, Pair
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import DEFAULT, Row
 from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import percent
 from peakmark.messages import SMALL_FACTOR, Message, Range, message
+from peakmark.tools.tables import Table
 
 LEVEL_UNTIL = 1.1
 """Up to this factor two choices that are not shown to differ are called level."""
@@ -60,6 +61,7 @@ def conclusions(rows: Sequence[Row], layout_table: LayoutTable | None = None) ->
         labels,
         [
             *_bests(labels, measured),
+            *((Topic.EXTREMES, text) for text in _of_shape(labels.table, measured)),
             *_compared(labels, measured),
             *((Topic.LIMIT, text) for text in _limits(labels, measured)),
             *((Topic.MACHINE, row.limit.finding) for row in measured if row.limit.finding),
@@ -84,6 +86,12 @@ def _concluded(labels: LabelFormatter, found: Sequence[tuple[Topic, Message]]) -
     return [
         Conclusion(topic, topic.heading(labels.table), each) for topic, each in dict.fromkeys(found)
     ]
+
+
+def _of_shape(table: Table, rows: Sequence[Row]) -> Iterator[Message]:
+    """What a matrix or curve says beyond its rows."""
+    if table.metric == "core_to_core":
+        yield from shapes.outliers(rows)
 
 
 def _compared(labels: LabelFormatter, rows: Sequence[Row]) -> list[tuple[Topic, Message]]:

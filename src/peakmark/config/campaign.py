@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from peakmark.catalogue import AUTO, SUBSYSTEMS, WORKLOADS
+from peakmark.catalogue import AUTO, SHAPES, SUBSYSTEMS, WORKLOADS
 from peakmark.config.types import Campaign, Criterion
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
@@ -74,7 +74,8 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     for name, narrow in grid.get("references", {}).items():
         _check_part(subsystem, f"{where}.references.{name}", grid, narrow)
     _check_keys(subsystem, where, grid)
-    if subsystem != "cpu" and "blocks" not in grid:
+    sized = subsystem != "cpu" and not SHAPES.keys() >= set(grid["workloads"])
+    if sized and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
     if subsystem == "cpu" and "blocks" in grid:
         raise ConfigError(
@@ -134,6 +135,7 @@ def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]
 ONLY_OF = {
     "pool": ("memory",),
     "store": ("memory",),
+    "pairs": ("memory",),
     "isa": ("cpu", "memory"),
     "size": ("disk",),
     "sync": ("disk",),

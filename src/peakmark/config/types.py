@@ -65,9 +65,14 @@ Concurrencies = Annotated[list[Concurrency], UNIQUE]
 InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
 ReferenceTool = Literal["hpl", "pmbw", "likwid-bench", "iozone", "fio", "iperf3", "qperf", "ping"]
 Subsystem = Literal["cpu", "memory", "disk", "network"]
-Metric = Literal["rate", "throughput", "latency", "iops"]
+Metric = Literal[
+    "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",
+    "ladder_throughput", "ladder_latency", "loaded_latency",
+]  # fmt: skip
 TableName = Literal[
-    "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
+    "cpu", "memory_throughput", "memory_latency", "memory_core_to_core", "memory_numa_throughput",
+    "memory_numa_latency", "memory_ladder_throughput", "memory_ladder_latency",
+    "memory_loaded_latency", "disk_throughput", "disk_latency", "disk_iops",
     "network_throughput", "network_latency",
 ]  # fmt: skip
 Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s"]
@@ -192,6 +197,8 @@ class CampaignGrid(Keys):
             which first read each line), streaming (around them), libc (memcpy and memset of the C
             library). Without it a pool's rows stream and a block's rows do not.
         size: disk: size of all files together.
+        pairs: memory: of which pairs of CPUs C2C measures the latency; without it of all on up to 64
+            CPUs, of a sample of each distance on more.
         isa: cpu and memory: instruction set of this grid's own kernel instead of the campaign's;
             scalar is plain arithmetic, as a compiler makes it without vectors.
         sync: disk: when the device must have what WS and WR write, the references too: at the end,
@@ -213,6 +220,7 @@ class CampaignGrid(Keys):
     pool: Size | UnsetType = UNSET
     store: Literal["temporal", "streaming", "libc"] | UnsetType = UNSET
     size: Size | UnsetType = UNSET
+    pairs: Literal["all"] | UnsetType = UNSET
     isa: InstructionSet | UnsetType = UNSET
     sync: Literal["end", "each"] | UnsetType = UNSET
     fill: Literal["overwrite", "new"] | UnsetType = UNSET

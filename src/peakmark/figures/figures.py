@@ -16,11 +16,13 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row
 from peakmark.analysis.verdict import with_limit
-from peakmark.figures import dots, layout_figures, panels, percentiles, style
+from peakmark.figures import dots, layout_figures, matrices, panels, percentiles, style
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.tools.tables import TABLES
 
+SHAPES = {"core_to_core": matrices.plot}
+"""Metric -> what draws the matrices or curves of its table."""
 OVERVIEW, FLEET = "overview", "fleet"
 MOST_TICKS = 20
 FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right; every repetition of our own is shown
@@ -65,6 +67,9 @@ def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
     """``slow``: where many nodes are drawn, those that are slow in a resource."""
     if not drawn.rows:
         return None
+    table = drawn.rows[0].table
+    if table.metric in SHAPES:
+        return SHAPES[table.metric](table, drawn.rows)
     if slow is not None:
         return dots.plot(drawn.rows[0].table, drawn.rows, slow)
     if drawn.name.endswith("_percentiles"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from peakmark.analysis import fleet
 from peakmark.analysis.row import Row, Series
+from peakmark.catalogue import SHAPES
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.tables.columns import has_percentiles
 from peakmark.tools.tables import Table
@@ -41,6 +42,8 @@ def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) 
             Drawn(drawing.name, tuple(row for row in measured if _fits(drawing, row)), drawing)
             for drawing in asked
         ]
+    if table.metric in SHAPES.values():
+        return [Drawn(table.name, tuple(measured))]
     if table.name == "memory_throughput":
         return [
             Drawn(

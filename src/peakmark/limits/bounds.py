@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from peakmark import data
+from peakmark.catalogue import SHAPES
 from peakmark.config import published
 from peakmark.formatting import plural
 from peakmark.limits import cpu, memory, network
@@ -31,6 +32,8 @@ def of(question: Question, limit: Limit) -> Limit:
 
 
 def _memory(question: Question) -> list[Limit | None]:
+    if question.workload in SHAPES:
+        return []
     if question.metric == "latency":
         return [_latency(question)]
     column, cached = memory.column(question.workload), question.variant == "block"

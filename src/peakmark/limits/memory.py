@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from peakmark import data
+from peakmark.catalogue import SHAPES
 from peakmark.formatting import plural
 from peakmark.limits import cpu
 from peakmark.limits.base import Limit, Question
@@ -44,6 +45,8 @@ class Level(NamedTuple):
 def limit(question: Question) -> Limit:
     """Bytes per second (read and written added) or seconds per dependent load that memory allows."""
     block = question.block
+    if question.workload in SHAPES:
+        return question.unknown("shape")
     if question.metric == "latency":
         return _latency(question)
     if question.variant != "block" or block is None:

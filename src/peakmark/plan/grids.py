@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from peakmark.catalogue import AUTO, KERNELS, POOLS, SUBSYSTEMS
+from peakmark.catalogue import AUTO, KERNELS, POOLS, SHAPES, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
@@ -189,14 +189,15 @@ class _Point(NamedTuple):
 def _points(subsystem: str, keys: Settings) -> list[_Point]:
     """The points of a grid, in table order."""
     blocks: list[int | None] = [None]
-    if subsystem != "cpu":
+    if "blocks" in keys:
         blocks = [None if block == AUTO else parse_size(block) for block in keys["blocks"]]
     points = []
     for workload in keys["workloads"]:
         variants = _variants(subsystem, keys)
-        if subsystem == "memory" and workload == "LAT":
+        if subsystem == "memory" and workload in ("LAT", *SHAPES):
             variants = [""]
-        combinations = product([workload], variants, blocks, keys["concurrency"])
+        sizes = [None] if workload in SHAPES else blocks
+        combinations = product([workload], variants, sizes, keys["concurrency"])
         points += [_Point(*combination) for combination in combinations]
     return points
 
@@ -344,8 +345,7 @@ class _Grid:
             options["pool"] = AUTO if pool == AUTO else parse_size(pool)
             if pool == AUTO and workload != "LAT" and _has_pmbw_pools(keys):
                 options["power_of_two"] = True  # pmbw measures no other sizes.
-            if "store" in keys:
-                options["store"] = keys["store"]
+            options |= {key: keys[key] for key in ("store", "pairs") if key in keys}
         if self.subsystem == "disk":
             size = parse_size(keys.get("size", DEFAULT_SIZE))
             options["size"] = self._scaled_amount(size, self._bytes_per_round(point))

@@ -145,6 +145,8 @@ class Details(TypedDict, total=False):
     fill: OptionalText
     huge_page_policy: OptionalText
     phase: OptionalText
+    points: list[list[float]]
+    order: list[int] | None
     protocol: OptionalText
 
 

@@ -11,7 +11,8 @@ from peakmark.tools.tables import TABLES
 
 PERCENTILES = ("disk_latency_percentiles", "network_latency_percentiles")
 FIGURES = (
-    "overview", "fleet", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency", "disk_throughput",
+    "overview", "fleet", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency",
+    "memory_core_to_core", "disk_throughput",
     "disk_iops", "disk_latency", "network_throughput", "network_latency", *PERCENTILES,
 )  # fmt: skip
 NODES = "nodes"  # each figure of many nodes

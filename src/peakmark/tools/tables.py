@@ -1,4 +1,4 @@
-"""The eight tables as data: which values they hold, in which unit, under which headings.
+"""The tables as data: which values they hold, in which unit, under which headings.
 
 The headings are those of the reports that students and administrators write by hand; the columns
 that such reports lack (interval, notes) stand to the right of theirs.
@@ -168,7 +168,7 @@ def _table(name: str, title: str, factor: float, shown: str, remark: str, **more
         shown=shown,
         own=Program(part.kernel, part.heading),
         references=tuple(Program(tool.name, tool.heading) for tool in tools),
-        lower_is_better=metric == "latency",
+        lower_is_better=part.units[metric] == "s",
         remark=remark,
         **more,
     )
@@ -190,6 +190,12 @@ TABLES = (
     _table(
         "memory_latency", "Latency", 1e6, "us",
         "Time of one dependent load; the block size is the area that the pointer chase walks.",
+    ),
+    _table(
+        "memory_core_to_core", "Core to core", 1e9, "ns",
+        "Time in which a core sees a cache line that another core has written: half a round trip, the median of 300 for "
+        "each pair and of all pairs that lie equally far apart.",
+        quantity="Latency", block=None, variant="Distance",
     ),
     _table(
         "disk_throughput", "Throughput", 1e-6, "MB/sec",

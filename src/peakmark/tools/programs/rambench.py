@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from peakmark.catalogue import AUTO, POOLS
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from peakmark.catalogue import AUTO, POOLS, SHAPES
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
 from peakmark.tools import common
-from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
+from peakmark.tools.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
+from peakmark.tools.common import Output
 
 POOL = 1 << 30  # rambench's own default
 
@@ -16,6 +30,11 @@ ORDINARY = "pool-temporal"
 
 LINE = 64  # bytes of a cache line, of which a block has whole ones
 WRITING = ("WS", "WR", "RWS", "RWR")
+
+MOST_PAIRS = 640
+"""As many pairs of CPUs C2C measures at most, 128 of each distance."""
+PAIR_S = 0.02
+"""Of one pair, where a cache line takes 300 ns."""
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -31,11 +50,13 @@ class RamBench(common.Kernel):
     rows = (
         Coverage("memory", ("RS", "RR"), variants=("block", "pool")),
         Coverage("memory", WRITING, variants=("block", *POOLS)),
-        Coverage("memory", ("LAT",)),
+        Coverage("memory", ("LAT", *SHAPES)),
     )
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
+        if cell.workload in SHAPES:
+            return
         block = block_of(cell)
         if block % LINE:
             raise Unavailable("lines", program=self.name, line=LINE, block=block)
@@ -48,6 +69,9 @@ class RamBench(common.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
+        if cell.workload in SHAPES:
+            argv = [tool.path, "--workload", cell.workload, *common.flags(cell, "pairs")]
+            return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
             argv = [*self.work_option(cell, "accesses"), *common.flags(cell, "stride")]
@@ -66,9 +90,13 @@ class RamBench(common.Kernel):
         output = self.read(cell, done)
         if cell.workload == "LAT" and output.number("value") > 1e-3:
             raise ParseError(f"rambench: {output['value']:g} s for one load is not possible")
-        return self.parsed(cell, output)
+        rows = _rows(cell, output) if cell.workload in SHAPES else ()
+        return self.parsed(cell, output, *rows)
 
     def estimate(self, cell: Cell) -> Cost:
+        if cell.workload == "C2C":
+            pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
+            return Cost(fixed_s=0.3, work_s=pairs * PAIR_S)
         # A pool holds all buffers of all threads, but one block each at least.
         memory = buffers(cell) * block_of(cell) * cell.concurrency
         if cell.variant in POOLS:
@@ -82,6 +110,28 @@ class RamBench(common.Kernel):
             work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
             memory_bytes=memory + (cell.concurrency << 20),
         )
+
+
+def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
+    """The rows of a matrix or curve, each with its points.
+
+    Raises:
+        ParseError: a row lacks a part, or holds a value that is no measurement.
+    """
+    metric = SHAPES[cell.workload]
+    shared = common.details(output)
+    for keys in output["rows"]:
+        row = Output(output.program, keys)
+        variant, value, points = row["variant"], row.number("value"), row["points"]
+        if not points or not all(_is_point(point) for point in points):
+            raise ParseError(f"rambench: the points of {variant} are no lists of numbers")
+        found = {**shared, **common.details(row), "points": points, "order": output.get("order")}
+        measurement = Measurement.of(cell, metric, value, found)
+        yield replace(measurement, variant=str(variant))
+
+
+def _is_point(point: object) -> bool:
+    return isinstance(point, list) and all(type(value) in (int, float) for value in point)
 
 
 def block_of(cell: Cell) -> int:
