@@ -88,7 +88,7 @@ static void records_hold_the_curve(void **state) {
     static const char *const workloads[] = {"LADDER-LAT", "LADDER-RS"};
     for (int i = 0; i < 2; i++) {
         struct process *process = process_run(
-            NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1MiB", "--steps", "1",
+            NULL, ARGV("rambench", "--workload", workloads[i], "--pool", "1MiB", "--steps", "1",
                        "--seconds", "0.02", "--warmup", "0.001", "--huge-pages", "off"));
         if (process->status == 77) {
             skip_because("the system does not tell the sizes of the caches");
@@ -105,16 +105,17 @@ static void records_hold_the_curve(void **state) {
 
 static void wrong_command_lines(void **state) {
     (void)state;
-    static const char *const wrong[][2] = {
-        {"--threads", "2"}, {"--pool", "1GiB"}, {"--total", "1GiB"}, {"--store", "libc"}};
+    static const char *const wrong[][3] = {{"--threads", "2", "is for one thread"},
+                                           {"--block", "1MiB", "sizes of its own"},
+                                           {"--total", "1GiB", "sizes of its own"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         process_expect(process_run(NULL, ARGV("rambench", "--workload", "LADDER-RS", wrong[i][0],
                                               wrong[i][1])),
-                       2, "LADDER-RS is for one thread");
+                       2, wrong[i][2]);
     }
     process_expect(
-        process_run(NULL, ARGV("rambench", "--workload", "LADDER-LAT", "--block", "4KiB")), 77,
-        "raise --block");
+        process_run(NULL, ARGV("rambench", "--workload", "LADDER-LAT", "--pool", "4KiB")), 77,
+        "raise --pool");
 }
 
 int main(void) {

@@ -11,8 +11,8 @@
 #include "common/sort.h"
 #include "common/status.h"
 #include "memory/chase.h"
+#include "memory/rambench.h"
 
-#define SYSTEM_CPU "/sys/devices/system/cpu"
 #define NAME_BYTES 24
 /* The value of a point is the median of that many parts of its time, of fewer where each is a whole
  * pass over a large working set: an interrupt or another program spoils some. */
@@ -234,19 +234,22 @@ static void finish(struct team_member *member) {
 
 const struct team_job ladder_job = {.prepare = prepare, .run = run, .finish = finish};
 
-/* The largest working set that the caches ask for and the memory allows. */
-static uint64_t largest(const struct cache_levels *caches, uint64_t most,
+/* The largest working set that the caches ask for and --pool and the memory allow. */
+static uint64_t largest(const struct cache_levels *caches, const char *pool,
                         struct warnings *warnings) {
     char text[NAME_BYTES], wanted_text[NAME_BYTES], cache[NAME_BYTES];
     uint64_t last = caches->bytes[caches->count - 1], wanted = LADDER_LAST_FACTOR * last;
-    uint64_t allowed = most > 0 ? most : LADDER_MOST, available = memory_available() / 2;
+    uint64_t allowed = LADDER_MOST, available = memory_available() / 2;
+    if (pool != NULL && !parse_size(pool, &allowed)) {
+        fail_usage("--pool: '%s' is not a size such as 1GiB", pool);
+    }
     if (available > 0 && available < allowed) {
         allowed = available / HUGE_PAGE * HUGE_PAGE;
     }
     if (wanted > allowed) {
         warnings_add(warnings,
                      "the ladder ends at %s instead of %s, %d times the last-level cache of %s: "
-                     "the memory or --block allows no more",
+                     "the memory or --pool allows no more",
                      format_size(allowed, text, sizeof text),
                      format_size(wanted, wanted_text, sizeof wanted_text), LADDER_LAST_FACTOR,
                      format_size(last, cache, sizeof cache));
@@ -271,19 +274,16 @@ static void check_pages(const struct ladder *ladder, struct warnings *warnings) 
 
 static void print_row(struct json *json, const struct ladder *ladder,
                       const struct ladder_row *row) {
-    json_begin_object(json, NULL);
-    json_string(json, "variant", row->variant);
-    json_double(json, "value", row->value);
+    double points[2 * LADDER_POINTS_MAX];
+    int count = 0;
+    for (int i = row->first; i < row->end; i++) {
+        points[2 * count] = (double)ladder->point[i].bytes;
+        points[2 * count++ + 1] = ladder->point[i].value;
+    }
+    report_row_begin(json, row->variant, row->value);
     json_unsigned(json, "block", row->block);
     json_unsigned(json, "cache", row->cache);
-    json_begin_array(json, "points");
-    for (int i = row->first; i < row->end; i++) {
-        json_begin_array(json, NULL);
-        json_unsigned(json, NULL, ladder->point[i].bytes);
-        json_double(json, NULL, ladder->point[i].value);
-        json_end_array(json);
-    }
-    json_end_array(json);
+    report_points(json, points, count, 2);
     json_end_object(json);
 }
 
@@ -316,34 +316,38 @@ static void print_result(const char *workload, const struct ladder *ladder,
     report_end(&json, &report);
 }
 
-void ladder_measure(const char *workload, const struct common_options *common,
-                    const struct sweeper *sweeper, bool huge_pages, int steps, uint64_t most) {
+void ladder_measure(const struct arguments *arguments, const struct cpu_list *cpus,
+                    struct warnings *warnings) {
     static struct ladder ladder;
-    static struct cpu_list cpus;
-    struct warnings warnings = {0};
     struct cache_levels caches;
     struct team team;
-    ladder = (struct ladder){.chase = strcmp(workload, "LADDER-LAT") == 0,
-                             .huge_pages = huge_pages,
+    const struct common_options *common = &arguments->common;
+    if (cpus->count != 1) {
+        fail_usage("%s is for one thread: leave --threads out", arguments->workload);
+    }
+    ladder = (struct ladder){.chase = strcmp(arguments->workload, "LADDER-LAT") == 0,
+                             .huge_pages = strcmp(arguments->huge_pages, "on") == 0,
                              .seconds = common->seconds,
                              .seed = common->seed,
-                             .sweeper = sweeper};
-    place_choose(&common->cpus, 1, &cpus, &warnings);
-    cache_read(SYSTEM_CPU, cpus.cpu[0], &caches);
+                             .sweeper = sweeper_find(isa_from_name(arguments->isa))};
+    if (ladder.sweeper == NULL) {
+        fail_impossible("this CPU or its operating system does not run %s", arguments->isa);
+    }
+    cache_read(SYSTEM_CPU, cpus->cpu[0], &caches);
     if (caches.count == 0) {
         fail_impossible("the system does not tell the sizes of the caches of CPU %d, from which "
                         "the working sets follow",
-                        cpus.cpu[0]);
+                        cpus->cpu[0]);
     }
-    if (ladder_choose(&ladder, &caches, steps, largest(&caches, most, &warnings)) == 0) {
-        fail_impossible("not even half the first-level cache may be used: raise --block");
+    uint64_t most = largest(&caches, arguments->pool, warnings);
+    if (ladder_choose(&ladder, &caches, arguments->steps, most) == 0) {
+        fail_impossible("not even half the first-level cache may be used: raise --pool");
     }
     const struct team_plan plan = {.warmup = common->warmup, .work = 1, .clock_rate = true};
-    if (!team_run(&team, &cpus, &plan, &ladder_job, &ladder)) {
+    if (!team_run(&team, cpus, &plan, &ladder_job, &ladder)) {
         fail_measurement("%s", team.error);
     }
-    check_pages(&ladder, &warnings);
-    print_result(workload, &ladder, &caches, &team, &warnings);
+    check_pages(&ladder, warnings);
+    print_result(arguments->workload, &ladder, &caches, &team, warnings);
     team_free(&team);
-    warnings_free(&warnings);
 }

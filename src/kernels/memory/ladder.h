@@ -6,8 +6,7 @@
 #ifndef PEAKMARK_MEMORY_LADDER_H
 #define PEAKMARK_MEMORY_LADDER_H
 
-#include "common/options.h"
-#include "common/report.h"
+#include "common/team.h"
 #include "memory/cache.h"
 #include "memory/sweep.h"
 
@@ -57,10 +56,5 @@ int ladder_rows(const struct ladder *ladder, const struct cache_levels *caches,
 
 /* A thread that measures all points in random order; the context is the ladder. */
 extern const struct team_job ladder_job;
-
-/* LADDER-LAT or LADDER-RS of rambench, from the CPU to the printed result. `most` 0: LADDER_MOST.
- */
-void ladder_measure(const char *workload, const struct common_options *common,
-                    const struct sweeper *sweeper, bool huge_pages, int steps, uint64_t most);
 
 #endif
