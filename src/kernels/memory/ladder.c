@@ -25,6 +25,9 @@
 /* A lap warms the caches up; beyond them so many loads do, as nothing stays that the laying out has
  * not left. */
 #define WARMING_LOADS (UINT64_C(4) << 20)
+/* Working sets have so many binary digits, so that they are short as text, and whole KiB. */
+#define ROUND_BITS 6
+#define LEAST_UNIT ((size_t)1 << 10)
 /* Where a plateau begins and ends, by the size of a cache. */
 #define AFTER_CACHE 2.0
 #define INSIDE_CACHE 0.5
@@ -39,7 +42,9 @@ int ladder_choose(struct ladder *ladder, const struct cache_levels *caches, int 
     ladder->points = 0;
     for (int step = 0; ladder->points < LADDER_POINTS_MAX; step++) {
         double bytes = first * exp2((double)step / steps);
-        size_t whole = (size_t)(bytes / SWEEP_GROUP + 0.5) * SWEEP_GROUP;
+        size_t unit = (size_t)exp2(floor(log2(bytes)) - ROUND_BITS);
+        unit = unit < LEAST_UNIT ? LEAST_UNIT : unit;
+        size_t whole = (size_t)(bytes / (double)unit + 0.5) * unit;
         if (whole > last) {
             break;
         }
@@ -91,6 +96,7 @@ int ladder_rows(const struct ladder *ladder, const struct cache_levels *caches,
             snprintf(row->variant, sizeof row->variant, "l%d-%s", caches->level[level], pages);
         } else {
             snprintf(row->variant, sizeof row->variant, "dram-%s", pages);
+            row->block = ladder->point[at - 1].bytes;
         }
         sort_doubles(plateau, (size_t)wide);
         row->value = (plateau[(wide - 1) / 2] + plateau[wide / 2]) / 2;

@@ -35,13 +35,13 @@ struct ladder_row {
     char variant[24]; /* l1-small, l2-huge, dram-huge: the level and the pages */
     uint64_t cache;   /* bytes; 0 for dram */
     int first, end; /* points first .. end - 1 lie in the level, or between it and the one before */
-    uint64_t block; /* working set in the middle of the plateau */
+    uint64_t block; /* working set in the middle of the plateau; of dram the largest */
     double value;   /* median of the plateau */
 };
 
 /*
- * Sets the sizes: `steps` an octave, whole groups of the sweep, in ascending order, none above
- * `most`. Their number, 0 where not even half the first-level cache fits.
+ * Sets the sizes: `steps` an octave, whole KiB, in ascending order, none above `most`. Their
+ * number, 0 where not even half the first-level cache fits.
  */
 int ladder_choose(struct ladder *ladder, const struct cache_levels *caches, int steps,
                   uint64_t most);

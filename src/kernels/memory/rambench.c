@@ -81,7 +81,7 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
          .help = "C2C: of more than 64 CPUs a sample of pairs of each distance (default), or all",
          .choices = pairs},
         {"steps", OPTION_INTEGER, &a->steps, "N",
-         .help = "LADDER: working sets an octave (default 4)", .minimum = 1, .maximum = 16},
+         .help = "LADDER: working sets an octave (default 4)", .minimum = 1, .maximum = 8},
         {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
          .help = "ask for huge pages (default on), or have none", .choices = switches},
         END_OF_OPTIONS,

@@ -4,7 +4,7 @@ the interval of each point.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import seaborn as sns
@@ -12,20 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from peakmark.analysis import shapes
 from peakmark.analysis.row import Row
+from peakmark.catalogue import PAGES
 from peakmark.figures import elements, style
 from peakmark.formatting import size
 from peakmark.statistics import median, median_interval
+from peakmark.tools.tables import Table
 
 WIDTH, HEIGHT = 6.85, 2.6  # inches of a panel alone
 
 
-@dataclass(frozen=True)
-class Point:
-    """A point of a curve: where it lies, and its value in every repetition."""
-
-    places: tuple[float, ...]
-    values: tuple[float, ...]
+Point = Sequence[tuple[float, float]]
+"""Place and value of a point in every repetition, as drawn."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +36,27 @@ class Panel:
     uprights: Sequence[tuple[float, str]] = ()
 
 
-def points_of(rows: Iterable[Row], across: float = 1.0) -> list[Point]:
-    """The points of the rows' curve in the order of the rows, in the unit of their table.
-
-    Args:
-        rows: each has ``points`` among the details of its repetitions: place, value, and others.
-        across: factor of the places.
-    """
-    points = []
-    for row in rows:
-        every = [repetition.details["points"] for repetition in row.measured.points]
-        for same in zip(*every, strict=False):
-            places = tuple(float(point[0]) * across for point in same)
-            values = tuple(float(point[1]) * row.table.factor for point in same)
-            points.append(Point(places, values))
-    return points
+def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
+    """The table of a ladder: a panel for each node, a line for each kind of pages."""
+    panels = []
+    for node in dict.fromkeys(row.key.node for row in rows):
+        members = [row for row in rows if row.key.node == node]
+        curves: dict[str, list[Point]] = {}
+        for pages in PAGES:
+            levels = [row for row in members if row.key.variant.endswith(f"-{pages}")]
+            points: list[Point] = [
+                [(place, value * table.factor) for place, value in point]
+                for point in shapes.curve_of(levels)
+            ]
+            curves |= {f"{pages} pages": points} if points else {}
+        caches = {
+            row.key.variant.partition("-")[0].upper(): row.measured.points[0].details["cache"]
+            for row in members
+        }
+        uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
+        panels.append(Panel(node if node != "any" else "", curves, uprights))
+    labels = "Working set", elements.vertical_label(table)
+    return plot(panels, *labels, sizes=True) if panels else None
 
 
 def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
@@ -91,12 +96,14 @@ def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool
 
 def _draw(axis: Axes, points: Sequence[Point], rank: int) -> None:
     look = style.line(rank)
-    centres = [median(point.values) for point in points]
-    intervals = [median_interval(point.values) for point in points]
+    places = [median([place for place, _ in point]) for point in points]
+    values = [[value for _, value in point] for point in points]
+    centres = [median(every) for every in values]
+    intervals = [median_interval(every) for every in values]
     below = [centre - each.low for centre, each in zip(centres, intervals, strict=True)]
     above = [each.high - centre for centre, each in zip(centres, intervals, strict=True)]
     axis.errorbar(
-        [median(point.places) for point in points], centres, yerr=[below, above], color=look.colour, linewidth=1.0,
+        places, centres, yerr=[below, above], color=look.colour, linewidth=1.0,
         marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5, zorder=3 + 0.1 * rank,
     )  # fmt: skip
 

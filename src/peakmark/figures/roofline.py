@@ -6,11 +6,13 @@ Every roof is a row that was measured. Source: Williams, Waterman and Patterson,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
 
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
@@ -56,13 +58,14 @@ def plot(rows: Sequence[Row]) -> Figure:
         axis.set_title(LabelFormatter.of(members[0]).many(count))
         axis.set_xlabel("Operations per byte read")
         sns.despine(ax=axis)
+    every = [value for row in rows if row.table.name == "cpu" for value, _ in _heights(row, "")]
+    axes[0].set_ylim(top=1.5 * max(every) * rows[0].table.factor)
     axes[0].set_ylabel(elements.vertical_label(_sides(rows)[0][0].table))
     handles = [
-        Line2D([], [], color=style.line(rank).colour, label=name)
-        for rank, name in enumerate(names)
+        Line2D([], [], color=style.line(rank).colour, label=name) for rank, name in enumerate(names)
     ]
     limit = Line2D([], [], color=style.LIMIT, linewidth=0.7, dashes=(5, 2), label="limit")
-    style.legend(figure, [*handles, limit], 5, 2.2)
+    style.legend(figure, [*handles, limit], 4, 2.2)
     return figure
 
 
@@ -90,6 +93,7 @@ def _draw(axis: Axes, rates: Sequence[Row], throughputs: Sequence[Row], names: l
     axis.set_xlim(left, right)
     axis.set_ylim(min(slopes) * left * factor, max(tops) * factor * 2)
     elements.scale_values(axis, logarithmic=True)
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     for row in throughputs:
         colour = style.line(names.index(_slope_name(row))).colour
         for value, look in _heights(row, colour):
@@ -106,11 +110,16 @@ def _draw(axis: Axes, rates: Sequence[Row], throughputs: Sequence[Row], names: l
         )  # fmt: skip
 
 
-def _heights(row: Row, colour: str) -> list[tuple[float, dict[str, object]]]:
+def _heights(row: Row, colour: str) -> list[tuple[float, dict[str, Any]]]:
     """What was measured and, where it is known, the limit; each with its line."""
-    lines: list[tuple[float, dict[str, object]]] = [
+    lines: list[tuple[float, dict[str, Any]]] = [
         (row.measured.centre, {"color": colour, "linewidth": 1.4})
     ]
     if row.limit.value is not None:
-        lines.append((row.limit.value, {"color": style.LIMIT, "linewidth": 0.7, "dashes": (5, 2), "zorder": 1}))
+        lines.append(
+            (
+                row.limit.value,
+                {"color": style.LIMIT, "linewidth": 0.7, "dashes": (5, 2), "zorder": 1},
+            )
+        )
     return lines
