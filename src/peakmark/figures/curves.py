@@ -4,27 +4,29 @@ the interval of each point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
 from peakmark.analysis.row import Row
 from peakmark.catalogue import PAGES
 from peakmark.figures import elements, style
 from peakmark.formatting import size
-from peakmark.statistics import median, median_interval
+from peakmark.statistics import median_interval
 from peakmark.tools.tables import Table
 
 WIDTH, HEIGHT = 6.85, 2.6  # inches of a panel alone
 
 
-Point = Sequence[tuple[float, float]]
-"""Place and value of a point in every repetition, as drawn."""
+Curve = NDArray[np.float64]
+"""Points x repetitions x (place, value), as drawn."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Panel:
     """Curves by name, and places with a name that are marked by an upright."""
 
     title: str
-    curves: dict[str, list[Point]]
-    uprights: Sequence[tuple[float, str]] = ()
+    curves: dict[str, Curve]
+    uprights: Collection[tuple[float, str]] = ()
 
 
 def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -41,19 +43,15 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
     panels = []
     for node in dict.fromkeys(row.key.node for row in rows):
         members = [row for row in rows if row.key.node == node]
-        curves: dict[str, list[Point]] = {}
+        curves = {}
         for pages in PAGES:
-            levels = [row for row in members if row.key.variant.endswith(f"-{pages}")]
-            points: list[Point] = [
-                [(place, value * table.factor) for place, value in point]
-                for point in shapes.curve_of(levels)
-            ]
-            curves |= {f"{pages} pages": points} if points else {}
+            levels = [row for row in members if row.key.variant.endswith(pages)]
+            if levels:
+                curves[f"{pages} pages"] = np.array(shapes.curve_of(levels)) * (1, table.factor)
         caches = {
-            row.key.variant.partition("-")[0].upper(): row.measured.points[0].details["cache"]
-            for row in members
+            (row.measured.points[0].details["cache"], shapes.level_of(row)) for row in members
         }
-        uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
+        uprights = [(held, f"{level}: {size(held)}") for held, level in sorted(caches) if held]
         panels.append(Panel(node if node != "any" else "", curves, uprights))
     labels = "Working set", elements.vertical_label(table)
     return plot(panels, *labels, sizes=True) if panels else None
@@ -94,16 +92,13 @@ def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool
     return figure
 
 
-def _draw(axis: Axes, points: Sequence[Point], rank: int) -> None:
+def _draw(axis: Axes, curve: Curve, rank: int) -> None:
     look = style.line(rank)
-    places = [median([place for place, _ in point]) for point in points]
-    values = [[value for _, value in point] for point in points]
-    centres = [median(every) for every in values]
-    intervals = [median_interval(every) for every in values]
-    below = [centre - each.low for centre, each in zip(centres, intervals, strict=True)]
-    above = [each.high - centre for centre, each in zip(centres, intervals, strict=True)]
+    places, values = np.median(curve, axis=1).T
+    intervals = [median_interval(list(point[:, 1])) for point in curve]
+    ends = np.array([[each.low for each in intervals], [each.high for each in intervals]])
     axis.errorbar(
-        places, centres, yerr=[below, above], color=look.colour, linewidth=1.0,
+        places, values, yerr=abs(ends - values), color=look.colour, linewidth=1.0,
         marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5, zorder=3 + 0.1 * rank,
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from peakmark.analysis import shapes
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.figures import elements, style
@@ -22,9 +23,9 @@ NAME = "roofline"
 RATES, LADDER = "cpu", "memory_ladder_throughput"
 FLOATING = ("FP32", "DP")
 WIDTH, HEIGHT = 6.85, 2.6  # inches
-USES = np.geomspace(1 / 64, 64, 200)
+USES = np.geomspace(1 / 64, 64, 2000)
 """Operations on each byte."""
-LIMIT = {"color": style.LIMIT, "linewidth": 0.6, "dashes": (5, 2), "zorder": 1}
+LIMIT: dict[str, Any] = {"color": style.LIMIT, "linewidth": 0.6, "dashes": (5, 2), "zorder": 1}
 
 
 def roofs(rows: Mapping[str, Sequence[Row]]) -> list[Row]:
@@ -64,7 +65,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 def _name(row: Row) -> str:
     """``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB``."""
     if row.table.name == LADDER:
-        return row.key.variant.partition("-")[0].upper()
+        return shapes.level_of(row)
     if row.table.name == RATES:
         return f"{row.key.workload} {row.measured.points[0].details.get('isa', '')}"
     return "DRAM" if row.key.variant == "pool" else LabelFormatter.of(row).line(row, [row])
@@ -77,8 +78,9 @@ def _look(rank: int) -> dict[str, Any]:
 
 def _draw(axis: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     """Rates end at the steepest slope, and slopes at the highest rate."""
-    rates = [row.measured.centre for row in rows if row.table.name == RATES]
+    rate = max(row.measured.centre for row in rows if row.table.name == RATES)
     slopes = [row.measured.centre for row in rows if row.table.name != RATES]
+    slope = max(slopes, default=np.inf)
     for row in rows:
         for value, look in (
             (row.measured.centre, _look(names.index(_name(row)))),
@@ -86,10 +88,10 @@ def _draw(axis: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
         ):
             if value is None:
                 continue
-            roof = np.minimum(value * USES, max(rates))
-            if row.table.name == RATES:
-                roof = np.minimum(value, max(slopes, default=np.inf) * USES)
-            axis.plot(USES, roof * rows[0].table.factor, **look)
+            is_rate = row.table.name == RATES
+            uses = USES[slope * USES >= value] if is_rate else USES[value * USES <= rate]
+            roof = np.full_like(uses, value) if is_rate else value * uses
+            axis.plot(uses, roof * rows[0].table.factor, **look)
     axis.set_xscale("log", base=2)
     axis.set_xticks([1 / 64, 1 / 8, 1, 8, 64], ["1/64", "1/8", "1", "8", "64"])
     elements.scale_values(axis, logarithmic=True)

@@ -111,7 +111,7 @@ def test_a_finding_tells_how_far_each_cache_reaches(analysis: Analysis) -> None:
 
 def test_levels_alike_are_not_told_apart(analysis: Analysis) -> None:
     rows = rows_of(analysis, "memory_ladder_latency", "huge")
-    assert sizes([rows[0], rows[2], rows[2]])[1][0] == "none"
+    assert len(sizes([rows[0], rows[2], rows[2]])) == 1
 
 
 def test_limits_are_those_of_the_plain_workloads() -> None:
