@@ -11,7 +11,6 @@ import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
@@ -79,16 +78,15 @@ def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool
             axis.set_ylim(0)
         for place, name in panel.uprights:
             axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
-            axis.annotate(
-                name, (place, 1), xycoords=("data", "axes fraction"), xytext=(0, 1), textcoords="offset points",
-                fontsize=style.SMALL, color=style.QUIET, ha="center", va="bottom",
-            )  # fmt: skip
+            where = axis.get_xaxis_transform()
+            axis.text(place, 1, name, transform=where, fontsize=style.SMALL, color=style.QUIET,
+                      ha="center", va="bottom")  # fmt: skip
         axis.set_title(panel.title, pad=12 if panel.uprights else None)
         axis.set_xlabel(horizontal)
         sns.despine(ax=axis)
     axes[0].set_ylabel(vertical)
     handles = [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
-    style.legend(figure, handles, max(2, len(handles)), 2.2)
+    style.legend(figure, handles, len(handles), 2.2)
     return figure
 
 
@@ -104,9 +102,6 @@ def _draw(axis: Axes, curve: Curve, rank: int) -> None:
 
 
 def _scale_sizes(axis: Axes) -> None:
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
+    axis.set_xscale("log", base=4, subs=[])
+    axis.xaxis.set_major_formatter(lambda place, _: size(int(place)))
     elements.scale_values(axis, logarithmic=True)
-    axis.xaxis.set_major_locator(LogLocator(base=4, numticks=20))
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda place, _: size(int(place))))
