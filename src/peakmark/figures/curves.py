@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
 from peakmark.analysis.row import Row
-from peakmark.catalogue import PAGES
 from peakmark.figures import elements, style
 from peakmark.formatting import size
 from peakmark.statistics import median_interval
@@ -38,22 +37,21 @@ class Panel:
 
 
 def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
-    """The table of a ladder: a panel for each node, a line for each kind of pages."""
-    panels = []
-    for node in dict.fromkeys(row.key.node for row in rows):
-        members = [row for row in rows if row.key.node == node]
-        curves = {}
-        for pages in PAGES:
-            levels = [row for row in members if row.key.variant.endswith(pages)]
-            if levels:
-                curves[f"{pages} pages"] = np.array(shapes.curve_of(levels)) * (1, table.factor)
-        caches = {
-            (row.measured.points[0].details["cache"], shapes.level_of(row)) for row in members
-        }
-        uprights = [(held, f"{level}: {size(held)}") for held, level in sorted(caches) if held]
-        panels.append(Panel(node if node != "any" else "", curves, uprights))
+    """The table of a ladder: a line for each kind of pages of each node."""
+    lines: dict[str, list[Row]] = {}
+    caches = {}
+    for row in rows:
+        level, _, pages = row.key.variant.partition("-")
+        node = f", {row.key.node}" if row.key.node != "any" else ""
+        lines.setdefault(f"{pages} pages{node}", []).append(row)
+        caches[level.upper()] = row.measured.points[0].details["cache"]
+    curves = {
+        name: np.array(shapes.curve_of(levels)) * (1, table.factor)
+        for name, levels in lines.items()
+    }
+    uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
     labels = "Working set", elements.vertical_label(table)
-    return plot(panels, *labels, sizes=True) if panels else None
+    return plot([Panel("", curves, uprights)], *labels, sizes=True) if curves else None
 
 
 def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool) -> Figure:

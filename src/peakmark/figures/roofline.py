@@ -66,12 +66,13 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def _name(row: Row) -> str:
-    """``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB``."""
+    """``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB avx512``."""
     if row.table.name == LADDER:
         return shapes.level_of(row)
-    if row.table.name == RATES:
-        return f"{row.key.workload} {row.measured.points[0].details.get('isa', '')}"
-    return "DRAM" if row.key.variant == "pool" else LabelFormatter.of(row).line(row, [row])
+    isa = row.measured.points[0].details.get("isa", "")
+    return (
+        "DRAM" if row.key.variant == "pool" else f"{LabelFormatter.of(row).line(row, [row])} {isa}"
+    )
 
 
 def _look(rank: int) -> dict[str, Any]:
@@ -85,17 +86,14 @@ def _draw(axis: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     slope = max(slopes, default=np.inf)
     for row in rows:
         measured = row.measured.centre, _look(names.index(_name(row)))
-        for value, look in (measured, (row.limit.value or 0.0, LIMIT)):
-            if row.table.name == RATES:
-                uses = USES[slope * USES >= value]
-                roof = np.full_like(uses, value)
-            else:
-                uses = USES[value * USES <= rate]
-                roof = value * uses
-            if value:
-                axis.plot(uses, roof * rows[0].table.factor, **look)
-    axis.set_xscale("log", base=2)
-    axis.set_xticks([1 / 64, 1 / 8, 1, 8, 64], ["1/64", "1/8", "1", "8", "64"])
+        for value, look in (measured, (row.limit.value or np.nan, LIMIT)):
+            is_rate = row.table.name == RATES
+            roof = value * USES ** (not is_rate)
+            ceiling = slope * USES if is_rate else rate
+            shown = np.where(roof <= ceiling, roof, np.nan)
+            axis.plot(USES, shown * rows[0].table.factor, **look)
+    axis.set_xscale("log", base=4, subs=[])
+    axis.xaxis.set_major_formatter("{x:g}")
     elements.scale_values(axis, logarithmic=True)
     axis.set_xlabel("Operations on each byte")
     sns.despine(ax=axis)
