@@ -93,7 +93,7 @@ def _draw(axis: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
             shown = np.where(roof <= ceiling, roof, np.nan)
             axis.plot(USES, shown * rows[0].table.factor, **look)
     axis.set_xscale("log", base=4, subs=[])
-    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_major_formatter("{x:.2g}")
     elements.scale_values(axis, logarithmic=True)
     axis.set_xlabel("Operations on each byte")
     sns.despine(ax=axis)
