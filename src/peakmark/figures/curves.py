@@ -28,7 +28,7 @@ Curve = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Panel:
+class Chart:
     """Curves by name, and places with a name that are marked by an upright."""
 
     title: str
@@ -51,10 +51,10 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
     }
     uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
     labels = "Working set", elements.vertical_label(table)
-    return plot([Panel("", curves, uprights)], *labels, sizes=True) if curves else None
+    return plot([Chart("", curves, uprights)], *labels, sizes=True) if curves else None
 
 
-def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
+def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
     """The panels beside each other, with one legend.
 
     Args:
