@@ -13,7 +13,8 @@
 /* A working set of so many last-level caches lies in DRAM: less is partly read from the caches. */
 #define CACHES 4
 
-static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", "C2C", NULL};
+static const char *const workloads[] = {"RS",  "WS",  "RWS",       "RR",         "WR", "RWR",
+                                        "LAT", "C2C", "LADDER-RS", "LADDER-LAT", NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 static const char *const pairs[] = {"sample", "all", NULL};
@@ -22,7 +23,10 @@ static const char *const pairs[] = {"sample", "all", NULL};
 static const struct shape {
     const char *workload;
     shape_function *measure;
-} shapes[] = {{"C2C", c2c_measure}, {NULL, NULL}};
+} shapes[] = {{"C2C", c2c_measure},
+              {"LADDER-RS", ladder_measure},
+              {"LADDER-LAT", ladder_measure},
+              {NULL, NULL}};
 
 static const struct shape *shape_of(const char *workload) {
     const struct shape *shape = shapes;
@@ -43,7 +47,10 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "RS WS RWS read, write, copy blocks one after the other; RR WR RWR in random order;\n"
             "LAT follows pointers through an area of --block bytes, each load dependent on the one "
             "before.\n"
-            "C2C hands a cache line from core to core, for each pair of the CPUs of its threads.",
+            "C2C hands a cache line from core to core, for each pair of the CPUs of its threads.\n"
+            "LADDER-RS and LADDER-LAT do as RS and LAT in working sets from half the first-level "
+            "cache to four\n"
+            "times the last, one thread.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
         {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do",
@@ -53,7 +60,7 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         {"pool", OPTION_TEXT, &a->pool, "SIZE",
          .help = "memory of all threads that is walked block by block, or 'block' (default): each "
                  "thread "
-                 "uses one block again and again"},
+                 "uses one block again and again; LADDER: largest working set (default 1GiB)"},
         COMMON_OPTIONS(&a->common),
         {"total", OPTION_SIZE, &a->total, "SIZE",
          .help = "read plus write SIZE bytes in all instead of --seconds"},
@@ -75,8 +82,10 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         {"pairs", OPTION_CHOICE, &a->pairs, "WHICH",
          .help = "C2C: of more than 64 CPUs a sample of pairs of each distance (default), or all",
          .choices = pairs},
+        {"steps", OPTION_INTEGER, &a->steps, "N",
+         .help = "LADDER: working sets an octave (default 4)", .minimum = 1, .maximum = 8},
         {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
-         .help = "ask for huge pages (default on)", .choices = switches},
+         .help = "ask for huge pages (default on), or have none", .choices = switches},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
@@ -105,10 +114,11 @@ static void check_work(const struct arguments *a) {
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
-                   "C2C");
+                   "C2C, LADDER-RS, LADDER-LAT");
     }
     if (shape_of(a->workload) != NULL) {
-        if (a->block > 0 || a->pool != NULL || a->total > 0 || a->accesses > 0) {
+        bool pool = a->pool != NULL && shape_of(a->workload)->measure != ladder_measure;
+        if (a->block > 0 || pool || a->total > 0 || a->accesses > 0) {
             fail_usage("%s measures sizes of its own: leave --block, --pool, --total and "
                        "--accesses out",
                        a->workload);
@@ -312,6 +322,7 @@ int main(int argc, char **argv) {
     a.store = stores[0];
     a.huge_pages = switches[0];
     a.pairs = pairs[0];
+    a.steps = 4;
     parse_arguments(&a, argc, argv);
     check_arguments(&a);
     const struct shape *shape = shape_of(a.workload);

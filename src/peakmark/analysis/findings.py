@@ -92,6 +92,8 @@ def _of_shape(table: Table, rows: Sequence[Row]) -> Iterator[Message]:
     """What a matrix or curve says beyond its rows."""
     if table.metric == "core_to_core":
         yield from shapes.outliers(rows)
+    if table.metric == "ladder_latency":
+        yield from shapes.measured_caches(rows)
 
 
 def _compared(labels: LabelFormatter, rows: Sequence[Row]) -> list[tuple[Topic, Message]]:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 
+import numpy as np
+
 from peakmark.analysis.row import Row
+from peakmark.catalogue import PAGES
+from peakmark.formatting import binary
 from peakmark.messages import Message, message
 
 OUTLIER = 1.5
 """So many times the median of its kind a pair must take to be named."""
 MOST_NAMED = 3
+
+LEFT = 2.0
+"""Factor of its plateau at which a curve has left it."""
+LEVEL_UNTIL = 1.25
+"""Where the next plateau is no higher, the size of a cache cannot be told."""
 
 Matrix = Mapping[tuple[int, int], float]
 
@@ -48,3 +59,41 @@ def outliers(rows: Sequence[Row]) -> Iterator[Message]:
                 worst=tuple(f"{first} and {second}" for first, second in worst),
                 factor=slow[worst[0]] / usual,
             )
+
+
+def level_of(row: Row) -> str:
+    """``L1`` to ``DRAM`` of a ladder's row."""
+    return row.key.variant.partition("-")[0].upper()
+
+
+def curve_of(rows: Iterable[Row]) -> list[tuple[list[float], ...]]:
+    """The points of the curve that the rows hold together, in SI units; of each point its place and
+    its value in every repetition.
+    """
+    every = ([point.details["points"] for point in row.measured.points] for row in rows)
+    return [same for points in every for same in zip(*points, strict=False)]
+
+
+def measured_caches(rows: Sequence[Row]) -> Iterator[Message]:
+    """Up to which working set a ladder of latencies on one node stays below ``LEFT`` times each
+    plateau, at most the geometric mean with the next one.
+    """
+    one_node = len({row.key.node for row in rows}) == 1
+    for pages in PAGES if one_node else ():
+        levels = [row for row in rows if row.key.variant.endswith(pages)]
+        parts = []
+        for level, beyond in pairwise(levels):
+            places, values = np.median(curve_of(levels), axis=1).T
+            plateau = level.measured.centre
+            rise = beyond.measured.centre / plateau
+            if rise > LEVEL_UNTIL:
+                inside = places[values < plateau * min(LEFT, math.sqrt(rise))]
+                sizes = {
+                    "measured": str(binary(inside.max(initial=0))),
+                    "stated": str(binary(level.measured.points[0].details["cache"])),
+                }
+                parts.append(
+                    message("measured-caches", case="level", level=level_of(level), **sizes)
+                )
+        if parts:
+            yield message("measured-caches", pages=pages, levels=tuple(parts))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from peakmark.catalogue import AUTO, KERNELS, POOLS, SHAPES, SUBSYSTEMS
+from peakmark.catalogue import AUTO, KERNELS, LADDERS, PAGES, POOLS, SHAPES, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
@@ -194,7 +194,9 @@ def _points(subsystem: str, keys: Settings) -> list[_Point]:
     points = []
     for workload in keys["workloads"]:
         variants = _variants(subsystem, keys)
-        if subsystem == "memory" and workload in ("LAT", *SHAPES):
+        if workload in LADDERS:
+            variants = keys.get("variants") or list(PAGES)
+        elif subsystem == "memory" and workload in ("LAT", *SHAPES):
             variants = [""]
         sizes = [None] if workload in SHAPES else blocks
         combinations = product([workload], variants, sizes, keys["concurrency"])
@@ -345,7 +347,7 @@ class _Grid:
             options["pool"] = AUTO if pool == AUTO else parse_size(pool)
             if pool == AUTO and workload != "LAT" and _has_pmbw_pools(keys):
                 options["power_of_two"] = True  # pmbw measures no other sizes.
-            options |= {key: keys[key] for key in ("store", "pairs") if key in keys}
+            options |= {key: keys[key] for key in ("store", "pairs", "steps") if key in keys}
         if self.subsystem == "disk":
             size = parse_size(keys.get("size", DEFAULT_SIZE))
             options["size"] = self._scaled_amount(size, self._bytes_per_round(point))

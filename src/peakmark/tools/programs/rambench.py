@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from peakmark.catalogue import AUTO, POOLS, SHAPES
+from peakmark.catalogue import AUTO, LADDERS, PAGES, POOLS, SHAPES
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
@@ -35,6 +35,8 @@ MOST_PAIRS = 640
 """As many pairs of CPUs C2C measures at most, 128 of each distance."""
 PAIR_S = 0.02
 """Of one pair, where a cache line takes 300 ns."""
+LADDER_S = 4.0
+"""What laying out the working sets takes."""
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -51,7 +53,8 @@ class RamBench(common.Kernel):
     rows = (
         Coverage("memory", ("RS", "RR"), variants=("block", "pool")),
         Coverage("memory", WRITING, variants=("block", *POOLS)),
-        Coverage("memory", ("LAT", *SHAPES)),
+        Coverage("memory", ("LAT", *(name for name in SHAPES if name not in LADDERS))),
+        Coverage("memory", tuple(LADDERS), variants=PAGES, per_concurrency=False),
     )
 
     def check(self, cell: Cell) -> None:
@@ -71,7 +74,10 @@ class RamBench(common.Kernel):
         self.check(cell)
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
         if cell.workload in SHAPES:
-            argv = [tool.path, "--workload", cell.workload, *common.flags(cell, "pairs")]
+            argv = [tool.path, "--workload", cell.workload, *common.flags(cell, "pairs", "steps")]
+            if cell.workload in LADDERS:
+                argv += ["--huge-pages", "on" if cell.variant == "huge" else "off"]
+                argv += ["--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
@@ -98,6 +104,9 @@ class RamBench(common.Kernel):
         if cell.workload == "C2C":
             pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
             return Cost(fixed_s=0.3, work_s=pairs * PAIR_S)
+        if cell.workload in LADDERS:
+            clock_s = common.clock_s(cell, "total", 0.1)
+            return Cost(0.3 + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
         # A pool holds all buffers of all threads, but one block each at least.
         memory = buffers(cell) * block_of(cell) * cell.concurrency
         if cell.variant in POOLS:
@@ -129,7 +138,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
             raise ParseError(f"rambench: the points of {variant} are no lists of numbers")
         found = {**shared, **common.details(row), "points": points, "order": output.get("order")}
         measurement = Measurement.of(cell, metric, value, found)
-        yield replace(measurement, variant=str(variant))
+        yield replace(measurement, variant=str(variant), block=row.get("block"))
 
 
 def _is_point(point: object) -> bool:

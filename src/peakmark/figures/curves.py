@@ -1,0 +1,105 @@
+"""Curves whose points one run measures: lines through the medians of the repetitions, unsmoothed, and
+the interval of each point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from peakmark.analysis import shapes
+from peakmark.analysis.row import Row
+from peakmark.figures import elements, style
+from peakmark.formatting import size
+from peakmark.statistics import median_interval
+from peakmark.tools.tables import Table
+
+WIDTH, HEIGHT = 6.85, 2.6  # inches of a panel alone
+
+
+Curve = NDArray[np.float64]
+"""Points x repetitions x (place, value), as drawn."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves by name, and places with a name that are marked by an upright."""
+
+    title: str
+    curves: dict[str, Curve]
+    uprights: Collection[tuple[float, str]] = ()
+
+
+def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
+    """The table of a ladder: a line for each kind of pages of each node."""
+    lines: dict[str, list[Row]] = {}
+    caches = {}
+    for row in rows:
+        level, _, pages = row.key.variant.partition("-")
+        node = f", {row.key.node}" if row.key.node != "any" else ""
+        lines.setdefault(f"{pages} pages{node}", []).append(row)
+        caches[level.upper()] = row.measured.points[0].details["cache"]
+    curves = {
+        name: np.array(shapes.curve_of(levels)) * (1, table.factor)
+        for name, levels in lines.items()
+    }
+    uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
+    labels = "Working set", elements.vertical_label(table)
+    return plot([Chart("", curves, uprights)], *labels, sizes=True) if curves else None
+
+
+def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
+    """The panels beside each other, with one legend.
+
+    Args:
+        panels: at least one.
+        horizontal: label of the axis of the places.
+        vertical: label of the axis of the values.
+        sizes: the places are bytes, and both axes logarithmic.
+    """
+    figure = style.figure(WIDTH, HEIGHT)
+    axes = style.panels(figure, len(panels), len(panels), sharey=True)
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    for axis, panel in zip(axes, panels, strict=True):
+        for name, points in panel.curves.items():
+            _draw(axis, points, names.index(name))
+        if sizes:
+            _scale_sizes(axis)
+        else:
+            axis.set_xlim(0)
+            axis.set_ylim(0)
+        for place, name in panel.uprights:
+            axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
+            where = axis.get_xaxis_transform()
+            axis.text(place, 1, name, transform=where, fontsize=style.SMALL, color=style.QUIET,
+                      ha="center", va="bottom")  # fmt: skip
+        axis.set_title(panel.title, pad=12 if panel.uprights else None)
+        axis.set_xlabel(horizontal)
+        sns.despine(ax=axis)
+    axes[0].set_ylabel(vertical)
+    handles = [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
+    style.legend(figure, handles, len(handles), 2.2)
+    return figure
+
+
+def _draw(axis: Axes, curve: Curve, rank: int) -> None:
+    look = style.line(rank)
+    places, values = np.median(curve, axis=1).T
+    intervals = [median_interval(list(point[:, 1])) for point in curve]
+    ends = np.array([[each.low for each in intervals], [each.high for each in intervals]])
+    axis.errorbar(
+        places, values, yerr=abs(ends - values), color=look.colour, linewidth=1.0,
+        marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5, zorder=3 + 0.1 * rank,
+    )  # fmt: skip
+
+
+def _scale_sizes(axis: Axes) -> None:
+    axis.set_xscale("log", base=4, subs=[])
+    axis.xaxis.set_major_formatter(lambda place, _: size(int(place)))
+    elements.scale_values(axis, logarithmic=True)
