@@ -27,7 +27,7 @@ ZEN3 = {
     "limits": {"physical_cores_allowed": 2},
 }  # fmt: skip
 """Facts from which the limits of two cores are known."""
-UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s"}
+UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s", "loaded_latency": "s"}
 
 
 def cell(

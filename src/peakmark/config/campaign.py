@@ -136,6 +136,8 @@ ONLY_OF = {
     "pool": ("memory",),
     "store": ("memory",),
     "pairs": ("memory",),
+    "reads": ("memory",),
+    "rates": ("memory",),
     "isa": ("cpu", "memory"),
     "size": ("disk",),
     "sync": ("disk",),

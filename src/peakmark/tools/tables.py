@@ -198,6 +198,12 @@ TABLES = (
         quantity="Latency", block=None, variant="Distance",
     ),
     _table(
+        "memory_loaded_latency", "Latency under load", 1e9, "ns",
+        "Time of one dependent load while all other cores load the memory as much as they can; r75: 75 % of the traffic are "
+        "reads. Writes are streaming stores.",
+        quantity="Latency", block=None, variant="Reads",
+    ),
+    _table(
         "disk_throughput", "Throughput", 1e-6, "MB/sec",
         "Direct I/O, one file per thread, the final flush inside the clock.",
         variant="Engine",

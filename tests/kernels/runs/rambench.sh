@@ -7,3 +7,4 @@ for workload in RS WS RWS RR WR RWR; do
     done
 done
 ${RUNNER:-} "$1/rambench" --workload LAT --block 1MiB --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
+${RUNNER:-} "$1/rambench" --workload LOADED --threads 2 --rates 2 --seconds 0.05 --warmup 0.01 >/dev/null
