@@ -77,7 +77,9 @@ def expected_seconds(rows: Sequence[Row], turns: int) -> float:
     for row in rows:
         for cell in filter(None, (row.ours, row.reference)):
             cells[row.bundle, cell.spec(), row.route] = cell
-    return turns * sum(INSTRUMENTS[cell.instrument].estimate(cell).seconds for cell in cells.values())
+    return turns * sum(
+        INSTRUMENTS[cell.instrument].estimate(cell).seconds for cell in cells.values()
+    )
 
 
 def measure(

@@ -187,7 +187,9 @@ def _loaded(plan: Plan) -> Iterator[Row]:
     for threads in dict.fromkeys(plan.threads(2, plan.cpus)):
         pool = POOL // 4
         point: Point = ("LOADED", "", None, threads)
-        ours = _cell("memory", "rambench", point, pool=pool, reads="100", rates=1, **longer, **pages)
+        ours = _cell(
+            "memory", "rambench", point, pool=pool, reads="100", rates=1, **longer, **pages
+        )
         theirs = _cell("memory", "loaded-latency", point, pool=pool, seconds=plan.seconds)
         near = Target(0.97, 1.03)
         yield Row(ours, theirs, "loaded_latency", near, bundle=f"memory LOADED {threads}")
