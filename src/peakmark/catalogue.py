@@ -49,10 +49,21 @@ class Subsystem:
 
 SHAPES = {
     "C2C": "core_to_core",
+    "LADDER-RS": "ladder_throughput",
+    "LADDER-LAT": "ladder_latency",
+    "LOADED": "loaded_latency",
 }
 """Workloads of the memory of which one cell measures a whole matrix or curve -> the metric of its
 rows. What a row was measured at is its variant; the details of its value hold all points.
 """
+LADDERS = {"LADDER-RS": "RS", "LADDER-LAT": "LAT"}
+"""Ladders -> the workload that each runs in working sets of all sizes."""
+PAGES = ("small", "huge")
+"""Variants of the cells of ladders: the pages that their memory lies on."""
+LEVELS = tuple(f"{level}-{pages}" for pages in PAGES for level in ("l1", "l2", "l3", "l4", "dram"))
+"""Variants of the rows of ladders."""
+MIXES = ("r100", "r75", "r50")
+"""Variants of the rows of latency under load: percent of the traffic that are reads."""
 
 SUBSYSTEMS = {
     entry.name: entry
@@ -89,9 +100,12 @@ SUBSYSTEMS = {
                 "ladder_latency": "s",
                 "loaded_latency": "s",
             },
-            variants=("pool", "pool-temporal", "block", ""),
+            variants=("pool", "pool-temporal", "block", "", *LEVELS, *MIXES),
             default="block",
-            allowed=("block|pool|pool-temporal", "block, pool and pool-temporal"),
+            allowed=(
+                "block|pool|pool-temporal|small|huge",
+                "block, pool and pool-temporal, of ladders small and huge",
+            ),
             differs="instruction sets, page sizes, thread placement",
             pinned=True,
         ),

@@ -133,6 +133,7 @@ static void cache(int cpu, const char *index, const char *level, const char *typ
  * Two chiplets with a third-level cache each: a job on one has half of the cache of a job on both.
  */
 static void caches_count_once(void **state) {
+    struct cache_levels levels;
     (void)state;
     for (int cpu = 0; cpu < 4; cpu++) {
         cache(cpu, "index0", "1", "Data", "32K", (const char *const[]){"0", "1", "2", "3"}[cpu]);
@@ -145,6 +146,12 @@ static void caches_count_once(void **state) {
     list(4, (const int[]){0, 1, 2, 3});
     assert_true(cache_last_level(root, &cpus) == UINT64_C(64) << 20);
     assert_true(cache_last_level("/nonexistent", &cpus) == 0);
+    cache_read("/nonexistent", 0, &levels);
+    assert_int_equal(levels.count, 0);
+    cache_read(root, 0, &levels);
+    assert_int_equal(levels.count, 2);
+    assert_int_equal(levels.level[1], 3);
+    assert_true(levels.bytes[0] == UINT64_C(32) << 10 && levels.bytes[1] == UINT64_C(32) << 20);
 }
 
 static void pinning_moves_the_thread(void **state) {

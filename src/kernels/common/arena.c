@@ -27,10 +27,8 @@ bool arena_create(struct arena *arena, size_t bytes, bool huge) {
     arena->mapping = mapping;
     arena->mapped = mapped;
 #ifdef MADV_HUGEPAGE
-    if (huge) {
-        (void)madvise(arena->base, usable,
-                      MADV_HUGEPAGE); /* refused where THP is off: see arena_huge_bytes */
-    }
+    /* Refused where the kernel has no transparent huge pages: see arena_huge_bytes. */
+    (void)madvise(arena->base, usable, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
     return true;
 }

@@ -1,4 +1,4 @@
-/* Page-aligned memory, on huge pages where the kernel gives them. */
+/* Page-aligned memory, on small pages or on huge ones where the kernel gives them. */
 #ifndef PEAKMARK_ARENA_H
 #define PEAKMARK_ARENA_H
 
@@ -15,9 +15,9 @@ struct arena {
 };
 
 /*
- * Maps bytes (rounded up to HUGE_PAGE when huge). Nothing is touched: the thread that will use it
- * writes first, after pinning, so that pages lie on its NUMA node. False when there is no memory
- * (errno).
+ * Maps bytes (rounded up to HUGE_PAGE when huge; else no page is huge). Nothing is touched: the
+ * thread that will use it writes first, after pinning, so that pages lie on its NUMA node. False
+ * when there is no memory (errno).
  */
 bool arena_create(struct arena *arena, size_t bytes, bool huge);
 void arena_destroy(struct arena *arena);

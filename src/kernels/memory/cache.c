@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SHARED_TEXT 256
+#define INDEX_MAX 16
 
 static bool read_line(const char *system, int cpu, int index, const char *name, char *text,
                       int capacity) {
@@ -37,28 +38,52 @@ static uint64_t size_of(const char *text) {
                          : number;
 }
 
+/* Level and size of cache number `index` of a CPU. False where there is none that holds data. */
+static bool read_cache(const char *system, int cpu, int index, int *number, uint64_t *bytes) {
+    char level[16], type[32], size[32];
+    if (!read_line(system, cpu, index, "level", level, sizeof level) ||
+        !read_line(system, cpu, index, "type", type, sizeof type) ||
+        !read_line(system, cpu, index, "size", size, sizeof size) ||
+        strcmp(type, "Instruction") == 0) {
+        return false;
+    }
+    *number = atoi(level);
+    *bytes = size_of(size);
+    return true;
+}
+
 /*
  * The cache of the highest level that holds data; `shared` names its CPUs and so the cache itself.
  */
 static uint64_t last_level_of(const char *system, int cpu, char shared[SHARED_TEXT]) {
-    uint64_t bytes = 0;
-    int highest = 0;
-    for (int index = 0; index < 16; index++) {
-        char level[16], type[32], size[32];
-        if (!read_line(system, cpu, index, "level", level, sizeof level) ||
-            !read_line(system, cpu, index, "type", type, sizeof type) ||
-            !read_line(system, cpu, index, "size", size, sizeof size)) {
-            continue;
-        }
-        if (strcmp(type, "Instruction") != 0 && atoi(level) > highest) {
-            highest = atoi(level);
-            bytes = size_of(size);
+    uint64_t bytes = 0, size;
+    int highest = 0, level;
+    for (int index = 0; index < INDEX_MAX; index++) {
+        if (read_cache(system, cpu, index, &level, &size) && level > highest) {
+            highest = level;
+            bytes = size;
             if (!read_line(system, cpu, index, "shared_cpu_list", shared, SHARED_TEXT)) {
                 snprintf(shared, SHARED_TEXT, "%d", cpu);
             }
         }
     }
     return bytes;
+}
+
+void cache_read(const char *system, int cpu, struct cache_levels *caches) {
+    caches->count = 0;
+    for (int wanted = 1; wanted <= CACHE_LEVELS_MAX; wanted++) {
+        for (int index = 0; index < INDEX_MAX; index++) {
+            uint64_t bytes, before = caches->count > 0 ? caches->bytes[caches->count - 1] : 0;
+            int level;
+            if (read_cache(system, cpu, index, &level, &bytes) && level == wanted &&
+                bytes > before) {
+                caches->level[caches->count] = level;
+                caches->bytes[caches->count++] = bytes;
+                break;
+            }
+        }
+    }
 }
 
 uint64_t cache_last_level(const char *system, const struct cpu_list *cpus) {

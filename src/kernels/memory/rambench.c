@@ -12,8 +12,8 @@
 
 #define NAME_BYTES 24
 
-static const char *const workloads[] = {"RS",  "WS",  "RWS", "RR",     "WR",
-                                        "RWR", "LAT", "C2C", "LOADED", NULL};
+static const char *const workloads[] = {"RS",  "WS",  "RWS",       "RR",         "WR",     "RWR",
+                                        "LAT", "C2C", "LADDER-RS", "LADDER-LAT", "LOADED", NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 static const char *const pairs[] = {"sample", "all", NULL};
@@ -22,7 +22,11 @@ static const char *const pairs[] = {"sample", "all", NULL};
 static const struct shape {
     const char *workload;
     shape_function *measure;
-} shapes[] = {{"C2C", c2c_measure}, {"LOADED", loaded_measure}, {NULL, NULL}};
+} shapes[] = {{"C2C", c2c_measure},
+              {"LADDER-RS", ladder_measure},
+              {"LADDER-LAT", ladder_measure},
+              {"LOADED", loaded_measure},
+              {NULL, NULL}};
 
 static const struct shape *shape_of(const char *workload) {
     const struct shape *shape = shapes;
@@ -44,6 +48,9 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "LAT follows pointers through an area of --block bytes, each load dependent on the one "
             "before.\n"
             "C2C hands a cache line from core to core, for each pair of the CPUs of its threads.\n"
+            "LADDER-RS and LADDER-LAT do as RS and LAT in working sets from half the first-level "
+            "cache to four\n"
+            "times the last, one thread.\n"
             "LOADED measures the latency on the first thread while the others load the memory, at "
             "growing rates; each takes 0.05 --seconds, or 0.03 s.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
@@ -53,11 +60,11 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         {"block", OPTION_SIZE, &a->block, "SIZE",
          .help = "bytes of a block, a multiple of 64; LAT: of each thread's area"},
         {"pool", OPTION_TEXT, &a->pool, "SIZE",
-         .help =
-             "memory of all threads that is walked block by block, or 'block' (default): each "
-             "thread "
-             "uses one block again and again; LOADED: what the loaders read (default: four times "
-             "their last-level caches), and as much to copy to"},
+         .help = "memory of all threads that is walked block by block, or 'block' (default): each "
+                 "thread "
+                 "uses one block again and again; LADDER: largest working set (default 1GiB); "
+                 "LOADED: what the loaders read (default: four times their last-level caches), and "
+                 "as much to copy to"},
         COMMON_OPTIONS(&a->common),
         {"total", OPTION_SIZE, &a->total, "SIZE",
          .help = "read plus write SIZE bytes in all instead of --seconds"},
@@ -79,13 +86,15 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         {"pairs", OPTION_CHOICE, &a->pairs, "WHICH",
          .help = "C2C: of more than 64 CPUs a sample of pairs of each distance (default), or all",
          .choices = pairs},
+        {"steps", OPTION_INTEGER, &a->steps, "N",
+         .help = "LADDER: working sets an octave (default 4)", .minimum = 1, .maximum = 8},
         {"reads", OPTION_TEXT, &a->reads, "LIST",
          .help = "LOADED: percent of the traffic that are reads (default 100,75,50)"},
         {"rates", OPTION_INTEGER, &a->rates, "N",
          .help = "LOADED: rates of traffic, the last without pauses (default 12)", .minimum = 1,
          .maximum = LOADED_RATES_MAX},
         {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
-         .help = "ask for huge pages (default on)", .choices = switches},
+         .help = "ask for huge pages (default on), or have none", .choices = switches},
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
@@ -114,10 +123,10 @@ static void check_work(const struct arguments *a) {
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
-                   "C2C, LOADED");
+                   "C2C, LADDER-RS, LADDER-LAT, LOADED");
     }
     if (shape_of(a->workload) != NULL) {
-        const bool pool = a->pool != NULL && strcmp(a->workload, "LOADED") != 0;
+        bool pool = a->pool != NULL && shape_of(a->workload)->measure == c2c_measure;
         if (a->block > 0 || pool || a->total > 0 || a->accesses > 0) {
             fail_usage("%s measures sizes of its own: leave --block, --pool, --total and "
                        "--accesses out",
@@ -318,6 +327,7 @@ int main(int argc, char **argv) {
     a.store = stores[0];
     a.huge_pages = switches[0];
     a.pairs = pairs[0];
+    a.steps = 4;
     a.reads = "100,75,50";
     a.rates = 12;
     parse_arguments(&a, argc, argv);

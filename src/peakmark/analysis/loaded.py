@@ -14,23 +14,23 @@ KNEE = 2.0
 """The knee is where the latency is so many times the idle one."""
 
 
-class Point(NamedTuple):
+class LoadedPoint(NamedTuple):
     """Traffic in B/s, and the latency of a dependent load in s."""
 
     rate: float
     latency: float
 
 
-def curve(series: Series) -> list[Point]:
+def curve(series: Series) -> list[LoadedPoint]:
     """The points of a mix from idle to no pauses: medians of the repetitions."""
     repetitions = [point.details["points"] for point in series.points]
     return [
-        Point(*(median(values) for values in list(zip(*measured, strict=True))[:2]))
+        LoadedPoint(*(median(values) for values in list(zip(*measured, strict=True))[:2]))
         for measured in zip(*repetitions, strict=True)
     ]
 
 
-def knee(points: Sequence[Point]) -> float | None:
+def knee(points: Sequence[LoadedPoint]) -> float | None:
     """The traffic in B/s at which the latency first is twice that of the first point, in proportion
     between two points; None where it never is.
     """

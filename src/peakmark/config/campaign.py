@@ -136,6 +136,7 @@ ONLY_OF = {
     "pool": ("memory",),
     "store": ("memory",),
     "pairs": ("memory",),
+    "steps": ("memory",),
     "reads": ("memory",),
     "rates": ("memory",),
     "isa": ("cpu", "memory"),

@@ -187,7 +187,7 @@ class CampaignGrid(Keys):
             socket), cores (all), cpus (all hardware threads).
         blocks: Block, record or message sizes; for LAT of the memory the area that is walked, where
             auto is at least four times a last-level cache of the node that measures.
-        variants: memory: block, pool, pool-temporal; disk: psync, io_uring-qdN; network: gso,
+        variants: memory: block, pool, pool-temporal, of ladders small and huge (pages); disk: psync, io_uring-qdN; network: gso,
             busy-poll.
         total: Fixed work instead of a time: operations (1e12), bytes (100GiB), or round trips.
         pool: memory: size of the pool of variant pool, all threads together; auto (default) is four
@@ -202,6 +202,7 @@ class CampaignGrid(Keys):
         size: disk: size of all files together.
         pairs: memory: of which pairs of CPUs C2C measures the latency; without it of all on up to 64
             CPUs, of a sample of each distance on more.
+        steps: memory: working sets of a ladder for each doubling; 4 without it.
         isa: cpu and memory: instruction set of this grid's own kernel instead of the campaign's;
             scalar is plain arithmetic, as a compiler makes it without vectors.
         sync: disk: when the device must have what WS and WR write, the references too: at the end,
@@ -226,6 +227,7 @@ class CampaignGrid(Keys):
     rates: Annotated[int, Meta(ge=1, le=64)] | UnsetType = UNSET
     size: Size | UnsetType = UNSET
     pairs: Literal["all"] | UnsetType = UNSET
+    steps: Annotated[int, Meta(ge=1, le=8)] | UnsetType = UNSET
     isa: InstructionSet | UnsetType = UNSET
     sync: Literal["end", "each"] | UnsetType = UNSET
     fill: Literal["overwrite", "new"] | UnsetType = UNSET

@@ -16,12 +16,26 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row
 from peakmark.analysis.verdict import with_limit
-from peakmark.figures import dots, layout_figures, matrices, panels, percentiles, style
+from peakmark.figures import (
+    curves,
+    dots,
+    layout_figures,
+    matrices,
+    panels,
+    percentiles,
+    roofline,
+    style,
+)
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.tools.tables import TABLES
 
-SHAPES = {"core_to_core": matrices.plot}
+SHAPES = {
+    "core_to_core": matrices.plot,
+    "ladder_latency": curves.plot_ladder,
+    "ladder_throughput": curves.plot_ladder,
+    "loaded_latency": curves.plot_loaded,
+}
 """Metric -> what draws the matrices or curves of its table."""
 OVERVIEW, FLEET = "overview", "fleet"
 MOST_TICKS = 20
@@ -55,7 +69,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     drawn = (
         (drawing.name, _draw(drawing, slow))
         for table in TABLES
-        for drawing in figures_of(table, rows[table.name], layout)
+        for drawing in figures_of(table, rows, layout)
     )
     for name, figure in (first, *drawn):
         if figure is not None:
@@ -67,6 +81,8 @@ def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
     """``slow``: where many nodes are drawn, those that are slow in a resource."""
     if not drawn.rows:
         return None
+    if drawn.name == roofline.NAME:
+        return roofline.plot(drawn.rows)
     table = drawn.rows[0].table
     if table.metric in SHAPES:
         return SHAPES[table.metric](table, drawn.rows)

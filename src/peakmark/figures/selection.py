@@ -4,13 +4,14 @@ asks for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from peakmark.analysis import fleet
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SHAPES
 from peakmark.config.layouts import Drawing, Layout
+from peakmark.figures import roofline
 from peakmark.tables.columns import has_percentiles
 from peakmark.tools.tables import Table
 
@@ -26,12 +27,14 @@ class Drawn:
     drawing: Drawing | None = None
 
 
-def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) -> list[Drawn]:
+def figures_of(
+    table: Table, rows: Mapping[str, Sequence[Row]], layout: Layout | None = None
+) -> list[Drawn]:
     """The table's figures. DRAM and caches are figures of their own, and so are workloads that a
     layout prints in tables of their own; a layout that names figures of the table has those and
     no others. One without rows is there and empty.
     """
-    measured = [row for row in rows if row.series]
+    measured = [row for row in rows[table.name] if row.series]
     asked = (
         [drawing for drawing in layout.drawings if drawing.table.name == table.name]
         if layout
@@ -43,7 +46,10 @@ def figures_of(table: Table, rows: Sequence[Row], layout: Layout | None = None) 
             for drawing in asked
         ]
     if table.metric in SHAPES.values():
-        return [Drawn(table.name, tuple(measured))]
+        drawn = [Drawn(table.name, tuple(measured))]
+        if table.name == roofline.LADDER:
+            drawn.append(Drawn(roofline.NAME, tuple(roofline.roofs(rows))))
+        return drawn
     if table.name == "memory_throughput":
         return [
             Drawn(

@@ -32,6 +32,7 @@ def of(question: Question, limit: Limit) -> Limit:
 
 
 def _memory(question: Question) -> list[Limit | None]:
+    question = memory.plain(question)
     if question.workload in SHAPES:
         return []
     if question.metric == "latency":

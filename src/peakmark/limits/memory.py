@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from peakmark import data
-from peakmark.catalogue import SHAPES
+from peakmark.catalogue import LADDERS, SHAPES
 from peakmark.formatting import plural
 from peakmark.limits import cpu
 from peakmark.limits.base import Limit, Question
@@ -44,6 +44,7 @@ class Level(NamedTuple):
 
 def limit(question: Question) -> Limit:
     """Bytes per second (read and written added) or seconds per dependent load that memory allows."""
+    question = plain(question)
     block = question.block
     if question.workload in SHAPES:
         known = dram(question).value if question.workload == "LOADED" else None
@@ -56,6 +57,16 @@ def limit(question: Question) -> Limit:
         return _cache(question, block, block)
     taken = -(-block // PAGE) * PAGE + COPY_OFFSET + block
     return _cache(question, 2 * block, taken)
+
+
+def plain(question: Question) -> Question:
+    """The question of a ladder's level as that of a row of LAT or RS in this working set."""
+    if question.workload not in LADDERS:
+        return question
+    workload = LADDERS[question.workload]
+    variant = "pool" if question.variant.startswith("dram") else "block"
+    metric = question.metric.removeprefix("ladder_")
+    return replace(question, workload=workload, variant=variant, metric=metric)
 
 
 def _moved(question: Question, limit: Limit) -> Limit:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from peakmark.catalogue import AUTO, KERNELS, POOLS, SHAPES, SUBSYSTEMS
+from peakmark.catalogue import AUTO, KERNELS, LADDERS, PAGES, POOLS, SHAPES, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
@@ -194,7 +194,9 @@ def _points(subsystem: str, keys: Settings) -> list[_Point]:
     points = []
     for workload in keys["workloads"]:
         variants = _variants(subsystem, keys)
-        if subsystem == "memory" and workload in ("LAT", *SHAPES):
+        if workload in LADDERS:
+            variants = keys.get("variants") or list(PAGES)
+        elif subsystem == "memory" and workload in ("LAT", *SHAPES):
             variants = [""]
         sizes = [None] if workload in SHAPES else blocks
         combinations = product([workload], variants, sizes, keys["concurrency"])
@@ -345,7 +347,8 @@ class _Grid:
             options["pool"] = AUTO if pool == AUTO else parse_size(pool)
             if pool == AUTO and workload != "LAT" and _has_pmbw_pools(keys):
                 options["power_of_two"] = True  # pmbw measures no other sizes.
-            options |= {key: keys[key] for key in ("store", "pairs", "rates") if key in keys}
+            choices = ("store", "pairs", "steps", "rates")
+            options |= {key: keys[key] for key in choices if key in keys}
             if "reads" in keys:
                 options["reads"] = ",".join(map(str, sorted(keys["reads"], reverse=True)))
         if self.subsystem == "disk":

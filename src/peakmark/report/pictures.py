@@ -14,7 +14,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.config.layouts import Drawing
-from peakmark.figures import layout_figures
+from peakmark.figures import layout_figures, roofline
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.messages import message
@@ -35,7 +35,7 @@ def names(analysis: Analysis) -> list[str]:
     entries = [
         entry
         for table in TABLES
-        for entry in figures_of(table, rows[table.name], None if many else analysis.layout)
+        for entry in figures_of(table, rows, None if many else analysis.layout)
     ]
     # Of many nodes, points without a number to go by are not drawn.
     drawn = [
@@ -99,7 +99,7 @@ def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
     everything = [series for row in rows for series in row.series.values()]
     if value == "measured" and any(series.disturbed for series in everything):
         caption = f"{caption} {message('caption-part', case='disturbed').fact}."
-    values = "" if drawn.name in captions.PERCENTILES else _extremes(rows, value)
+    values = "" if drawn.name in (*captions.PERCENTILES, roofline.NAME) else _extremes(rows, value)
     return _picture(drawn.name, widths, caption, f"{caption}{values}")
 
 

@@ -88,7 +88,7 @@ class Sections:
             _as_data(finding.heading, finding.text) for finding in fleet.fleet_conclusions(rows)
         ]
         parts[0] |= {"findings": said, "formulas": built}
-        for drawn in figures_of(table, rows):
+        for drawn in figures_of(table, self.analysis.rows):
             parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths)])
         each = presentation.grid(self.analysis.results, rows[0].table, rows)
         every_node = self._part(replace(each, title=f"{each.title}: every node"), rows)
@@ -118,7 +118,7 @@ class Sections:
             for finding in findings.joint_conclusions(rows, every[-1].layout_table):
                 heading = f"{distinct} tables together"
                 parts[-1]["findings"].append(_as_data(heading, finding.text))
-        for drawn in figures_of(table, rows, layout):
+        for drawn in figures_of(table, self.analysis.rows, layout):
             picture, keys = (
                 pictures.of_rows(drawn, self.widths),
                 {row.key for row in drawn.rows},

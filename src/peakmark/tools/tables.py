@@ -198,10 +198,21 @@ TABLES = (
         quantity="Latency", block=None, variant="Distance",
     ),
     _table(
+        "memory_ladder_latency", "Latency by working set", 1e9, "ns",
+        "Time of one dependent load, one for each cache line; the median of the working sets that lie clearly inside a "
+        "cache or beyond the last, on small or huge pages. The working set is that in their middle, of DRAM the largest.",
+        quantity="Latency", block="Working Set", variant="Level",
+    ),
+    _table(
+        "memory_ladder_throughput", "Throughput by working set", 1e-9, "GB/sec",
+        "Bytes that one core reads, over and over, from working sets that lie clearly inside a cache or beyond the last.",
+        quantity="Throughput", block="Working Set", variant="Level",
+    ),
+    _table(
         "memory_loaded_latency", "Latency under load", 1e9, "ns",
-        "Time of one dependent load while all other cores load the memory as much as they can; r75: 75 % of the traffic are "
-        "reads. Writes are streaming stores.",
-        quantity="Latency", block=None, variant="Reads",
+        "Time of one dependent load while all other cores load the memory as much as they can; of the traffic of r75, 75 % "
+        "are reads. Stores are streaming ones.",
+        quantity="Latency", block=None, variant="Mix",
     ),
     _table(
         "disk_throughput", "Throughput", 1e-6, "MB/sec",

@@ -7,4 +7,7 @@ for workload in RS WS RWS RR WR RWR; do
     done
 done
 ${RUNNER:-} "$1/rambench" --workload LAT --block 1MiB --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
+for workload in LADDER-LAT LADDER-RS; do
+    ${RUNNER:-} "$1/rambench" --workload "$workload" --pool 1MiB --steps 1 --seconds 0.05 --warmup 0.01 --huge-pages off >/dev/null || [ $? = 77 ]
+done
 ${RUNNER:-} "$1/rambench" --workload LOADED --threads 2 --rates 2 --seconds 0.05 --warmup 0.01 >/dev/null

@@ -9,7 +9,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import findings, loaded
-from peakmark.analysis.loaded import Point
+from peakmark.analysis.loaded import LoadedPoint
 
 LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 450e-9)]
 """Doubled at 4.1e9: a twentieth of the way from the third to the fourth point."""
@@ -28,7 +28,7 @@ LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 45
 def test_the_knee_is_where_the_latency_doubles(
     curve: list[tuple[float, float]], knee: float | None
 ) -> None:
-    found = loaded.knee([Point(*point) for point in curve])
+    found = loaded.knee([LoadedPoint(*point) for point in curve])
     assert found == (knee if knee is None else pytest.approx(knee))
 
 

@@ -53,7 +53,9 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
 def drawn(drawing: Drawing, rows: list[Row]) -> list[Row]:
     """The rows that a drawing shows."""
     (one,) = selection.figures_of(
-        DISK, rows, layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
+        DISK,
+        {DISK.name: rows},
+        layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,)),
     )
     assert one.drawing is drawing
     return list(one.rows)

@@ -61,7 +61,7 @@ COMMANDS = [
      "rambench --workload LAT --block 1048576 --accesses 100000000 --threads 1 --cpus 2"
      " --huge-pages off"),
     (cell("rambench", "LOADED", "", None, 3, pool="256MiB", seconds=2, reads="100,50", rates=4),
-     "rambench --workload LOADED --pool 268435456 --seconds 2 --reads 100,50 --rates 4 --threads 3"
+     "rambench --workload LOADED --reads 100,50 --rates 4 --pool 268435456 --seconds 2 --threads 3"
      " --cpus 2,3,4"),
     (cell("diskbench", "WR", "io_uring-qd8", 4096, 2, seconds=2.5, warmup=0, seed=7, size="64MiB"),
      "diskbench --workload WR --record 4096 --size 67108864 --directory . --engine io_uring"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from peakmark.catalogue import AUTO, POOLS, SHAPES
+from peakmark.catalogue import AUTO, LADDERS, PAGES, POOLS, SHAPES
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
@@ -38,6 +38,8 @@ MOST_PAIRS = 640
 """As many pairs of CPUs C2C measures at most, 128 of each distance."""
 PAIR_S = 0.02
 """Of one pair, where a cache line takes 300 ns."""
+LADDER_STEP_S = 1.0
+"""What laying out the working sets takes for each step of an octave, where they reach 1 GiB."""
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -53,7 +55,8 @@ class RamBench(common.Kernel):
     rows = (
         Coverage("memory", ("RS", "RR"), variants=("block", "pool")),
         Coverage("memory", WRITING, variants=("block", *POOLS)),
-        Coverage("memory", ("LAT", *SHAPES)),
+        Coverage("memory", ("LAT", *(name for name in SHAPES if name not in LADDERS))),
+        Coverage("memory", tuple(LADDERS), variants=PAGES, per_concurrency=False),
     )
 
     def check(self, cell: Cell) -> None:
@@ -77,10 +80,11 @@ class RamBench(common.Kernel):
         pages = ["--huge-pages", "off"] if cell.options.get("huge_pages") is False else []
         if cell.workload in SHAPES:
             argv = [tool.path, "--workload", cell.workload]
-            argv += [*common.flags(cell, "pairs", "reads", "rates"), *pages]
-            if cell.workload == "LOADED":
-                seconds = common.plain(common.seconds_of(cell))
-                argv += ["--pool", str(pool_of(cell)), "--seconds", seconds]
+            argv += common.flags(cell, "pairs", "steps", "reads", "rates")
+            if cell.workload in LADDERS:
+                pages = ["--huge-pages", "on" if cell.variant == "huge" else "off"]
+            if cell.workload != "C2C":
+                argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
@@ -106,6 +110,13 @@ class RamBench(common.Kernel):
         if cell.workload == "C2C":
             pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
             return Cost(fixed_s=0.3, work_s=pairs * PAIR_S)
+        if cell.workload in LADDERS:
+            laid_out = common.option_number(cell, "steps", 4) or 4
+            return Cost(
+                fixed_s=0.3 + common.clock_s(cell, "total", 0.1),
+                work_s=laid_out * LADDER_STEP_S,
+                memory_bytes=pool_of(cell),
+            )
         if cell.workload == "LOADED":
             mixes = str(cell.options.get("reads", READS)).count(",") + 1
             points = mixes * (1 + int(cell.options.get("rates", RATES)))
@@ -143,7 +154,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
             raise ParseError(f"rambench: the points of {variant} are no lists of numbers")
         found = {**shared, **common.details(row), "points": points, "order": output.get("order")}
         measurement = Measurement.of(cell, metric, value, found)
-        yield replace(measurement, variant=str(variant))
+        yield replace(measurement, variant=str(variant), block=row.get("block"))
 
 
 def _is_point(point: object) -> bool:
