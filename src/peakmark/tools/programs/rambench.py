@@ -119,7 +119,7 @@ class RamBench(common.Kernel):
             )
         if cell.workload == "LOADED":
             mixes = str(cell.options.get("reads", READS)).count(",") + 1
-            points = mixes * (1 + int(cell.options.get("rates", RATES)))
+            points = mixes * (1 + (common.option_number(cell, "rates") or RATES))
             point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
             fixed_s = 0.3 + common.warmup_of(cell, 0.1) + points * point_s
             memory = 3 * pool_of(cell)  # read, copied to, and an area that is no larger
