@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import pairwise
 from statistics import median
+
+import numpy as np
 
 from peakmark.analysis.row import Row
 from peakmark.catalogue import PAGES
@@ -20,7 +22,7 @@ MOST_NAMED = 3
 LEFT = 2.0
 """Factor of its plateau at which a curve has left it."""
 LEVEL_UNTIL = 1.25
-"""Two levels whose plateaus differ by less are not told apart."""
+"""Where the next plateau is no higher, the size of a cache cannot be told."""
 
 Matrix = Mapping[tuple[int, int], float]
 
@@ -59,44 +61,39 @@ def outliers(rows: Sequence[Row]) -> Iterator[Message]:
             )
 
 
-def curve_of(rows: Iterable[Row]) -> list[tuple[tuple[float, float], ...]]:
+def level_of(row: Row) -> str:
+    """``L1`` to ``DRAM`` of a ladder's row."""
+    return row.key.variant.partition("-")[0].upper()
+
+
+def curve_of(rows: Iterable[Row]) -> list[tuple[list[float], ...]]:
     """The points of the curve that the rows hold together, in SI units; of each point its place and
     its value in every repetition.
     """
-    points = []
-    for row in rows:
-        every = [repetition.details["points"] for repetition in row.measured.points]
-        for same in zip(*every, strict=False):
-            points.append(tuple((float(place), float(value)) for place, value, *_ in same))
-    return points
+    every = ([point.details["points"] for point in row.measured.points] for row in rows)
+    return [same for points in every for same in zip(*points, strict=False)]
 
 
 def measured_caches(rows: Sequence[Row]) -> Iterator[Message]:
-    """Up to which working set a ladder of latencies stays below ``LEFT`` times each plateau, at most
-    the geometric mean with the next one.
+    """Up to which working set a ladder of latencies on one node stays below ``LEFT`` times each
+    plateau, at most the geometric mean with the next one.
     """
-    for node, pages in product(dict.fromkeys(row.key.node for row in rows), PAGES):
-        levels = [
-            row for row in rows if row.key.node == node and row.key.variant.endswith(f"-{pages}")
-        ]
-        curve = [
-            (points[0][0], median(value for _, value in points)) for points in curve_of(levels)
-        ]
+    one_node = len({row.key.node for row in rows}) == 1
+    for pages in PAGES if one_node else ():
+        levels = [row for row in rows if row.key.variant.endswith(pages)]
         parts = []
         for level, beyond in pairwise(levels):
-            name, further = (row.key.variant.partition("-")[0].upper() for row in (level, beyond))
-            plateau, next_one = level.measured.centre, beyond.measured.centre
-            if next_one < LEVEL_UNTIL * plateau:
-                parts.append(message("measured-caches", case="none", level=name, beyond=further))
-                continue
-            until = min(LEFT * plateau, math.sqrt(plateau * next_one))
-            served = max((place for place, value in curve if value < until), default=curve[0][0])
-            sizes = served, level.measured.points[0].details["cache"]
-            measured, stated = (binary(size) or "" for size in sizes)
-            parts.append(
-                message(
-                    "measured-caches", case="level", level=name, measured=measured, stated=stated
+            places, values = np.median(curve_of(levels), axis=1).T
+            plateau = level.measured.centre
+            rise = beyond.measured.centre / plateau
+            if rise > LEVEL_UNTIL:
+                inside = places[values < plateau * min(LEFT, math.sqrt(rise))]
+                sizes = {
+                    "measured": str(binary(inside.max(initial=0))),
+                    "stated": str(binary(level.measured.points[0].details["cache"])),
+                }
+                parts.append(
+                    message("measured-caches", case="level", level=level_of(level), **sizes)
                 )
-            )
         if parts:
             yield message("measured-caches", pages=pages, levels=tuple(parts))

@@ -4,13 +4,15 @@ the interval of each point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
 from peakmark.analysis.label_formatter import LabelFormatter
@@ -18,14 +20,14 @@ from peakmark.analysis.row import Row
 from peakmark.catalogue import PAGES
 from peakmark.figures import elements, style
 from peakmark.formatting import size
-from peakmark.statistics import median, median_interval
+from peakmark.statistics import Interval, median_interval
 from peakmark.tools.tables import Table
 
 WIDTH, HEIGHT = 6.85, 2.6  # inches of a panel alone
 
 
-Point = Sequence[tuple[float, float]]
-"""Place and value of a point in every repetition, as drawn."""
+Curve = NDArray[np.float64]
+"""Points x repetitions x (place, value), as drawn."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Panel:
     """Curves by name, and places with a name that are marked by an upright."""
 
     title: str
-    curves: dict[str, list[Point]]
-    uprights: Sequence[tuple[float, str]] = ()
+    curves: dict[str, Curve]
+    uprights: Collection[tuple[float, str]] = ()
 
 
 def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -42,19 +44,15 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
     panels = []
     for node in dict.fromkeys(row.key.node for row in rows):
         members = [row for row in rows if row.key.node == node]
-        curves: dict[str, list[Point]] = {}
+        curves = {}
         for pages in PAGES:
-            levels = [row for row in members if row.key.variant.endswith(f"-{pages}")]
-            points: list[Point] = [
-                [(place, value * table.factor) for place, value in point]
-                for point in shapes.curve_of(levels)
-            ]
-            curves |= {f"{pages} pages": points} if points else {}
+            levels = [row for row in members if row.key.variant.endswith(pages)]
+            if levels:
+                curves[f"{pages} pages"] = np.array(shapes.curve_of(levels)) * (1, table.factor)
         caches = {
-            row.key.variant.partition("-")[0].upper(): row.measured.points[0].details["cache"]
-            for row in members
+            (row.measured.points[0].details["cache"], shapes.level_of(row)) for row in members
         }
-        uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
+        uprights = [(held, f"{level}: {size(held)}") for held, level in sorted(caches) if held]
         panels.append(Panel(node if node != "any" else "", curves, uprights))
     labels = "Working set", elements.vertical_label(table)
     return plot(panels, *labels, sizes=True) if panels else None
@@ -68,13 +66,10 @@ def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
         title += f", {row.key.node}" if row.key.node != "any" else ""
         most = row.limit.bandwidth
         uprights = [(most * 1e-9, "theoretical bandwidth")] if most else []
-        repetitions = [repetition.details["points"] for repetition in row.measured.points]
-        points: list[Point] = [
-            [(rate * 1e-9, latency * table.factor) for rate, latency, *_ in point]
-            for point in zip(*repetitions, strict=True)
-        ]
+        points = np.array([repetition.details["points"] for repetition in row.measured.points])
         name = f"{row.key.variant.removeprefix('r')} % reads"
-        panels.setdefault(title, Panel(title, {}, uprights)).curves[name] = points
+        curves = panels.setdefault(title, Panel(title, {}, uprights)).curves
+        curves[name] = points.swapaxes(0, 1)[:, :, :2] * (1e-9, table.factor)
     labels = "Traffic (GB/s)", elements.vertical_label(table)
     return plot(list(panels.values()), *labels, sizes=False) if panels else None
 
@@ -114,24 +109,24 @@ def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool
     return figure
 
 
-def _draw(axis: Axes, points: Sequence[Point], rank: int) -> None:
+def _draw(axis: Axes, curve: Curve, rank: int) -> None:
     look = style.line(rank)
-    places, place_errors = _spread([[place for place, _ in point] for point in points])
-    values, value_errors = _spread([[value for _, value in point] for point in points])
+    places, values = np.median(curve, axis=1).T
+    horizontal, vertical = (
+        [median_interval(list(point[:, axis])) for point in curve] for axis in (0, 1)
+    )
+    beside = _reach(places, horizontal)
     axis.errorbar(
-        places, values, xerr=place_errors if any(map(any, place_errors)) else None, yerr=value_errors,
+        places, values, xerr=beside if beside.any() else None, yerr=_reach(values, vertical),
         color=look.colour, linewidth=1.0, marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5,
         zorder=3 + 0.1 * rank,
     )  # fmt: skip
 
 
-def _spread(points: Sequence[Sequence[float]]) -> tuple[list[float], list[list[float]]]:
-    """Median of each point, and how far its interval reaches below and above it."""
-    centres = [median(every) for every in points]
-    intervals = [median_interval(every) for every in points]
-    below = [centre - each.low for centre, each in zip(centres, intervals, strict=True)]
-    above = [each.high - centre for centre, each in zip(centres, intervals, strict=True)]
-    return centres, [below, above]
+def _reach(centres: NDArray[np.float64], intervals: Sequence[Interval]) -> NDArray[np.float64]:
+    """How far intervals reach below and above their medians."""
+    ends = np.array([[each.low for each in intervals], [each.high for each in intervals]])
+    return abs(ends - centres)
 
 
 def _scale_sizes(axis: Axes) -> None:

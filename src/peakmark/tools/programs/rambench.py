@@ -38,8 +38,8 @@ MOST_PAIRS = 640
 """As many pairs of CPUs C2C measures at most, 128 of each distance."""
 PAIR_S = 0.02
 """Of one pair, where a cache line takes 300 ns."""
-LADDER_STEP_S = 1.0
-"""What laying out the working sets takes for each step of an octave, where they reach 1 GiB."""
+LADDER_S = 4.0
+"""What laying out the working sets takes."""
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -111,12 +111,8 @@ class RamBench(common.Kernel):
             pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
             return Cost(fixed_s=0.3, work_s=pairs * PAIR_S)
         if cell.workload in LADDERS:
-            laid_out = common.option_number(cell, "steps", 4) or 4
-            return Cost(
-                fixed_s=0.3 + common.clock_s(cell, "total", 0.1),
-                work_s=laid_out * LADDER_STEP_S,
-                memory_bytes=pool_of(cell),
-            )
+            clock_s = common.clock_s(cell, "total", 0.1)
+            return Cost(0.3 + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
         if cell.workload == "LOADED":
             mixes = str(cell.options.get("reads", READS)).count(",") + 1
             points = mixes * (1 + (common.option_number(cell, "rates") or RATES))

@@ -1,0 +1,168 @@
+"""The ladder on a machine whose neighbours share its last-level cache: twelve recorded runs, and LAT
+and RS measured beside them. What is made of them: rows, limits, the sizes of the caches, figures.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.analysis import findings, shapes
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row
+from peakmark.catalogue import LEVELS, PAGES
+from peakmark.errors import ConfigError
+from peakmark.figures import curves, roofline, style
+from peakmark.limits import for_row
+from peakmark.messages import Message
+from peakmark.plan import plan
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Completed
+
+RECORDED = json.loads((make.DATA / "ladders.json").read_text())
+RAMBENCH = REGISTRY["rambench"]
+GRID = {"workloads": ["LADDER-LAT", "LADDER-RS"], "concurrency": [1], "steps": 1}
+
+
+def records() -> list[dict[str, Any]]:
+    """A record of each recorded run."""
+    made: list[dict[str, Any]] = []
+    seen: dict[tuple[str, str], int] = {}
+    for output in RECORDED["ladders"]:
+        pages = "huge" if output["huge_pages"] else "small"
+        place = (output["workload"], pages)
+        seen[place] = seen.get(place, -1) + 1
+        cell = make.cell(
+            "rambench",
+            output["workload"],
+            subsystem="memory",
+            variant=pages,
+            repetition=seen[place],
+        )
+        parsed = RAMBENCH.parse(cell, Completed((), 0, json.dumps(output), ""))
+        made.append(make.record(cell, [vars(one) for one in parsed.measurements]))
+    return made
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    others = [
+        record
+        for workload, threads, rate in (("DP", 1, 3e10), ("DP", 2, 6e10))
+        for record in make.runs("cpubench", workload, rate, concurrency=threads)
+    ]
+    others += make.runs("rambench", "RS", 3e10, concurrency=2)
+    return make.judge(tmp_path_factory.mktemp("results") / "c", records() + others)
+
+
+def rows_of(analysis: Analysis, name: str, pages: str) -> list[Row]:
+    return [row for row in analysis.rows[name] if row.key.variant.endswith(pages)]
+
+
+@pytest.mark.parametrize("pages", PAGES)
+@pytest.mark.parametrize("name", ["memory_ladder_latency", "memory_ladder_throughput"])
+def test_each_level_is_a_row_and_the_curve_is_monotone(
+    analysis: Analysis, name: str, pages: str
+) -> None:
+    rows = rows_of(analysis, name, pages)
+    assert [row.key.variant for row in rows] == [
+        one for one in LEVELS if pages in one and "l4" not in one
+    ]
+    assert all(row.measured.summary.n == 3 and row.missing == 0 for row in rows)
+    curve = shapes.curve_of(rows)
+    assert [points[0][0] for points in curve] == [(1 << 14) << step for step in range(14)]
+    slower = rows[0].table.lower_is_better
+    for before, after in pairwise(sorted(value for _, value in points) for points in curve):
+        assert before[0] <= after[-1] if slower else before[-1] >= after[0]
+
+
+@pytest.mark.parametrize("name", ["memory_ladder_latency", "memory_ladder_throughput"])
+def test_points_meet_the_plain_workloads_at_the_same_size(analysis: Analysis, name: str) -> None:
+    rows = analysis.rows[name]
+    measured = [((row.key.workload, row.key.variant, row.key.block), row) for row in rows]
+    for key, row in measured:
+        plain = sorted(value for *place, value in RECORDED["plain"] if tuple(place) == key)
+        (points,) = [each for each in shapes.curve_of([row]) if each[0][0] == row.key.block]
+        values = sorted(value for _, value in points)
+        assert values[0] <= 1.03 * plain[-1] and values[-1] >= 0.97 * plain[0], key
+
+
+def sizes(rows: list[Row]) -> list[tuple[str, dict[str, Any]]]:
+    """Case and values of what is said of each cache."""
+    (said,) = shapes.measured_caches(rows)
+    levels = dict(said.values)["levels"]
+    assert isinstance(levels, tuple)
+    return [(one.case, dict(one.values)) for one in levels if isinstance(one, Message)]
+
+
+def test_a_finding_tells_how_far_each_cache_reaches(analysis: Analysis) -> None:
+    rows = rows_of(analysis, "memory_ladder_latency", "huge")
+    (first, one), (second, two), (third, three) = sizes(rows)
+    assert (first, second, third) == ("level",) * 3
+    assert (one["measured"], one["stated"]) == ("32 KiB", "32 KiB")
+    assert (two["measured"], two["stated"]) == ("512 KiB", "1 MiB")
+    assert three["stated"] == "32 MiB"
+    assert len(findings.conclusions(analysis.rows["memory_ladder_latency"])) > 1
+
+
+def test_levels_alike_are_not_told_apart(analysis: Analysis) -> None:
+    rows = rows_of(analysis, "memory_ladder_latency", "huge")
+    assert len(sizes([rows[0], rows[2], rows[2]])) == 1
+
+
+def test_limits_are_those_of_the_plain_workloads() -> None:
+    facts = make.ZEN3 | {
+        "cpu": make.ZEN3["cpu"] | {"caches": [
+            {"level": level, "type": "unified", "size": held, "count": 2} for level, held in ((1, 1 << 15), (2, 1 << 19))
+        ]},
+    }  # fmt: skip
+    for level, block in (("l1-huge", 1 << 14), ("l2-small", 1 << 17)):
+        ladder = for_row("memory", "LADDER-RS", level, block, 1, "ladder_throughput", facts)
+        assert ladder.value and ladder == for_row(
+            "memory", "RS", "block", block, 1, "throughput", facts
+        )
+        ladder = for_row("memory", "LADDER-LAT", level, block, 1, "ladder_latency", facts)
+        assert ladder.value and ladder == for_row("memory", "LAT", "", block, 1, "latency", facts)
+    stated = {"memory": {"bandwidth": 4e10, "latency": 1e-7}}
+    for workload, metric, value in (("RS", "throughput", 4e10), ("LAT", "latency", 1e-7)):
+        row = (f"LADDER-{workload}", "dram-huge", 1 << 27, 1, f"ladder_{metric}")
+        assert for_row("memory", *row, facts, stated).value == value
+
+
+def test_both_pages_are_lines_and_caches_are_uprights(analysis: Analysis) -> None:
+    rows = analysis.rows["memory_ladder_latency"]
+    figure = curves.plot_ladder(rows[0].table, rows)
+    assert figure is not None
+    (axis,) = figure.axes
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "small pages",
+        "huge pages",
+    ]
+    assert [text.get_text() for text in axis.texts] == ["L1: 32 KiB", "L2: 1 MiB", "L3: 32 MiB"]
+    assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
+
+
+def test_roofs_are_rows_and_nothing_else(analysis: Analysis) -> None:
+    style.begin()
+    roofs = roofline.roofs(analysis.rows)
+    assert {row.table.name for row in roofs} == {"cpu", "memory_throughput", roofline.LADDER}
+    one, two = roofline.plot(roofs).axes
+    assert [axis.get_title(loc="left") for axis in (one, two)] == ["1 thread", "2 threads"]
+    limits = [row for row in roofs if row.limit.value is not None]
+    assert len(one.lines) + len(two.lines) == len(roofs) + len(limits)
+    assert not roofline.roofs(analysis.rows | {"cpu": []})
+
+
+def test_a_ladder_is_planned_on_small_and_on_huge_pages() -> None:
+    cells = plan.make({"repetitions": 1, "memory": [GRID]}).cells
+    assert sorted((cell.workload, cell.variant) for cell in cells) == [
+        (workload, pages) for workload in sorted(GRID["workloads"]) for pages in sorted(PAGES)
+    ]
+    with pytest.raises(ConfigError, match="LADDER"):
+        plan.make({"memory": [GRID | {"concurrency": [2]}]})
+    with pytest.raises(ConfigError, match="block"):
+        plan.make({"memory": [GRID | {"variants": ["block"]}]})
