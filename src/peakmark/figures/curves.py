@@ -91,15 +91,15 @@ def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool
             _draw(axis, points, names.index(name))
         if sizes:
             _scale_sizes(axis)
-        else:
-            axis.set_xlim(0)
-            axis.set_ylim(0)
         for place, name in panel.uprights:
             axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
             axis.annotate(
                 name, (place, 1), xycoords=("data", "axes fraction"), xytext=(0, 1), textcoords="offset points",
                 fontsize=style.SMALL, color=style.QUIET, ha="center", va="bottom",
             )  # fmt: skip
+        if not sizes:
+            axis.set_xlim(0)
+            axis.set_ylim(0)
         axis.set_title(panel.title, pad=12 if panel.uprights else None)
         axis.set_xlabel(horizontal)
         sns.despine(ax=axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,13 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis import findings, loaded
 from peakmark.analysis.loaded import LoadedPoint
+from peakmark.errors import ParseError
+from peakmark.figures import curves
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Completed
+
+RECORDED = json.loads((make.DATA / "loaded.json").read_text())
+"""What rambench printed on two cores, with --reads 100,50 --rates 2."""
 
 LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 450e-9)]
 """Doubled at 4.1e9: a twentieth of the way from the third to the fourth point."""
@@ -64,3 +72,42 @@ def test_a_row_tells_of_idle_knee_and_saturation(
 def test_threads_apart_are_a_warning(tmp_path: Path, overlap: float, warned: bool) -> None:
     row = make.only_row(tmp_path, records([1.0] * 3, overlap))
     assert ("overlap" in {warning.code for warning in row.warnings}) == warned
+
+
+def parse(changes: dict[str, Any]) -> Any:
+    cell = make.cell("rambench", "LOADED", subsystem="memory", concurrency=2)
+    done = Completed((), 0, json.dumps(RECORDED | changes), "")
+    return REGISTRY["rambench"].parse(cell, done).measurements
+
+
+def test_each_mix_is_a_row_with_its_points() -> None:
+    rows = parse({})
+    assert [(row.variant, len(row.details["points"])) for row in rows] == [("r100", 3), ("r50", 3)]
+    for row in rows:
+        assert row.unit == "s"
+        assert row.value == row.details["points"][-1][1]
+        assert [point[2] > 0.99 for point in row.details["points"]] == [True] * 3
+    assert rows[0].details["store"] == "streaming"
+
+
+@pytest.mark.parametrize("points", [[], [["1", 2, 3, 4]]])
+def test_points_that_are_none_are_refused(points: Any) -> None:
+    with pytest.raises(ParseError):
+        parse({"rows": [{"variant": "r100", "value": 1e-7, "points": points}]})
+
+
+def test_the_figure_has_a_line_for_each_mix(tmp_path: Path) -> None:
+    mixes = [*records([1.0, 1.1], mix="r100"), *records([1.2, 1.3], mix="r50")]
+    for repetition, record in enumerate(mixes[2:]):  # both mixes of a repetition are of one cell
+        mixes[repetition]["measurements"] += record["measurements"]
+    site = {"site_facts": {"memory": {"bandwidth": 12e9}}}
+    analysis = make.judge(tmp_path, mixes[:2], config=site)
+    table_rows = analysis.rows["memory_loaded_latency"]
+    assert [row.key.variant for row in table_rows] == ["r100", "r50"]
+    figure = curves.plot_loaded(table_rows[0].table, table_rows)
+    (axis,) = figure.axes if figure else ()
+    assert axis.get_xlim()[1] > 12  # the theoretical bandwidth is an upright
+    lines = [line for line in axis.lines if len(line.get_xdata()) == len(LINEAR)]
+    assert [tuple(line.get_xdata()) for line in lines][:1] == [(1, 2, 4, 6, 5.5)]
+    values = [line.get_ydata()[-1] for line in lines[:1]]
+    assert values == pytest.approx([1.05 * 450])
