@@ -4,15 +4,19 @@ Nothing here is measured.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import statistics
 import tarfile
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
@@ -27,7 +31,9 @@ ZEN3 = {
     "limits": {"physical_cores_allowed": 2},
 }  # fmt: skip
 """Facts from which the limits of two cores are known."""
-UNITS = {"rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s", "loaded_latency": "s"}
+UNITS = {
+    "rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s", **SUBSYSTEMS["memory"].units,
+}  # fmt: skip
 
 
 def cell(
@@ -313,6 +319,43 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
             if x == 1:
                 add("qperf", f"LAT-{workload}", {"latency": 8e-6}, **place)
     add("ping", "LAT-ICMP", {"latency": 11e-6}, subsystem="network", block=56, concurrency=1)
+    return records + core_to_core(2, 1, 1, 2, 1, repetitions=repetitions)
+
+
+DISTANCES = {
+    "same-core": 9e-9, "same-cache": 23e-9, "same-node": 60e-9, "same-socket": 80e-9,
+    "other-socket": 180e-9,
+}  # fmt: skip
+
+
+def core_to_core(
+    *sizes: int, repetitions: int = 3, slow: Collection[int] = ()
+) -> list[dict[str, Any]]:
+    """Records of C2C on a made-up node: sockets, NUMA nodes of each, caches of each, cores of each
+    and threads of each, such as (2, 4, 2, 8, 2) of 256 CPUs. Pairs with a CPU of ``slow`` take
+    three times as long.
+    """
+    places = list(itertools.product(*map(range, sizes)))
+    records = []
+    for repetition in range(repetitions):
+        of = cell("rambench", "C2C", subsystem="memory", block=None, concurrency=len(places),
+                  repetition=repetition)  # fmt: skip
+        points: dict[str, list[list[float]]] = defaultdict(list)
+        for (a, here), (b, there) in itertools.combinations(enumerate(places), 2):
+            first = next(
+                i for i, (one, other) in enumerate(zip(here, there, strict=True)) if one != other
+            )
+            name = list(DISTANCES)[::-1][first]
+            factor = 3.0 if {a, b} & set(slow) else 1.0
+            points[name].append([a, b, DISTANCES[name] * factor * (1 + 0.01 * repetition)])
+        measured = [
+            measurement(
+                of, "core_to_core", statistics.median(point[2] for point in of_class), variant=name,
+                details={"points": of_class, "order": list(range(len(places)))},
+            )
+            for name, of_class in points.items()
+        ]  # fmt: skip
+        records.append(record(of, measured))
     return records
 
 

@@ -1,5 +1,6 @@
 #include "memory/c2c.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,6 +16,10 @@
 #define SAMPLES 300 /* medians of fewer spread by more than a nanosecond */
 #define ROUND_TRIPS 100
 #define WARM_UP 30 /* samples that do not count */
+#define SAMPLES_LEAST 30
+#define PATIENCE_NS                                                                                \
+    UINT64_C(500000000) /* for all samples of a pair; then those that there are do */
+#define ENDED UINT_MAX
 #define LINE_AND_NEIGHBOUR 128
 
 /* The line that goes to and fro, away from all else, its neighbour included. */
@@ -60,39 +65,59 @@ int c2c_choose(const struct cpu_location *locations, int count, bool all, struct
             /* Each of the pairs that are left is as likely as any other (Knuth's algorithm S). */
             if (random_below(&random, left[distance]--) < wanted[distance]) {
                 wanted[distance]--;
-                (*pairs)[chosen++] = (struct c2c_pair){i, j, distance, 0};
+                (*pairs)[chosen++] =
+                    (struct c2c_pair){.first = i, .second = j, .distance = distance};
             }
         }
     }
     return chosen;
 }
 
-/* Takes the line when it holds `mine` and hands it on, so often. */
+/* Takes the line when it holds `mine` and hands it on, so often or until the other ends it. */
 static void hand_over(atomic_uint *holder, unsigned mine, unsigned times) {
     for (unsigned i = 0; i < times; i++, mine += 2) {
         unsigned seen = mine;
         while (!atomic_compare_exchange_weak_explicit(holder, &seen, mine + 1, memory_order_relaxed,
                                                       memory_order_relaxed)) {
+            if (seen == ENDED) {
+                return;
+            }
             seen = mine;
         }
     }
 }
 
-static void measure_pair(struct c2c *c2c, struct c2c_pair *pair, bool first) {
+/* Whether a pair has enough samples: all, or after a while, on CPUs that others use too, some. */
+static bool is_enough(int samples, uint64_t began) {
+    return samples == SAMPLES || (samples >= SAMPLES_LEAST && clock_now() - began > PATIENCE_NS);
+}
+
+static void measure_pair(struct c2c *c2c, struct c2c_pair *pair) {
     double samples[SAMPLES];
-    if (!first) {
-        hand_over(&c2c->line.holder, 1, (WARM_UP + SAMPLES) * ROUND_TRIPS);
-        return;
-    }
+    uint64_t began = clock_now();
     unsigned mine = 0;
-    for (int i = -WARM_UP; i < SAMPLES; i++, mine += 2 * ROUND_TRIPS) {
+    for (int i = -WARM_UP; i < 0 || !is_enough(i, began); i++, mine += 2 * ROUND_TRIPS) {
         uint64_t before = clock_now();
         hand_over(&c2c->line.holder, mine, ROUND_TRIPS);
         double seconds = (double)(clock_now() - before) * 1e-9;
+        pair->samples = i < 0 ? 0 : i + 1;
         samples[i < 0 ? 0 : i] = seconds / (2 * ROUND_TRIPS);
     }
-    sort_doubles(samples, SAMPLES);
-    pair->seconds = (samples[SAMPLES / 2 - 1] + samples[SAMPLES / 2]) / 2;
+    /* The other has answered when the line holds `mine`; then it lets the line go. */
+    hand_over(&c2c->line.holder, mine, 1);
+    while (atomic_load_explicit(&c2c->line.holder, memory_order_relaxed) != mine + 2) {
+    }
+    atomic_store_explicit(&c2c->line.holder, ENDED, memory_order_relaxed);
+    while (atomic_load_explicit(&c2c->line.holder, memory_order_relaxed) != 0) {
+    }
+    size_t count = (size_t)pair->samples;
+    sort_doubles(samples, count);
+    pair->seconds = (samples[(count - 1) / 2] + samples[count / 2]) / 2;
+}
+
+static void answer(struct c2c *c2c) {
+    hand_over(&c2c->line.holder, 1, UINT_MAX);
+    atomic_store_explicit(&c2c->line.holder, 0, memory_order_relaxed);
 }
 
 static void wait_for_turn(struct c2c *c2c, const struct team_member *member, int turn) {
@@ -103,13 +128,9 @@ static void wait_for_turn(struct c2c *c2c, const struct team_member *member, int
     pthread_mutex_unlock(&c2c->mutex);
 }
 
-/* The first of a pair has its last answer: the line is free, and the next two wake. */
+/* The line is free, and the next two wake. */
 static void end_turn(struct c2c *c2c) {
-    while (atomic_load_explicit(&c2c->line.holder, memory_order_relaxed) !=
-           2 * (WARM_UP + SAMPLES) * ROUND_TRIPS) {
-    }
     pthread_mutex_lock(&c2c->mutex);
-    atomic_store_explicit(&c2c->line.holder, 0, memory_order_relaxed);
     c2c->turn++;
     if (c2c->turn < c2c->count) {
         pthread_cond_signal(&c2c->woken[c2c->pairs[c2c->turn].first]);
@@ -125,14 +146,14 @@ static void run_pairs(struct team_member *member) {
     }
     for (int turn = 0; turn < c2c->count && !member->warming; turn++) {
         struct c2c_pair *pair = &c2c->pairs[turn];
-        bool first = pair->first == member->index;
-        if (first || pair->second == member->index) {
+        if (pair->first == member->index) {
             wait_for_turn(c2c, member, turn);
-            measure_pair(c2c, pair, first);
-            member->work += (WARM_UP + SAMPLES) * ROUND_TRIPS;
-            if (first) {
-                end_turn(c2c);
-            }
+            measure_pair(c2c, pair);
+            member->work += (uint64_t)pair->samples * ROUND_TRIPS;
+            end_turn(c2c);
+        } else if (pair->second == member->index) {
+            wait_for_turn(c2c, member, turn);
+            answer(c2c);
         }
     }
 }
@@ -159,6 +180,14 @@ static int collect(const struct c2c *c2c, const struct cpu_location *locations,
     return count;
 }
 
+static int fewest_samples(const struct c2c *c2c) {
+    int fewest = SAMPLES;
+    for (int i = 0; i < c2c->count; i++) {
+        fewest = c2c->pairs[i].samples < fewest ? c2c->pairs[i].samples : fewest;
+    }
+    return fewest;
+}
+
 static void print_result(const struct c2c *c2c, const struct team *team,
                          const struct cpu_location *locations, const struct warnings *warnings) {
     struct json json;
@@ -183,7 +212,7 @@ static void print_result(const struct c2c *c2c, const struct team *team,
                             .team = team,
                             .warnings = warnings};
     report_begin(&json, &report);
-    json_integer(&json, "samples", SAMPLES);
+    json_integer(&json, "samples", fewest_samples(c2c));
     json_string(&json, "instruction", "compare and swap");
     json_begin_array(&json, "order");
     for (int i = 0; i < team->threads; i++) {
@@ -232,6 +261,10 @@ void c2c_measure(const struct arguments *arguments, const struct cpu_list *cpus,
     struct team team;
     if (!team_run(&team, &ordered, &plan, &job, &c2c)) {
         fail_measurement("%s", team.error);
+    }
+    if (fewest_samples(&c2c) < SAMPLES) {
+        warnings_add(warnings, "two CPUs seldom ran at the same time: a pair has %d samples of %d",
+                     fewest_samples(&c2c), SAMPLES);
     }
     print_result(&c2c, &team, locations, warnings);
     team_free(&team);

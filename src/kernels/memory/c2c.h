@@ -13,6 +13,7 @@
 struct c2c_pair {
     int first, second;
     enum distance distance;
+    int samples;
     double seconds; /* measured: one way, the median of the samples */
 };
 

@@ -97,12 +97,21 @@ def build(analysis: Analysis) -> dict[str, Any]:
             {"title": "How to read a row", "paragraphs": _reading()},
         ],
         "adaptive": bool(results.decisions),
-        "workloads": [
-            line for line in COUNTED if line[0] in {SUBSYSTEMS[name].title for name in subsystems}
-        ],
+        "workloads": _counted(rows),
         "programs": ran,
         "programs_text": _in_a_sentence(ran),
     }
+
+
+def _counted(rows: Mapping[str, Sequence[Row]]) -> list[list[str]]:
+    """What is counted, of the workloads that the campaign has."""
+    asked = {
+        (SUBSYSTEMS[row.table.subsystem].title, name)
+        for table_rows in rows.values()
+        for row in table_rows
+        for name in (row.key.workload, row.key.workload.partition("-")[0])
+    }
+    return [line for line in COUNTED if any((line[0], name) in asked for name in line[1].split())]
 
 
 def _in_a_sentence(lines: Sequence[Sequence[str]]) -> str:

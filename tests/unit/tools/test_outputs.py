@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.tools import samples
 
+from peakmark.catalogue import SHAPES
 from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
 from peakmark.tools import REGISTRY
@@ -41,6 +42,7 @@ GOOD = {
     "cpubench/qpdot-x1": {("QPDOT", "rate"): 23115185465.61519},
     "rambench/rws-pool-x2": {("RWS", "throughput"): 16842050688.319035},
     "rambench/rs-block-x1": {("RS", "throughput"): 66330377524.18737},
+    "rambench/c2c-x2": {("C2C", "core_to_core"): 1.03505e-07},
     "rambench/lat-x1": {("LAT", "latency"): 2.3755089e-08},
     "diskbench/rr-psync-x2": disk("RR", 44242388.561261356, 10801.364394839198, 0.0001847813564173592),
     "diskbench/ws-uring-x1": disk("WS", 725147391.8629284, 11064.871091658453, 0.00030909922265625),
@@ -100,7 +102,8 @@ BAD = {
 }
 # Told as not possible here, which is no failure: a user cannot give himself rights.
 REFUSED = {"ping/no-rights": "may not open its socket as this user: as root: setcap cap_net_raw"}
-UNITS = {"rate": "op/s", "iops": "1/s", "latency": "s"}
+UNITS = {"rate": "op/s", "iops": "1/s", "latency": "s", "core_to_core": "s"}
+LISTS = ("points", "order")
 KERNEL_CASES = [case for case in GOOD if not REGISTRY[case.partition("/")[0]].reference]
 NAMES = sorted(REGISTRY)
 FIRST = {name: next(case for case in GOOD if case.startswith(f"{name}/")) for name in NAMES}
@@ -118,9 +121,12 @@ def test_values(case: str) -> None:
     for row in parsed.measurements:
         throughput = "bit/s" if cell.subsystem == "network" else "B/s"
         assert row.unit == UNITS.get(row.metric, throughput)
-        place = (row.variant, row.block, row.concurrency)
-        assert place == (cell.variant, cell.block, cell.concurrency)
-        for value in row.details.values():
+        assert (row.block, row.concurrency) == (cell.block, cell.concurrency)
+        shape = cell.workload in SHAPES
+        assert row.variant == ("same-cache" if shape else cell.variant)
+        assert shape == bool(row.details.get("points"))
+        plain = {name: value for name, value in row.details.items() if name not in LISTS}
+        for value in plain.values():
             assert value is None or isinstance(value, str | int | float)
             assert not isinstance(value, float) or math.isfinite(value)
 
@@ -255,7 +261,7 @@ def test_keys_of_a_kernel_are_checked(case: str) -> None:
             samples.parse(case, samples.with_json(case, **{key: value}))
     with pytest.raises(ParseError, match="one line"):
         samples.parse(case, samples.text_of(case) * 2)
-    if any(metric != "latency" for _, metric in GOOD[case]):
+    if any(UNITS.get(metric) != "s" for _, metric in GOOD[case]):
         work = json.loads(samples.text_of(case))["work"]
         with pytest.raises(ParseError, match="contradicts itself"):
             samples.parse(case, samples.with_json(case, work=2 * work))

@@ -1,0 +1,75 @@
+"""Matrices of a node, from made-up records: what their rows are, and which places are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.analysis import findings, shapes
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.row import Row
+from peakmark.cell import Cell
+from peakmark.figures import matrices
+
+NODE = (2, 4, 2, 8, 2)  # 256 CPUs
+
+
+def rows_of(folder: Path, *sizes: int, slow: tuple[int, ...] = ()) -> list[Row]:
+    folder = make.write(folder, make.core_to_core(*sizes, slow=slow))
+    return list(Analysis.of(folder).rows["memory_core_to_core"])
+
+
+def named(rows: list[Row]) -> list[Any]:
+    return [each.values for each in shapes.outliers(rows)]
+
+
+def test_a_matrix_has_a_row_for_each_distance(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path / "c", *NODE)
+    assert {row.key.variant: row.measured.centre for row in rows} == pytest.approx(
+        {name: 1.01 * value for name, value in make.DISTANCES.items()}
+    )
+    assert all(row.measured.summary.n == 3 and not row.missing for row in rows)
+
+
+def test_a_repetition_that_failed_is_missing_in_each_row(tmp_path: Path) -> None:
+    records = make.core_to_core(1, 1, 2, 2, 1)
+    failed = Cell.from_json(records[2]["cell"])
+    folder = make.write(tmp_path / "c", records[:2], planned=[failed])
+    rows = Analysis.of(folder).rows["memory_core_to_core"]
+    assert {row.key.variant: row.missing for row in rows} == {"same-cache": 1, "same-node": 1}
+
+
+def test_a_matrix_that_nobody_measured_is_one_hole(tmp_path: Path) -> None:
+    planned = [Cell.from_json(one["cell"]) for one in make.core_to_core(1, 1, 1, 2, 1)]
+    (row,) = Analysis.of(make.write(tmp_path / "c", [], planned=planned)).rows[
+        "memory_core_to_core"
+    ]
+    assert row.own is None and row.missing == 3
+
+
+def test_pairs_that_take_longer_than_their_like_are_named(tmp_path: Path) -> None:
+    assert not list(shapes.outliers(rows_of(tmp_path / "quiet", *NODE)))
+    rows = rows_of(tmp_path / "slow", 1, 1, 2, 8, 1, slow=(5,))
+    found = {values["distance"]: values for values in map(dict, named(rows))}
+    assert found["same-cache"]["count"] == 7 and found["same-node"]["count"] == 8
+    assert found["same-cache"]["factor"] == pytest.approx(3)
+    assert any(each.message.code == "slow-pairs" for each in findings.conclusions(rows))
+
+
+@pytest.mark.parametrize("sizes", [NODE, (1, 1, 2, 2, 1)])
+def test_a_heat_map_has_a_field_for_each_pair(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+    rows = rows_of(tmp_path / "c", *sizes)
+    figure = matrices.plot(rows[0].table, rows)
+    assert figure is not None
+    cpus = len(shapes.places_of(rows))
+    field = figure.axes[0].images[0].get_array()
+    assert field is not None and field.shape == (cpus, cpus)
+    assert field.mask.sum() == cpus  # nothing from a CPU to itself
+
+
+def test_two_places_are_no_matrix(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path / "c", 1, 1, 1, 2, 1)
+    assert matrices.plot(rows[0].table, rows) is None
