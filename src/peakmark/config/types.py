@@ -196,8 +196,8 @@ class CampaignGrid(Keys):
         store: memory: how WS WR RWS RWR write, the references too: temporal (through the caches,
             which first read each line), streaming (around them), libc (memcpy and memset of the C
             library). Without it a pool's rows stream and a block's rows do not.
-        reads: memory: mixes of LOADED, in percent of the traffic that are reads: 100, 75, 50 (default:
-            all three).
+        reads: memory: mixes of LOADED, in percent of the traffic that are reads; without it 100, 75
+            and 50.
         rates: memory: how many rates of traffic LOADED measures for each mix (12), beside idle.
         size: disk: size of all files together.
         pairs: memory: of which pairs of CPUs C2C measures the latency; without it of all on up to 64
@@ -355,8 +355,9 @@ class Campaign(Keys):
         modules: Environment modules that bring a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
         cpu: Grids of the CPU: workloads QP HP SP DP FP32 QPDOT.
-        memory: Grids of the memory: workloads RWS RWR RS WS RR WR LAT C2C LADDER-RS LADDER-LAT LOADED; variants block (cache),
-            pool (DRAM) and pool-temporal (DRAM with ordinary stores, beside pool with streaming ones).
+        memory: Grids of the memory: workloads RWS RWR RS WS RR WR LAT C2C LADDER-RS LADDER-LAT LOADED;
+            variants block (cache), pool (DRAM) and pool-temporal (DRAM with ordinary stores, beside
+            pool with streaming ones).
         disk: Grids of the disk: workloads WS RS WR RR; variants psync and io_uring-qdN.
         network: Grids of the network: workloads TCP UDP LAT-TCP LAT-UDP.
         report: What the report says about itself.
