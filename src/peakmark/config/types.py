@@ -356,8 +356,8 @@ class Campaign(Keys):
             hpl/2.3]}.
         cpu: Grids of the CPU: workloads QP HP SP DP FP32 QPDOT.
         memory: Grids of the memory: workloads RWS RWR RS WS RR WR LAT C2C LADDER-RS LADDER-LAT LOADED;
-            variants block (cache), pool (DRAM) and pool-temporal (DRAM with ordinary stores, beside
-            pool with streaming ones).
+            variants block (cache), pool (DRAM), pool-temporal (DRAM with ordinary stores, beside
+            pool with streaming ones); of ladders small and huge (pages).
         disk: Grids of the disk: workloads WS RS WR RR; variants psync and io_uring-qdN.
         network: Grids of the network: workloads TCP UDP LAT-TCP LAT-UDP.
         report: What the report says about itself.

@@ -11,13 +11,11 @@ import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.catalogue import PAGES
 from peakmark.figures import elements, style
 from peakmark.formatting import size
 from peakmark.statistics import Interval, median_interval
@@ -40,22 +38,21 @@ class Panel:
 
 
 def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
-    """The table of a ladder: a panel for each node, a line for each kind of pages."""
-    panels = []
-    for node in dict.fromkeys(row.key.node for row in rows):
-        members = [row for row in rows if row.key.node == node]
-        curves = {}
-        for pages in PAGES:
-            levels = [row for row in members if row.key.variant.endswith(pages)]
-            if levels:
-                curves[f"{pages} pages"] = np.array(shapes.curve_of(levels)) * (1, table.factor)
-        caches = {
-            (row.measured.points[0].details["cache"], shapes.level_of(row)) for row in members
-        }
-        uprights = [(held, f"{level}: {size(held)}") for held, level in sorted(caches) if held]
-        panels.append(Panel(node if node != "any" else "", curves, uprights))
+    """The table of a ladder: a line for each kind of pages of each node."""
+    lines: dict[str, list[Row]] = {}
+    caches = {}
+    for row in rows:
+        level, _, pages = row.key.variant.partition("-")
+        node = f", {row.key.node}" if row.key.node != "any" else ""
+        lines.setdefault(f"{pages} pages{node}", []).append(row)
+        caches[level.upper()] = row.measured.points[0].details["cache"]
+    curves = {
+        name: np.array(shapes.curve_of(levels)) * (1, table.factor)
+        for name, levels in lines.items()
+    }
+    uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
     labels = "Working set", elements.vertical_label(table)
-    return plot(panels, *labels, sizes=True) if panels else None
+    return plot([Panel("", curves, uprights)], *labels, sizes=True) if curves else None
 
 
 def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -93,10 +90,9 @@ def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool
             _scale_sizes(axis)
         for place, name in panel.uprights:
             axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
-            axis.annotate(
-                name, (place, 1), xycoords=("data", "axes fraction"), xytext=(0, 1), textcoords="offset points",
-                fontsize=style.SMALL, color=style.QUIET, ha="center", va="bottom",
-            )  # fmt: skip
+            where = axis.get_xaxis_transform()
+            axis.text(place, 1, name, transform=where, fontsize=style.SMALL, color=style.QUIET,
+                      ha="center", va="bottom")  # fmt: skip
         if not sizes:
             axis.set_xlim(0)
             axis.set_ylim(0)
@@ -105,7 +101,7 @@ def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool
         sns.despine(ax=axis)
     axes[0].set_ylabel(vertical)
     handles = [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
-    style.legend(figure, handles, max(2, len(handles)), 2.2)
+    style.legend(figure, handles, len(handles), 2.2)
     return figure
 
 
@@ -113,7 +109,7 @@ def _draw(axis: Axes, curve: Curve, rank: int) -> None:
     look = style.line(rank)
     places, values = np.median(curve, axis=1).T
     horizontal, vertical = (
-        [median_interval(list(point[:, axis])) for point in curve] for axis in (0, 1)
+        [median_interval(list(point[:, column])) for point in curve] for column in (0, 1)
     )
     beside = _reach(places, horizontal)
     axis.errorbar(
@@ -130,9 +126,6 @@ def _reach(centres: NDArray[np.float64], intervals: Sequence[Interval]) -> NDArr
 
 
 def _scale_sizes(axis: Axes) -> None:
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
+    axis.set_xscale("log", base=4, subs=[])
+    axis.xaxis.set_major_formatter(lambda place, _: size(int(place)))
     elements.scale_values(axis, logarithmic=True)
-    axis.xaxis.set_major_locator(LogLocator(base=4, numticks=20))
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda place, _: size(int(place))))

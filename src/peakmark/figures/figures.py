@@ -84,10 +84,10 @@ def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
     if drawn.name == roofline.NAME:
         return roofline.plot(drawn.rows)
     table = drawn.rows[0].table
+    if slow is not None:
+        return dots.plot(table, drawn.rows, slow)
     if table.metric in SHAPES:
         return SHAPES[table.metric](table, drawn.rows)
-    if slow is not None:
-        return dots.plot(drawn.rows[0].table, drawn.rows, slow)
     if drawn.name.endswith("_percentiles"):
         return percentiles.plot(drawn.rows[0].table, drawn.rows)
     if drawn.drawing is None or drawn.drawing.kind == "panels":

@@ -21,7 +21,6 @@ from peakmark.figures import elements, style
 
 NAME = "roofline"
 RATES, LADDER = "cpu", "memory_ladder_throughput"
-FLOATING = ("FP32", "DP")
 WIDTH, HEIGHT = 6.85, 2.6  # inches
 USES = np.geomspace(1 / 64, 64, 2000)
 """Operations on each byte."""
@@ -29,22 +28,26 @@ LIMIT: dict[str, Any] = {"color": style.LIMIT, "linewidth": 0.6, "dashes": (5, 2
 
 
 def roofs(rows: Mapping[str, Sequence[Row]]) -> list[Row]:
-    """The rows that are roofs: floating-point rates, the levels of the ladder on huge pages, reads
-    from DRAM and sweeps of caches by more threads; none of several nodes or without ladder.
+    """The rows of one thread and of the most that are roofs; none of several nodes, or without rates
+    of one thread and the ladder.
     """
-    chosen = [row for row in rows[RATES] if row.own and row.key.workload in FLOATING]
-    counts = {row.key.concurrency for row in chosen}
-    levels = [row for row in rows[LADDER] if row.own and row.key.variant.endswith("-huge")]
-    chosen += levels
-    for row in rows["memory_throughput"]:
-        is_memory = row.key.workload == "RS" and row.key.variant == "pool"
-        if row.own and row.key.concurrency > 1 and (is_memory or row.key.variant == "block"):
-            chosen.append(row)
-    shown = {1, max(counts, default=1)}
-    nodes = {row.key.node for row in chosen}
-    if not levels or not shown <= counts or len(nodes) > 1:
+    names = (RATES, LADDER, "memory_throughput")
+    every = [row for name in names for row in rows[name] if row.own and _is_roof(row)]
+    counts = {row.key.concurrency for row in every if row.table.name == RATES}
+    ladder = [row for row in every if row.table.name == LADDER]
+    if not ladder or 1 not in counts or len({row.key.node for row in every}) > 1:
         return []
-    return [row for row in chosen if row.key.concurrency in shown]
+    return [row for row in every if row.key.concurrency in (1, max(counts))]
+
+
+def _is_roof(row: Row) -> bool:
+    """Floating-point rates, levels of the ladder on huge pages; of more than one thread sweeps of a
+    cache, and reads from DRAM.
+    """
+    kind = row.key.workload, row.key.variant
+    if row.key.variant == "block" or kind == ("RS", "pool"):
+        return row.key.concurrency > 1
+    return row.key.workload in ("FP32", "DP") or row.key.variant.endswith("-huge")
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -63,17 +66,17 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def _name(row: Row) -> str:
-    """``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB``."""
+    """``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB avx512``."""
     if row.table.name == LADDER:
         return shapes.level_of(row)
-    if row.table.name == RATES:
-        return f"{row.key.workload} {row.measured.points[0].details.get('isa', '')}"
-    return "DRAM" if row.key.variant == "pool" else LabelFormatter.of(row).line(row, [row])
+    isa = row.measured.points[0].details.get("isa", "")
+    return (
+        "DRAM" if row.key.variant == "pool" else f"{LabelFormatter.of(row).line(row, [row])} {isa}"
+    )
 
 
 def _look(rank: int) -> dict[str, Any]:
-    dashes = style.DASHES[rank // 6]
-    return {"color": style.line(rank).colour, "linestyle": (0, dashes) if dashes else "-"}
+    return {"color": style.line(rank).colour, "dashes": style.DASHES[rank // 6] or (None, None)}
 
 
 def _draw(axis: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
@@ -82,18 +85,15 @@ def _draw(axis: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     slopes = [row.measured.centre for row in rows if row.table.name != RATES]
     slope = max(slopes, default=np.inf)
     for row in rows:
-        for value, look in (
-            (row.measured.centre, _look(names.index(_name(row)))),
-            (row.limit.value, LIMIT),
-        ):
-            if value is None:
-                continue
+        measured = row.measured.centre, _look(names.index(_name(row)))
+        for value, look in (measured, (row.limit.value or np.nan, LIMIT)):
             is_rate = row.table.name == RATES
-            uses = USES[slope * USES >= value] if is_rate else USES[value * USES <= rate]
-            roof = np.full_like(uses, value) if is_rate else value * uses
-            axis.plot(uses, roof * rows[0].table.factor, **look)
-    axis.set_xscale("log", base=2)
-    axis.set_xticks([1 / 64, 1 / 8, 1, 8, 64], ["1/64", "1/8", "1", "8", "64"])
+            roof = value * USES ** (not is_rate)
+            ceiling = slope * USES if is_rate else rate
+            shown = np.where(roof <= ceiling, roof, np.nan)
+            axis.plot(USES, shown * rows[0].table.factor, **look)
+    axis.set_xscale("log", base=4, subs=[])
+    axis.xaxis.set_major_formatter("{x:.2g}")
     elements.scale_values(axis, logarithmic=True)
     axis.set_xlabel("Operations on each byte")
     sns.despine(ax=axis)
