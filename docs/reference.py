@@ -109,7 +109,11 @@ def table_columns() -> str:
     lines = ["# Columns", "", "All files are in `results/<campaign>/tables`.", ""]
     rows: list[Any] = [
         SimpleNamespace(
-            key=SimpleNamespace(node=node), endpoints=(), own=None, published={"NAME": 0.0}
+            key=SimpleNamespace(node=node),
+            endpoints=(),
+            own=None,
+            series=SimpleNamespace(get=lambda _: SimpleNamespace(detail=lambda _: 1.0)),
+            published={"NAME": 0.0},
         )
         for node in ("node1", "node2")
     ]

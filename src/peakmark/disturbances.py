@@ -13,6 +13,10 @@ MATTERS = 0.05
 """Share of the CPUs' time or of their clock that, taken from the measurement, changes a figure by
 more than a quiet machine's spread.
 """
+HEAT_MS = "cpu core_throttle_total_time_ms"
+"""Milliseconds for which heat slowed the core down that it slowed most, among the counters of a
+record that moved.
+"""
 WAIT_S = 10.0
 """How long one cell waits at most until other programs have stopped."""
 
@@ -53,8 +57,15 @@ def find(
         "steal": max(during.get("steal") or 0.0, far.get("steal") or 0.0),
         "waited": _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0,
         "clock-moved": abs(after / before - 1) if before and after else 0.0,
+        "hot": max(_heat(during), _heat(far)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
+
+
+def _heat(during: Mapping[str, Any]) -> float:
+    """Share of the time for which heat slowed a core down; 0 where the kernel does not tell."""
+    slowed = (during.get("moved") or {}).get(HEAT_MS)
+    return float(slowed) / 1e3 / during["seconds"] if slowed else 0.0
 
 
 def _waited(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:

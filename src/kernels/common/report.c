@@ -61,6 +61,36 @@ void report_begin(struct json *json, const struct report *report) {
         json_end_object(json);
     }
     json_end_array(json);
+    if (team->energy.names[0] != '\0') {
+        json_string(json, "energy_of", team->energy.names);
+    }
+    if (team->energy.joules > 0) {
+        json_double(json, "joules", team->energy.joules);
+        json_double(json, "watts", team->energy.watts);
+    }
+}
+
+void report_failure(const struct team *team) {
+    struct json json;
+    bool any = false;
+    for (int i = 0; i < team->threads; i++) {
+        if (!team->members[i].wrong) {
+            continue;
+        }
+        if (!any) {
+            json_init(&json, stdout);
+            json_begin_object(&json, NULL);
+            json_begin_array(&json, "wrong_cpus");
+        }
+        any = true;
+        json_integer(&json, NULL, team->members[i].cpu);
+    }
+    if (any) {
+        json_end_array(&json);
+        json_end_object(&json);
+        json_finish(&json);
+    }
+    fail_measurement("%s", team->error);
 }
 
 static void clock_or_null(struct json *json, const char *key, double hz) {

@@ -38,6 +38,12 @@ struct report {
 /* Opens the object on stdout and writes the keys shared by all kernels, but warnings. */
 void report_begin(struct json *json, const struct report *report);
 
+/*
+ * Ends the program with exit 1 and the team's sentence. Of members whose result is wrong it first
+ * prints the CPUs: {"wrong_cpus": [3]}.
+ */
+_Noreturn void report_failure(const struct team *team);
+
 /* For threads that compute: writes clock_hz_before and clock_hz_after, null when they were not
  * measured, and cpu_share, the share of their time in which they had their CPUs. */
 void report_clock(struct json *json, const struct team *team);

@@ -146,11 +146,13 @@ static void time_phases(struct team *team) {
         atomic_store_explicit(&team->stop, false, memory_order_relaxed);
     }
     wait_for_all(team); /* 3 */
+    energy_start(&team->energy);
     if (team->plan.work == 0 && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
         wait_unless_failed(team, team->plan.seconds);
         atomic_store_explicit(&team->stop, true, memory_order_relaxed);
     }
     wait_for_all(team); /* 4 */
+    energy_stop(&team->energy);
     wait_for_all(team); /* 5 */
 }
 
@@ -235,9 +237,11 @@ bool team_run(struct team *team, const struct cpu_list *cpus, const struct team_
         team->members[i] =
             (struct team_member){.team = team, .context = context, .index = i, .cpu = cpus->cpu[i]};
     }
+    energy_open(&team->energy, "/sys");
     if (start_and_time(team, &rendezvous, threads)) {
         sum_results(team);
     }
+    energy_close(&team->energy);
     free(threads);
     pthread_barrier_destroy(&rendezvous.barrier);
     pthread_cond_destroy(&rendezvous.changed);

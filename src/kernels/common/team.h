@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/energy.h"
 #include "common/place.h"
 
 struct team;
@@ -30,6 +31,7 @@ struct team_member {
     double clock_hz_before, clock_hz_after; /* 0 when not measured */
     double clock_hz_loaded;                 /* under the work; set by the job, 0 where unknown */
     bool held_up; /* something else used the core's execution units; set by the job */
+    bool wrong;   /* its CPU computed or kept something wrong; set by team_wrong */
 };
 
 struct team_job {
@@ -73,6 +75,7 @@ struct team {
     int held_up;                            /* number of members that are held up */
     double cpu_share; /* CPU time of the members by their time between start and stop: 1 where none
                          waited */
+    struct energy energy; /* of the node, while the members measured */
     /* private */
     struct team_plan plan;
     const struct team_job *job;
@@ -101,6 +104,9 @@ uint64_t team_share(uint64_t total, int threads, int index, uint64_t grain);
 /* Marks the whole team as failed; the first message counts. Safe from any member at any time. */
 void team_fail(struct team_member *member, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The same where the member's result is wrong: the record names its CPU. */
+#define team_wrong(member, ...) ((member)->wrong = true, team_fail(member, __VA_ARGS__))
 
 static inline bool team_stopped(const struct team_member *member) {
     return atomic_load_explicit(&member->team->stop, memory_order_relaxed);

@@ -177,7 +177,7 @@ static void finish(struct team_member *member) {
                   w->tail > 0 ? NULL : w->result) ||
         !is_right(kernel, w, PACED_PASSES, w->paced, w->paced_sum, w->paced_result) ||
         !is_right(kernel, w, w->tail, w->tail > 0, w->tail_sum, w->result)) {
-        team_fail(
+        team_wrong(
             member,
             "thread %d on CPU %d computed a wrong result with %s (%s): the rate is not reported",
             member->index, member->cpu, kernel->instruction, kernel->workload);
@@ -287,7 +287,7 @@ int main(int argc, char **argv) {
     const struct team_plan plan = make_plan(&a, settings.kernel);
     const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     if (!team_run(&team, &cpus, &plan, &job, &settings)) {
-        fail_measurement("%s", team.error);
+        report_failure(&team);
     }
     print_result(settings.kernel, &team, &warnings);
     team_free(&team);

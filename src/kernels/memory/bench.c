@@ -214,7 +214,7 @@ static void verify_sweep(struct team_member *member) {
     const struct bench_worker *worker = member->state;
     if (bench->operation == OPERATION_READ) {
         if (worker->sum != expected_sum(bench, worker)) {
-            team_fail(
+            team_wrong(
                 member,
                 "thread %d on CPU %d did not read what the memory holds: the rate is not reported",
                 member->index, member->cpu);
@@ -223,7 +223,7 @@ static void verify_sweep(struct team_member *member) {
     }
     for (uint64_t i = 0; i < bench->blocks; i++) {
         if (!block_is_right(bench, worker, i)) {
-            team_fail(
+            team_wrong(
                 member,
                 "thread %d on CPU %d left block %llu with wrong contents: the rate is not reported",
                 member->index, member->cpu, (unsigned long long)i);
@@ -281,8 +281,8 @@ static void finish_chase(struct team_member *member) {
     }
     const char *wrong = team_failed(member) ? NULL : chase_verify(&worker->chase);
     if (wrong != NULL) {
-        team_fail(member, "thread %d on CPU %d: %s: the latency is not reported", member->index,
-                  member->cpu, wrong);
+        team_wrong(member, "thread %d on CPU %d: %s: the latency is not reported", member->index,
+                   member->cpu, wrong);
     }
     arena_destroy(&worker->arena);
 }

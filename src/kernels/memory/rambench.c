@@ -377,7 +377,7 @@ int main(int argc, char **argv) {
                      better);
     }
     if (!team_run(&team, &cpus, &plan, chase ? &bench_chase_job : &bench_sweep_job, &bench)) {
-        fail_measurement("%s", team.error);
+        report_failure(&team);
     }
     print_result(&a, &bench, &team, pool, working_set, &warnings);
     bench_free(&team);

@@ -272,6 +272,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     checked = row_warnings.checked(row, facts, _nominal(results, facts))
     warnings = [
         *row_warnings.holes(results, row, planned),
+        *row_warnings.wrong_cores(results, planned),
         *row_warnings.hosts(row, several),
         *_above_limit(row, clock_hz),
         *checked,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from peakmark import statistics
-from peakmark.analysis import core_checks
+from peakmark.analysis import core_checks, health_checks
 from peakmark.analysis.row import DEFAULT, Measured
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.limits import share as limit_share
@@ -424,6 +424,8 @@ CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     limited_disk,
     shaped,
     _residual,
+    health_checks.counters,
+    health_checks.slow_link,
     core_checks.concurrency,
     scatter,
     hosts,

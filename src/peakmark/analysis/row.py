@@ -238,6 +238,11 @@ class Series:
             values.append(float(value))
         return median(values)
 
+    def detail(self, name: str) -> float | None:
+        """Median of a numeric detail, of the repetitions that know it."""
+        known = [float(value) for point in self.points if (value := point.details.get(name))]
+        return median(known) if known else None
+
     @property
     def instead_of(self) -> str:
         """The instrument whose part it has, as that one's build cannot; empty where it has its own."""

@@ -176,6 +176,15 @@ def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Message]:
         )
 
 
+def wrong_cores(results: Results, planned: list[Cell]) -> Iterator[Message]:
+    """The core that computed something wrong, of each failed attempt of the row."""
+    for record in results.attempts:
+        why = record.data["context"].get("why") or {}
+        if record.cell in planned and why.get("code") == "wrong-result":
+            core = {name: why["values"][name] for name in ("host", "core")}
+            yield message("wrong-core", Severity.UNSURE, **core)
+
+
 def unsure(results: Results, row: Row) -> Iterator[Message]:
     """Series that were repeated up to their limit without becoming as sure as was asked."""
     for entry in row.table.series:

@@ -5,6 +5,7 @@ A row with a wrong value speaks for nothing, and one that is unsure only where n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -207,6 +208,7 @@ def build_caveats(rows: Rows, config: Mapping[str, object]) -> list[Message]:
     every = [row for table in rows.values() for row in table]
     measured = [row for row in every if row.own is not None]
     return [
+        *_wrong_cores(every),
         *_doubtful(measured),
         *_shared(measured),
         *dict.fromkeys(row.limit.finding for row in measured if row.limit.finding),
@@ -233,6 +235,17 @@ def conditions(rows: Rows) -> list[Message]:
         count = len(shared_by_rows)
         found.append(message("in-rows", rows=count, of=len(measured), parts=tuple(texts)))
     return found
+
+
+def _wrong_cores(every: Sequence[Row]) -> Iterator[Message]:
+    """Cores that were wrong more than once: what they compute is not to be trusted."""
+    wrong = Counter(
+        warning for row in every for warning in row.warnings if warning.code == "wrong-core"
+    )
+    for warning, count in wrong.items():
+        if count > 1:
+            values = (*warning.values, ("count", count))
+            yield replace(warning, case="again", severity=Severity.WRONG, values=values)
 
 
 def _doubtful(measured: Sequence[Row]) -> Iterator[Message]:

@@ -69,8 +69,12 @@ def collect(
         "blas": software.collect_blas(host, hpl),
         "libraries": software.collect_libraries(host, [tool.path for tool in tools.values()]),
     }
-    clock = _measure_clock(host, cpubench) if cpubench else None
-    if clock is not None:
+    measured = _measure_shortly(host, cpubench) if cpubench else {}
+    clock = measured.get("clock_hz_before")
+    facts["cpu"]["energy"] = measured.get("energy_of")
+    if measured and facts["cpu"]["energy"] is None:
+        host.missing("cpu.energy", hardware.how_to_read_energy(host))
+    if clock:
         facts["cpu"]["clock_hz"]["observed"] = clock
         facts["cpu"]["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
     elif cpubench:
@@ -83,12 +87,13 @@ def collect(
     return facts
 
 
-def _measure_clock(host: Host, cpubench: Path) -> float | None:
-    """Clock in Hz by a very short run of cpubench, which times a dependent chain."""
+def _measure_shortly(host: Host, cpubench: Path) -> Facts:
+    """What a very short run of cpubench prints: the clock in Hz by a dependent chain, and whose
+    energy it can read.
+    """
     options = ["--workload", "SP", "--seconds", "0.05", "--warmup", "0.02", "--threads", "1"]
     result = host.run_json([str(cpubench.absolute()), *options])
-    clock = result.get("clock_hz_before") if isinstance(result, dict) else None
-    return float(clock) if isinstance(clock, int | float) and clock > 0 else None
+    return result if isinstance(result, dict) else {}
 
 
 def cached(

@@ -96,6 +96,13 @@ def collect_cpu(host: Host) -> Facts:
     return facts
 
 
+def how_to_read_energy(host: Host) -> str:
+    """What lets a user read the energy of processors and memory."""
+    if host.glob("/sys/class/powercap/intel-rapl:*/energy_uj"):
+        return "only root may read the counters: chmod a+r /sys/class/powercap/*/energy_uj lets all"
+    return "the kernel shows no counters of energy, as on most virtual machines"
+
+
 def _cpu_fields(host: Host) -> dict[str, str]:
     """lscpu's fields and those of the first processor in /proc/cpuinfo, by lscpu's names."""
     fields: dict[str, str] = {}

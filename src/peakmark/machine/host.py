@@ -64,7 +64,9 @@ class Host:
     def read(self, *path: str) -> str | None:
         """Text of a file without surrounding blanks; None when missing, unreadable or empty."""
         try:
-            content = self.path(*path).read_bytes()
+            # Path.open takes twice the time, and a node has hundreds of counters.
+            with open(f"{self.root}/{'/'.join(path).lstrip('/')}", "rb", 0) as stream:  # noqa: PTH123
+                content = stream.read()
         except (OSError, ValueError):
             return None
         return content.decode(errors="replace").strip("\0 \t\r\n") or None

@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 
+from peakmark.machine import health
 from peakmark.machine.host import Facts, Host, first_int
 from peakmark.messages import MeasurementError
 
@@ -55,6 +56,7 @@ def collect(host: Host, interface: str | None = None) -> Facts:
     facts |= {"kind": _kind(host, name), "driver": _driver(host, name)}
     if facts["kind"] == "loopback":
         return facts | {"loopback": True, "speed_note": "loopback has no line rate"}
+    facts["pcie"] = health.pcie_link(host, f"{place}/device")
     facts["members"] = _members(host, name)
     facts["speed_bps"], facts["speed_note"] = _speed(host, name)
     if facts["kind"] == "bond":

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from peakmark import files
+from peakmark.machine import health
 from peakmark.machine.host import Facts, Host, first_int
 
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
@@ -43,6 +44,7 @@ _DISK_FACTS = [
     "scheduler",
     "write_cache",
     "size",
+    "pcie",
 ]
 _DATASHEET = "write disk.throughput in the site file, from the disk's datasheet"
 
@@ -169,15 +171,20 @@ def _disk(host: Host, disk: Facts) -> Facts:
         "scheduler": disk.get("sched"),
         "write_cache": host.read(place, "queue/write_cache"),
         "size": first_int(str(disk.get("size"))),
+        "pcie": health.pcie_link(host, _controller(disk["kname"])) if interface == "nvme" else None,
     }
+
+
+def _controller(name: str) -> str:
+    """The PCI device of an NVMe disk: nvme0c0n1 (multipath) and nvme0n1 belong to nvme0."""
+    controller = re.match(r"nvme\d+", name)
+    return f"/sys/class/nvme/{controller[0] if controller else name}/device"
 
 
 def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
     """Bytes per second the link can carry at the speed it has negotiated, and how that is computed."""
     if interface == "nvme":
-        # nvme0c0n1 (multipath) and nvme0n1 both belong to the controller nvme0.
-        controller = re.match(r"nvme\d+", name)
-        device = f"/sys/class/nvme/{controller[0] if controller else name}/device"
+        device = _controller(name)
         speed, width = (host.read(f"{device}/current_link_{part}") for part in ("speed", "width"))
         return pcie_limit(speed, width)
     if interface == "sata" and (port := re.search(r"/ata(\d+)/", path)):

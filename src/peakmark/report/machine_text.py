@@ -226,6 +226,7 @@ def _cpu(cpu: Facts) -> Group:
         "Idle states": ", ".join(cpu.get("idle_states") or ()),
         "Virtual machine": cpu.get("virtualised"),
         "Governor": cpu.get("governor"),
+        "Energy counters": cpu.get("energy"),
         "Turbo": _choice(cpu.get("turbo"), "on", "off"),
         "Microcode": cpu.get("microcode"),
         "Mitigations": "; ".join(
@@ -282,6 +283,7 @@ def _storage(storage: Facts) -> Group:
         "Interface limit": _Quantity(f"{significant(limit / 1e6)} MB/s: {formula}")
         if limit
         else None,
+        "PCI Express link": _pcie(storage.get("pcie")),
         "Block size, logical": binary(storage.get("logical_block_size")),
         "Block size, physical": binary(storage.get("physical_block_size")),
         "Scheduler": storage.get("scheduler"),
@@ -290,6 +292,13 @@ def _storage(storage: Facts) -> Group:
             f"{_decimal(storage.get('size'))}, {_decimal(storage.get('free'))} free"
         ),
     }
+
+
+def _pcie(link: Facts | None) -> str | None:
+    if not link:
+        return None
+    lanes = f"{link['current_width']} of {link['max_width']} lanes"
+    return f"{lanes}, {link['current_speed']} of {link['max_speed']}"
 
 
 def _network(network: Facts) -> Group:
@@ -301,6 +310,7 @@ def _network(network: Facts) -> Group:
         "Kind": network.get("kind"),
         "Driver": network.get("driver"),
         "Line rate": _Quantity(f"{significant(speed / 1e9)} Gb/s") if speed else None,
+        "PCI Express link": _pcie(network.get("pcie")),
         "About the line rate": network.get("speed_note"),
         "MTU": network.get("mtu"),
         "Members": ", ".join(network.get("members") or ()),

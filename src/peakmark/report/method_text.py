@@ -128,7 +128,18 @@ def _arises(results: Results) -> list[str]:
     measured, summarised, *judged = (
         text.format(centre=centre, enough=ENOUGH) for text in TEXT["arises"]
     )
-    return [measured, summarised, *_adaptive(results), *judged]
+    return [measured, summarised, *_adaptive(results), *judged, *_energy(results)]
+
+
+def _energy(results: Results) -> list[str]:
+    """Whose energy the tables have, and why they have none; once for nodes that are alike."""
+    texts = []
+    for facts in results.facts.values():
+        names = (facts.get("cpu") or {}).get("energy")
+        why = (facts.get("unknown") or {}).get("cpu.energy")
+        if names or why:
+            texts.append(TEXT["energy" if names else "no_energy"].format(names=names, reason=why))
+    return list(dict.fromkeys(texts))
 
 
 def _adaptive(results: Results) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -396,7 +397,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             raise Unavailable("not-here", said=last_line(done.stderr) or refusal)
         if done.returncode not in command.ok_codes:
             how = f"ended with {execute.describe_end(done.returncode)}"
-            reason = _out_of_memory(kills) or trouble() or ("exit", {})
+            reason = _out_of_memory(kills) or trouble() or _wrong_result(done) or ("exit", {})
             raise execute.failure(done.argv, how, folder, reason)
 
 
@@ -429,6 +430,16 @@ def _out_of_memory(before: int | None) -> execute.Trouble | None:
         return "memory-of-node", {"host": gethostname()}
     code = "memory-of-job" if os.environ.get("SLURM_JOB_ID") else "memory-used"
     return code, {"limit": limits["memory_bytes"]}
+
+
+def _wrong_result(done: Completed) -> execute.Trouble | None:
+    """When an own kernel names a CPU whose result was wrong: the reason has its core."""
+    try:
+        cpu = json.loads(done.stdout)["wrong_cpus"][0]
+        core = _cpu_locations()[cpu].core
+    except (ValueError, TypeError, LookupError):
+        return None
+    return "wrong-result", {"host": gethostname(), "cpu": cpu, "core": core}
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:

@@ -20,7 +20,7 @@ from socket import gethostname
 from typing import NamedTuple
 
 from peakmark import disturbances
-from peakmark.machine import job_limits
+from peakmark.machine import health, job_limits
 from peakmark.machine.host import Facts, Host
 
 BUSY = 0.1
@@ -67,7 +67,7 @@ class Reading:
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
         ours: CPU seconds of this process and of its children that have ended.
         throttled: seconds for which the cgroup's CPU quota held this job back.
-        hot: how often CPUs have slowed down because of heat.
+        counters: of errors, drops and throttling.
         cpus: how many CPUs this job may use.
         processes: all that can be seen, by process id.
     """
@@ -78,7 +78,7 @@ class Reading:
     stolen: float
     ours: float
     throttled: float | None
-    hot: int | None
+    counters: health.Counters
     cpus: int
     processes: Mapping[int, Process] = field(repr=False)
 
@@ -164,7 +164,7 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
         stolen=stolen,
         ours=sum(usage.ru_utime + usage.ru_stime for usage in usages),
         throttled=_throttled(host),
-        hot=_times_hot(host),
+        counters=health.read(host, cpus),
         cpus=len(cpus),
         processes=_processes(host),
     )
@@ -176,8 +176,9 @@ def between(before: Reading, after: Reading) -> Facts | None:
     Returns:
         ``seconds`` between them; ``steal``, the share of the job's CPU time that the hypervisor
         took; ``others``, CPUs' worth of time of other programs; ``busy``, how many of these used
-        more than a tenth of a CPU, and ``users``, of how many other users; ``throttled_s`` and
-        ``hot`` as in ``Reading``.
+        more than a tenth of a CPU, and ``users``, of how many other users; ``throttled_s`` as in
+        ``Reading``; ``hot``, how often CPUs slowed down because of heat; ``moved``, what counters
+        went on by.
     """
     seconds = after.at - before.at
     if seconds < SHORTEST_S:
@@ -197,6 +198,8 @@ def between(before: Reading, after: Reading) -> Facts | None:
     )
     busy = [process for number, process in after.others.items() if growth[number] > BUSY * seconds]
     steal = max(0.0, after.stolen - before.stolen)
+    moved = health.moved(before.counters, after.counters)
+    hot = [moved.pop(name, 0) for name in health.TIMES_HOT]
     return {
         "seconds": round(seconds, 3),
         "steal": round(steal / (seconds * after.cpus), 4) if after.cpus else None,
@@ -204,7 +207,8 @@ def between(before: Reading, after: Reading) -> Facts | None:
         "busy": len(busy),
         "users": _count_users(busy),
         "throttled_s": _difference(before.throttled, after.throttled),
-        "hot": _difference(before.hot, after.hot),
+        "hot": sum(hot),
+        "moved": moved,
     }
 
 
@@ -278,12 +282,6 @@ def _throttled(host: Host) -> float | None:
         if value.isdigit():
             times.append(int(value) / per_second)
     return max(times, default=None)
-
-
-def _times_hot(host: Host) -> int | None:
-    paths = host.glob(_CPUS, "cpu[0-9]*/thermal_throttle/*_throttle_count")
-    counts = _read_ints(host, paths)
-    return sum(counts) if counts else None
 
 
 def _processes(host: Host) -> dict[int, Process]:

@@ -69,6 +69,7 @@ class Disturbance(TypedDict):
         users: other users they belong to
         throttled_s: held back by the cgroup's CPU quota, s
         hot: times that CPUs slowed down because of heat
+        moved: device and counter of the kernel -> what it went on by; of errors, drops and throttling
     """
 
     seconds: Positive
@@ -78,6 +79,7 @@ class Disturbance(TypedDict):
     users: Count
     throttled_s: OptionalNumber
     hot: OptionalNumber
+    moved: NotRequired[dict[str, Count]]
 
 
 class Noise(TypedDict):
@@ -128,6 +130,8 @@ class Details(TypedDict, total=False):
     retransmits: OptionalAmount
     half_rtt: OptionalAmount
     jitter: OptionalAmount
+    joules: OptionalAmount
+    watts: OptionalAmount
     mdev: OptionalAmount
     user_percent: OptionalAmount
     system_percent: OptionalAmount
@@ -148,6 +152,7 @@ class Details(TypedDict, total=False):
     points: list[list[float]]
     order: list[int] | None
     protocol: OptionalText
+    energy_of: OptionalText
 
 
 class MeasuredValue(TypedDict):
@@ -216,6 +221,15 @@ class Placed(TypedDict):
     last_level_bytes: Count
 
 
+class PcieLink(TypedDict):
+    """Lanes of a PCI Express link and their speed, as negotiated and at most."""
+
+    current_width: Several
+    max_width: Several
+    current_speed: Text
+    max_speed: Text
+
+
 class Link(TypedDict, total=False):
     """A network interface, as the facts have it."""
 
@@ -228,6 +242,7 @@ class Link(TypedDict, total=False):
     members: OptionalList
     stream_bps: OptionalPositive
     loopback: OptionalBool
+    pcie: PcieLink | None
 
 
 class Connection(TypedDict):
@@ -294,7 +309,7 @@ class DisturbedAttempt(TypedDict):
         reasons: code of the warning -> CPUs' worth of time, share of that time or of the clock
     """
 
-    reasons: dict[Literal["other-load", "steal", "waited", "clock-moved"], float]
+    reasons: dict[Literal["other-load", "steal", "waited", "clock-moved", "hot"], float]
     context: DisturbedContext
     measurements: list[MeasuredValue]
 
@@ -379,6 +394,7 @@ class CpuFacts(TypedDict, total=False):
         virtualised: hypervisor, or null on bare metal
         smt: cores run more than one hardware thread
         idle_states: that are not disabled
+        energy: whose energy a user can read, as package-0, dram
     """
 
     vendor: OptionalText
@@ -404,6 +420,7 @@ class CpuFacts(TypedDict, total=False):
     numa: list[NumaNode]
     smt: OptionalBool
     idle_states: OptionalList
+    energy: OptionalText
 
 
 class HugePages(TypedDict, total=False):
@@ -480,6 +497,7 @@ class StorageFacts(TypedDict, total=False):
     write_cache: OptionalText
     size: OptionalInteger
     free: OptionalInteger
+    pcie: PcieLink | None
 
 
 class NetworkFacts(TypedDict, total=False):
@@ -500,6 +518,7 @@ class NetworkFacts(TypedDict, total=False):
     loopback: bool
     mode: OptionalText
     stream_bps: OptionalNumber
+    pcie: PcieLink | None
 
 
 class SlurmLimits(TypedDict, total=False):

@@ -76,6 +76,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         theoretical_column(table),
         *(efficiency_column(table, program) for program in table.series),
         *(_clock() if table.name == "cpu" else ()),
+        *(_energy(table) if any(map(_joules(table), rows)) else ()),
         *_spread(table, rows),
         Column("Limit Kind", lambda row: row.limit.kind),
         Column(table.bound_heading, partial(_times, table.factor, lambda row: row.limit.bound)),
@@ -451,6 +452,28 @@ def _clock() -> list[Column]:
             meaning="Share of the best clock seen with the same work.",
         ),
     ]
+
+
+def _energy(table: Table) -> list[Column]:
+    """Joules of the node, and what it did for each; a latency is no rate."""
+    meaning = "Energy of processors and memory of the node in the measured time."
+    plain = replace(table, factor=1.0)
+    joules = quantity_column(plain, "J", _joules(table), "Energy", "Energy (J)", meaning)
+    if table.lower_is_better:
+        return [joules]
+
+    def per_joule(series: Series) -> float | None:
+        watts = series.detail("watts")
+        return series.centre / watts if watts else None
+
+    unit = f"{table.shown.partition('/')[0].removesuffix('S') or '1'}/J"
+    meaning = "Rate by mean power, in the unit of the table for each joule."
+    heading, value = f"Operations per joule ({unit})", of_series(table.own, per_joule)
+    return [joules, quantity_column(table, unit, value, "Energy", heading, meaning)]
+
+
+def _joules(table: Table) -> Callable[[Row], float | None]:
+    return of_series(table.own, lambda series: series.detail("joules"))
 
 
 def _end(at: int) -> Column:

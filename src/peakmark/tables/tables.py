@@ -15,7 +15,6 @@ from peakmark import documents, output
 from peakmark.analysis import clocks, findings, fleet
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import ABOVE, Row
-from peakmark.catalogue import SHAPES
 from peakmark.messages import worst
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import latex, layout_tables, nodes, presentation
@@ -112,18 +111,13 @@ def build(campaign: Path | Analysis) -> None:
     folder = documents.own_folder(results.directory, "tables")
     in_brief = latex.brief_of_nodes if analysis.is_fleet else latex.brief
     several = analysis.has_several_nodes
-    frames = {
-        table.name: frame(table, rows[table.name])
-        for table in TABLES
-        if rows[table.name] or table.metric not in SHAPES.values()
-    }
+    frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
     texts = {
         table.name: latex.render(in_brief(rows[table.name])) for table in TABLES if rows[table.name]
     }
     # Of rows that are gone, or of an earlier choice of nodes.
     for stale in (
-        *(f"{table.name}.tex" for table in TABLES if table.name not in texts),
-        *(f"{table.name}.csv" for table in TABLES if table.name not in frames),
+        *(f"{name}.tex" for name in frames.keys() - texts.keys()),
         *(() if several else ("nodes.csv",)),
     ):
         (folder / stale).unlink(missing_ok=True)

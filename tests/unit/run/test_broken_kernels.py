@@ -1,16 +1,20 @@
 """Kernels that are cut off or say nothing: a failure, and measured when they are mended."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 
+from peakmark.analysis import verdict
+from peakmark.analysis.analysis import Analysis
 from peakmark.messages import MeasurementError
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
@@ -105,6 +109,28 @@ def test_the_telling_lines_are_shown_and_all_are_kept(request_of: Of, monkeypatc
     with pytest.raises(MeasurementError, match="did not end within"):
         measure(request_of(MEASURING + "echo so far; exec sleep 600\n"))
     assert (attempts / "1.raw" / "0.stdout").read_text().strip() == "so far"
+
+
+WRONG = """echo '{"wrong_cpus": [%d]}'; echo 'cpubench: a wrong result on CPU %d' >&2; exit 1\n"""
+
+
+def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of: Of) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    request = request_of(MEASURING + WRONG % (cpu, cpu))
+
+    def caveats() -> list[dict[str, Any]]:
+        rows = Analysis.of(request.campaign).rows
+        (row,) = (row for table in rows.values() for row in table)
+        assert {note.severity for note in row.warnings if note.code == "wrong-core"} == {"unsure"}
+        found = verdict.build_caveats(rows, {})
+        return [dict(each.values) for each in found if each.code == "wrong-core"]
+
+    plan = {"campaign": request.campaign.name, "cells": [CELL.to_json()], "config": {}}
+    (request.campaign / "plan.json").write_text(json.dumps(plan))
+    for expected in ([], [{"host": gethostname(), "core": cpu, "count": 2}]):
+        with pytest.raises(MeasurementError, match=f"wrong result on CPU {cpu}"):
+            measure(request)
+        assert caveats() == expected
 
 
 @pytest.mark.parametrize("line", ["", "hello", "[]", '{"server": null}'])

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def test_a_node_is_read_as_any_user_can(tmp_path: Path) -> None:
     reading = noise.read([0], node)
     assert tuple(reading.state.values()) == (1.25, 2.9e9, 3.5e9, 61.5)
     assert (reading.used, reading.stolen, reading.cpus) == (15.0, 2.5, 1)
-    assert (reading.throttled, reading.hot) == (2.5, 7)
+    assert reading.throttled == 2.5
+    assert sum(reading.counters.values()) == 7
     assert reading.processes[77] == Process(1, os.getuid(), True, 2.0, 4242)
     assert set(reading.others) == {77}  # kernel threads work for us
     both = noise.read([0, 1], node)
@@ -68,7 +70,7 @@ def test_a_node_is_read_as_any_user_can(tmp_path: Path) -> None:
 def moment(at: float, **changes: Any) -> Reading:
     state = dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "celsius"))
     counted = {"used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}}
-    return Reading(at=at, state=state, **{**counted, "throttled": None, "hot": None, **changes})
+    return Reading(at=at, state=state, **{**counted, "throttled": None, "counters": {}, **changes})
 
 
 def test_the_time_of_others_is_the_rest() -> None:
@@ -79,9 +81,13 @@ def test_the_time_of_others_is_the_rest() -> None:
         9: Process(2, 0, False, 0.5, 1),  # a kernel thread
     }
     before = moment(0.0, stolen=1.0, processes=processes)
-    after = moment(2.0, used=4.0, ours=2.0, stolen=1.4, processes=later, hot=3)
+    counters = {"cpu0 core_throttle_count": 3, "eth0 rx_dropped": 0}
+    before = replace(before, counters=dict.fromkeys(counters, 0))
+    after = moment(2.0, used=4.0, ours=2.0, stolen=1.4, processes=later, counters=counters)
     expected = {"seconds": 2.0, "steal": 0.1, "others": 0.75, "busy": 1, "users": 1}
-    assert noise.between(before, after) == {**expected, "throttled_s": None, "hot": None}
+    assert noise.between(before, after) == {
+        **expected, "throttled_s": None, "hot": 3, "moved": {}
+    }  # fmt: skip
     assert noise.between(before, moment(0.05)) is None
 
 
@@ -128,7 +134,9 @@ def test_records_with_noise_and_without_are_valid(tmp_path: Path) -> None:
     with noise.monitor_load() as load:
         assert load == {}
     measurement = campaign_data.measurement(cell, "rate", 1.0)
-    during = noise.between(moment(0.0), moment(1.0))
+    dropped = moment(1.0, counters={"eth0 rx_dropped": 9})
+    during = noise.between(moment(0.0, counters={"eth0 rx_dropped": 2}), dropped)
+    assert during is not None and during["moved"] == {"eth0 rx_dropped": 7}
     for kept in (None, load, {**load, "during": during}, {**load, "during": None}):
         record = campaign_data.record(cell, [measurement], context={"noise": kept})
         convert(record, Record, "record")

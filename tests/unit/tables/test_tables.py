@@ -10,7 +10,6 @@ from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import VM
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.catalogue import SHAPES
 from peakmark.tables import columns, presentation, tables
 from peakmark.tables.footnotes import Notes
 from peakmark.tools.tables import BY_NAME, TABLES
@@ -66,6 +65,34 @@ def test_a_bound_is_printed_as_one_and_is_no_limit(
     assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
 
 
+ENERGY = {
+    "cpu": ("cpubench", "DP", {}, 4e10, "GigaOP", 0.4),
+    "memory_throughput": ("rambench", "RS", {}, 5e9, "GB", 0.05),
+    "disk_iops": ("diskbench", "RR", {"block": 4096, "metric": "iops"}, 2e5, "1", 2e3),
+    "network_throughput": ("netbench", "TCP", {}, 1e9, "Mb", 10.0),
+    "memory_latency": ("rambench", "LAT", {"block": 1 << 28}, 1e-7, "", None),
+}
+"""Table -> a row of 100 W, the unit of its work, and how much of it each joule did."""
+
+
+@pytest.mark.parametrize("name", ENERGY)
+def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
+    tmp_path: Path, name: str
+) -> None:
+    instrument, workload, place, value, unit, per_joule = ENERGY[name]
+    known = make.runs(
+        instrument, workload, *[value] * 3, details={"joules": 50.0, "watts": 100.0}, **place
+    )
+    unknown = make.runs(instrument, workload, value, repetition=3, **place)
+    rows = make.judge(tmp_path / "c", [*known, *unknown]).rows[name]
+    (line,) = tables.frame(BY_NAME[name], rows).to_dict("records")
+    assert line["Energy (J)"] == 50.0
+    assert line.get(f"Operations per joule ({unit}/J)") == pytest.approx(per_joule)
+    silent = make.judge(tmp_path / "d", unknown).rows[name]
+    columns = tables.frame(BY_NAME[name], silent).columns
+    assert not columns.str.contains("Energy|joule").any()
+
+
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_headings_are_the_classic_ones_and_columns_filled(swept: Path, table: tables.Table) -> None:
     keys, names, quantity = CLASSIC[table.name]
@@ -95,10 +122,7 @@ def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", [], planned=[ping])
     tables.build(folder)
     for table in TABLES:
-        if table.metric in SHAPES.values():
-            assert not (folder / "tables" / f"{table.name}.csv").exists()
-        else:
-            assert list(read(folder, table.name).columns) == [*tables.frame(table, [])]
+        assert list(read(folder, table.name).columns) == [*tables.frame(table, [])]
 
 
 def test_building_again_gives_the_same_bytes(swept: Path) -> None:

@@ -5,6 +5,7 @@ means.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
@@ -76,12 +77,15 @@ class DiskBench(common.Kernel):
         latency = common.percentiles(output)
         apart = {*latency, "latency_mean"}
         details = {key: kept for key, kept in common.details(output).items() if key not in apart}
+        energy: dict[str, Any] = {
+            key: details[key] for key in ("joules", "watts") if key in details
+        }
         return self.parsed(
             cell,
             output,
             Measurement.of(cell, "throughput", value, details),
-            Measurement.of(cell, "iops", iops, {"record": cell.block}),
-            Measurement.of(cell, "latency", output.number("latency_mean"), latency),
+            Measurement.of(cell, "iops", iops, {"record": cell.block, **energy}),
+            Measurement.of(cell, "latency", output.number("latency_mean"), {**latency, **energy}),
         )
 
     def estimate(self, cell: Cell) -> Cost:

@@ -1,0 +1,106 @@
+"""Counters of errors, drops and throttling, from a /sys and a /proc made of files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.unit.machine.hosts import host, listed
+
+from peakmark.machine import health, network, storage
+
+CPU = "/sys/devices/system/cpu"
+SNMP = """Ip: Forwarding DefaultTTL
+Ip: 2 64
+Tcp: RtoAlgorithm RetransSegs InErrs
+Tcp: 1 {retransmits} 0
+Udp: InDatagrams InErrors RcvbufErrors
+Udp: 5 7 {overflows}
+"""
+INTERRUPTS = """           CPU0       CPU1
+  0:         35          0   IO-APIC   2-edge      timer
+MCE:          {checks}          1   Machine check exceptions
+MCP:        {polls}        107   Machine check polls
+"""
+AER = "RxErr {count}\nBadTLP 0\nTOTAL_ERR_COR {count}\n"
+NODE = """
+    /sys/devices/system/edac/mc/mc0/ce_count 4
+    /sys/devices/system/edac/mc/mc0/ue_count 0
+    /sys/class/net/eth0/device/net/eth0/statistics/rx_dropped 3
+    /sys/class/net/lo/statistics/rx_dropped 3
+    /sys/class/nvme/nvme0/hwmon1/temp1_alarm 0
+"""
+
+
+def throttled(cpu: int, **counts: int) -> dict[str, str]:
+    return {f"{CPU}/cpu{cpu}/thermal_throttle/{name}": str(at) for name, at in counts.items()}
+
+
+def write(root: Path, count: int, changed: Mapping[str, str] | str = "") -> None:
+    """A node of two CPUs, where every counter that can be given a number has this one."""
+    host(root, listed(NODE) | (listed(changed) if isinstance(changed, str) else changed))
+    snmp = SNMP.format(retransmits=count, overflows=count)
+    checks = INTERRUPTS.format(checks=count, polls=100 * count)
+    host(root, {"/proc/net/snmp": snmp, "/proc/interrupts": checks})
+    host(root, {"/sys/class/nvme/nvme0/device/aer_dev_correctable": AER.format(count=count)})
+
+
+@pytest.mark.parametrize(("changed", "expected"), [
+    ("", {}),
+    ("/sys/devices/system/edac/mc/mc0/ce_count 6", {"mc0 ce_count": 2}),
+    ("/sys/class/net/eth0/device/net/eth0/statistics/rx_dropped 9", {"eth0 rx_dropped": 6}),
+    ("/sys/class/net/lo/statistics/rx_dropped 9", {}),  # no device
+    ("/sys/class/nvme/nvme0/hwmon1/temp1_alarm 1", {"nvme0 temp1_alarm": 1}),
+    ("/sys/devices/system/edac/mc/mc0/ce_count 1", {}),  # somebody set it back
+])  # fmt: skip
+def test_only_what_moved_is_kept(tmp_path: Path, changed: str, expected: dict[str, int]) -> None:
+    write(tmp_path, 1)
+    before = health.read(host(tmp_path), [0, 1])
+    write(tmp_path, 1, changed)
+    assert health.moved(before, health.read(host(tmp_path), [0, 1])) == expected
+
+
+def test_protocols_links_and_machine_checks_have_their_totals(tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    before = health.read(host(tmp_path), [0, 1])
+    write(tmp_path, 3)
+    assert health.moved(before, health.read(host(tmp_path), [0, 1])) == {
+        "tcp RetransSegs": 2, "udp RcvbufErrors": 2, "cpu MCE": 2, "nvme0 aer_dev_correctable": 2
+    }  # fmt: skip
+
+
+def test_an_alarm_that_stays_counts_each_time(tmp_path: Path) -> None:
+    write(tmp_path, 1, "/sys/class/nvme/nvme0/hwmon1/temp1_alarm 1")
+    raised = health.read(host(tmp_path), [0])
+    assert health.moved(raised, raised) == {"nvme0 temp1_alarm": 1}
+
+
+def test_throttling_is_that_of_the_cpus_that_may_be_used(tmp_path: Path) -> None:
+    def reading(count: int) -> health.Counters:
+        for cpu in range(4):
+            milliseconds = {"core_throttle_total_time_ms": 100 * count * cpu}
+            counts = {"core_throttle_count": count, "package_throttle_count": count}
+            power = {"package_power_limit_count": count}
+            host(tmp_path, throttled(cpu, **milliseconds, **counts, **power))
+        return health.read(host(tmp_path), [0, 1, 2])
+
+    assert health.moved(reading(0), reading(1)) == {
+        "cpu core_throttle_count": 3,
+        "cpu core_throttle_total_time_ms": 200,  # of the core that was held back longest
+        "cpu package_throttle_count": 2,  # of the first and the last: two packages
+        "cpu package_power_limit_count": 2,
+    }
+
+
+def test_a_link_is_known_as_it_is_and_at_most(tmp_path: Path) -> None:
+    place = "/sys/class/net/eth0/device/"
+    link = {"current_link_width": "8", "max_link_width": "16", "max_link_speed": "16.0 GT/s PCIe"}
+    files = {f"{place}{name}": text for name, text in link.items()}
+    files["/sys/class/net/eth0/type"] = "1"
+    node = host(tmp_path, files)
+    assert network.collect(node, "eth0")["pcie"] is None
+    host(tmp_path, {f"{place}current_link_speed": "8.0 GT/s PCIe"})
+    assert network.collect(node, "eth0")["pcie"] == {
+        "current_width": 8, "current_speed": "8.0 GT/s PCIe",
+        "max_width": 16, "max_speed": "16.0 GT/s PCIe",
+    }  # fmt: skip
+    assert storage.collect(node, tmp_path)["pcie"] is None
