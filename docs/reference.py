@@ -111,7 +111,7 @@ def table_columns() -> str:
         SimpleNamespace(
             key=SimpleNamespace(node=node),
             endpoints=(),
-            own=None,
+            own=SimpleNamespace(summary=SimpleNamespace(n=0), histogram=True),
             series=SimpleNamespace(get=lambda _: SimpleNamespace(detail=lambda _: 1.0)),
             published={"NAME": 0.0},
         )

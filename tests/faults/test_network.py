@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -9,15 +11,20 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench import KERNELS, Bench, executable, network_cell, wait_for
+from tests.unit import campaign_data as make
 
+from peakmark.analysis import compare, datasets
 from peakmark.run import pair
 from peakmark.tools import base
+from peakmark.tools.common import Output, details
 
 NETBENCH = str(KERNELS / "netbench")
 KEY = {"NETBENCH_KEY": "a key of the tests"}
@@ -211,6 +218,70 @@ def test_the_key_is_in_no_record_no_log_and_no_command_line(bench: Bench) -> Non
     for path in bench.campaign.rglob("*"):
         assert path.is_dir() or seen[0] not in path.read_bytes(), path
     assert seen[0].decode() not in said
+
+
+# -- one packet in a hundred
+
+
+DELAY_S = 0.05
+
+
+class Delaying:
+    """A proxy in front of a server, which holds up every hundredth packet in each direction, if any.
+
+    It stands in for ``tc netem``, which few kernels of virtual machines have.
+    """
+
+    def __init__(self, port: int, seconds: float) -> None:
+        self.server, self.seconds = port, seconds
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                guest, _ = self.listener.accept()
+                host = socket.create_connection(("127.0.0.1", self.server))
+                for ends in ((guest, host), (host, guest)):
+                    threading.Thread(target=self.forward, args=ends, daemon=True).start()
+
+    def forward(self, source: socket.socket, sink: socket.socket) -> None:
+        sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):
+            for number in itertools.count(1):
+                packet = source.recv(65536)
+                if not packet:
+                    sink.shutdown(socket.SHUT_WR)
+                    return
+                if number % 100 == 0:
+                    time.sleep(self.seconds)
+                sink.sendall(packet)
+
+
+def test_delaying_one_packet_in_a_hundred_moves_p99_and_not_p50(
+    kernels: None, tmp_path: Path
+) -> None:
+    words = ["latency", "--protocol", "TCP", "--round-trips", "500", "--warmup", "0"]
+    records: dict[float, list[dict[str, Any]]] = {0.0: [], DELAY_S: []}
+    for repetition in range(3):
+        for seconds in records:
+            with serving() as (_, port):
+                proxy = Delaying(port, seconds)
+                result = client(*words, "--port", str(proxy.port), "127.0.0.1")
+                proxy.listener.close()
+            place = {"details": details(Output("netbench", result)), "block": 1}
+            mean = float(str(result["value"]))
+            made = make.runs("netbench", "LAT-TCP", mean, repetition=repetition, **place)
+            records[seconds] += made
+    before, after = (
+        datasets.read(str(make.write(tmp_path / str(seconds), made)))
+        for seconds, made in records.items()
+    )
+    # Python's own delays differ from run to run, but not by a factor of two.
+    rows, *_ = compare.compare(before, after, tolerance=1.0)
+    verdicts = {row.point.percentile: row.verdict for row in rows}
+    assert (verdicts["p50"], verdicts["p99"]) == ("no difference shown", "worse")
 
 
 def test_the_wrong_key_is_refused_and_the_right_one_served(kernels: None) -> None:

@@ -1,17 +1,19 @@
 /* The histogram against sorted values, and its bucket borders over the whole range. */
 #include "check.h"
 
+#include <math.h>
+
 #include "common/histogram.h"
 #include "common/random.h"
 
 static void every_bucket_ends_where_the_next_begins(void **state) {
     (void)state;
     for (unsigned i = 0; i + 1 < HISTOGRAM_BUCKETS; i++) {
-        uint64_t upper = histogram_upper(i);
-        assert_int_equal(histogram_index(upper), i);
-        assert_int_equal(histogram_index(upper + 1), i + 1);
+        uint64_t next = histogram_lower(i + 1);
+        assert_int_equal(histogram_index(next - 1), i);
+        assert_int_equal(histogram_index(next), i + 1);
+        assert_true(next - histogram_lower(i) <= 1 + histogram_lower(i) / 128);
     }
-    assert_true(histogram_upper(HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
     assert_int_equal(histogram_index(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
     assert_int_equal(histogram_index(0), 0);
 }
@@ -22,8 +24,8 @@ static int ascending(const void *left, const void *right) {
 }
 
 /*
- * Latencies over six powers of ten: nearest rank of the sorted values, and at most one part in 64
- * above it.
+ * Latencies over six powers of ten: nearest rank of the sorted values, and at most one part in 128
+ * from it.
  */
 static void percentiles_match_sorted_values(void **state) {
     (void)state;
@@ -46,9 +48,8 @@ static void percentiles_match_sorted_values(void **state) {
     for (size_t i = 0; i < sizeof fractions / sizeof fractions[0]; i++) {
         double rank = fractions[i] * COUNT;
         size_t place = (size_t)rank + ((double)(size_t)rank < rank ? 1 : 0);
-        uint64_t exact = values[place > 0 ? place - 1 : 0],
-                 got = histogram_percentile(&histogram, fractions[i]);
-        assert_true(got >= exact && (double)(got - exact) <= (double)exact / 64);
+        double exact = (double)values[place > 0 ? place - 1 : 0];
+        assert_true(fabs(histogram_percentile(&histogram, fractions[i]) - exact) <= exact / 128);
     }
 }
 
@@ -80,12 +81,28 @@ static void empty_and_single(void **state) {
     assert_true(histogram_percentile(&histogram, 1) == 1000003);
 }
 
+static void text_has_runs_of_buckets(void **state) {
+    (void)state;
+    static const uint64_t values[] = {5, 6, 6, 8, 255, 256, 257, UINT64_MAX};
+    static struct histogram histogram;
+    char *text = histogram_text(&histogram);
+    assert_string_equal(text, "");
+    free(text);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        histogram_add(&histogram, values[i]);
+    }
+    text = histogram_text(&histogram);
+    assert_string_equal(text, "5 1 2;8 1;255 1 2;7423 1");
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_bucket_ends_where_the_next_begins),
         cmocka_unit_test(percentiles_match_sorted_values),
         cmocka_unit_test(merging_is_adding_all),
         cmocka_unit_test(empty_and_single),
+        cmocka_unit_test(text_has_runs_of_buckets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <linux/perf_event.h>
+#include <math.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -157,12 +158,33 @@ static void long_runs_are_sampled_to_their_end(void **state) {
 static void the_chain_is_a_quarter_longer_than_the_work(void **state) {
     (void)state;
     struct pace pace = built();
-    assert_int_equal(pace_links(&pace, 23.9 / 3e9, false), 6); /* 30 cycles for 24 */
-    assert_int_equal(pace_links(&pace, 23.9 / 3e9, true), 9);
-    assert_true(pace_links(&pace, 1e-3, false) == 0); /* interrupted: longer than any chain */
-    assert_true(pace_links(&pace, 0, false) == 0);
+    assert_int_equal(pace_links(&pace, 23.9 / 3e9, false, false), 6); /* 30 cycles for 24 */
+    assert_int_equal(pace_links(&pace, 23.9 / 3e9, false, true), 9);
+    assert_true(pace_links(&pace, 1e-3, false, false) ==
+                0); /* interrupted: longer than any chain */
+    assert_true(pace_links(&pace, 0, false, false) == 0);
     pace.load_seconds = 0;
-    assert_true(pace_links(&pace, 24 / 3e9, false) == 0);
+    assert_true(pace_links(&pace, 24 / 3e9, false, false) == 0);
+}
+
+/* A core that needs 13.5 cycles for a turn of plain C with a chain, and 8.3 without: its clock is
+ * known where the chain is made for plain C, and there alone. */
+static void the_chain_outlasts_its_own_instructions(void **state) {
+    (void)state;
+    for (int is_plain = 0; is_plain < 2; is_plain++) {
+        struct pace pace = {.load_cycles = 4, .load_seconds = 4 / 3e9};
+        pace_restart(&pace);
+        for (int i = 0; i < 16; i++) {
+            for (int is_long = 0; is_long == 0 || (is_long == 1 && pace_wants_long(&pace));
+                 is_long++) {
+                unsigned links = pace_links(&pace, 8.3 / 3e9, is_plain, is_long);
+                double cycles = 4 * links > 13.5 ? 4 * links : 13.5;
+                pace_add(&pace, links, PAIRS, cycles * PAIRS / 3e9, CALL / 3e9, is_long);
+            }
+        }
+        assert_int_equal(pace_held_up(&pace), !is_plain);
+        assert_true(is_plain ? fabs(pace_hz(&pace) / 3e9 - 1) < 1e-9 : pace_hz(&pace) == 0);
+    }
 }
 
 static void a_load_takes_whole_cycles(void **state) {
@@ -259,6 +281,7 @@ int main(void) {
         cmocka_unit_test(long_runs_are_sampled_to_their_end),
         cmocka_unit_test(chains_read_what_was_stored_before),
         cmocka_unit_test(the_chain_is_a_quarter_longer_than_the_work),
+        cmocka_unit_test(the_chain_outlasts_its_own_instructions),
         cmocka_unit_test(a_load_takes_whole_cycles),
         cmocka_unit_test(the_processors_counter_agrees),
     };

@@ -1,17 +1,14 @@
 #include "common/histogram.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-uint64_t histogram_upper(unsigned index) {
-    unsigned group = index >> HISTOGRAM_SUB_BITS;
-    if (group == 0) {
-        return index;
-    }
-    uint64_t mantissa =
-        (UINT64_C(1) << HISTOGRAM_SUB_BITS) + (index & ((1u << HISTOGRAM_SUB_BITS) - 1));
-    unsigned shift = group - 1;
-    return (mantissa << shift) + ((UINT64_C(1) << shift) - 1);
+uint64_t histogram_lower(unsigned index) {
+    unsigned group = index >> HISTOGRAM_SUB_BITS, shift = group > 0 ? group - 1 : 0;
+    return (uint64_t)(index - (shift << HISTOGRAM_SUB_BITS)) << shift;
 }
 
 void histogram_clear(struct histogram *histogram) {
@@ -32,27 +29,44 @@ void histogram_merge(struct histogram *into, const struct histogram *from) {
     }
 }
 
-uint64_t histogram_percentile(const struct histogram *histogram, double fraction) {
-    if (histogram->count == 0) {
-        return 0;
+double histogram_percentile(const struct histogram *histogram, double fraction) {
+    double rank = fmax(1, ceil(fraction * (double)histogram->count)), seen = 0;
+    if (rank >= (double)histogram->count) {
+        return (double)histogram->maximum;
     }
-    double wanted = ceil(fraction * (double)histogram->count);
-    uint64_t rank = wanted < 1 ? 1 : (uint64_t)wanted, seen = 0;
-    rank = rank > histogram->count ? histogram->count : rank;
-    if (rank == histogram->count) {
-        return histogram->maximum;
+    unsigned i = 0;
+    while (seen + (double)histogram->bucket[i] < rank) {
+        seen += (double)histogram->bucket[i++];
     }
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        seen += histogram->bucket[i];
-        if (seen >= rank) {
-            uint64_t upper = histogram_upper(i);
-            upper = upper > histogram->maximum ? histogram->maximum : upper;
-            return upper < histogram->minimum ? histogram->minimum : upper;
-        }
-    }
-    return histogram->maximum;
+    double lower = (double)histogram_lower(i), width = (double)histogram_lower(i + 1) - 1 - lower;
+    double value = lower + width * (rank - 0.5 - seen) / (double)histogram->bucket[i];
+    return fmax((double)histogram->minimum, fmin(value, (double)histogram->maximum));
 }
 
 double histogram_mean(const struct histogram *histogram) {
     return histogram->count > 0 ? histogram->sum / (double)histogram->count : 0;
+}
+
+char *histogram_text(const struct histogram *histogram) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (unsigned i = 0, next = 0; i < HISTOGRAM_BUCKETS; i++) {
+        if (histogram->bucket[i] == 0) {
+            continue;
+        }
+        if (next == 0 || i != next) {
+            fprintf(out, "%s%u", next > 0 ? ";" : "", i);
+        }
+        fprintf(out, " %" PRIu64, histogram->bucket[i]);
+        next = i + 1;
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }

@@ -113,11 +113,17 @@ void report_clock_loaded(struct json *json, const struct team *team) {
 }
 
 void report_percentiles(struct json *json, const struct histogram *latency) {
-    json_double(json, "p50", (double)histogram_percentile(latency, 0.5) * 1e-9);
-    json_double(json, "p90", (double)histogram_percentile(latency, 0.9) * 1e-9);
-    json_double(json, "p99", (double)histogram_percentile(latency, 0.99) * 1e-9);
-    json_double(json, "p999", (double)histogram_percentile(latency, 0.999) * 1e-9);
+    json_double(json, "p50", histogram_percentile(latency, 0.5) * 1e-9);
+    json_double(json, "p90", histogram_percentile(latency, 0.9) * 1e-9);
+    json_double(json, "p99", histogram_percentile(latency, 0.99) * 1e-9);
+    json_double(json, "p999", histogram_percentile(latency, 0.999) * 1e-9);
     json_double(json, "max", (double)latency->maximum * 1e-9);
+    char *text = histogram_text(latency);
+    if (text == NULL) {
+        fail_measurement("no memory for the text of a histogram");
+    }
+    json_string(json, "histogram", text);
+    free(text);
 }
 
 void report_row_begin(struct json *json, const char *variant, double value) {

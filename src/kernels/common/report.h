@@ -52,7 +52,7 @@ void report_clock(struct json *json, const struct team *team);
  * number of threads whose execution units something else used meanwhile. */
 void report_clock_loaded(struct json *json, const struct team *team);
 
-/* Writes p50, p90, p99, p999 and max in seconds, of values in ns. */
+/* Writes p50, p90, p99, p999 and max in seconds, of values in ns, and their histogram. */
 void report_percentiles(struct json *json, const struct histogram *latency);
 
 /* Opens a row of a matrix or curve: one class, level or mix, and its value. The caller may add

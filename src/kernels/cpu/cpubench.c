@@ -83,7 +83,8 @@ static void prepare(struct team_member *member) {
  * clock rate. Returns its passes. */
 static uint64_t run_paced(const struct kernel *kernel, struct worker *worker, double seconds,
                           bool is_long) {
-    const unsigned links = pace_links(&worker->pace, 2 * seconds / PASSES_PER_CALL, is_long);
+    const unsigned links = pace_links(&worker->pace, 2 * seconds / PASSES_PER_CALL,
+                                      kernel->isa == ISA_SCALAR, is_long);
     if (links == 0) {
         return 0;
     }

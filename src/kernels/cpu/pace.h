@@ -49,9 +49,10 @@ void pace_restart(struct pace *pace);
 bool pace_wants_long(const struct pace *pace);
 
 /*
- * Loads for two passes that take `seconds` without a chain; 0: the clock rate cannot be measured.
+ * Loads for two passes that take `seconds` without a chain, a few more in plain C; 0: the clock
+ * rate cannot be measured.
  */
-unsigned pace_links(const struct pace *pace, double seconds, bool is_long);
+unsigned pace_links(const struct pace *pace, double seconds, bool is_plain, bool is_long);
 
 /* A paced call of `pairs` times two passes with `links` loads each took `seconds`, the call without
  * a chain right before it `before`. */

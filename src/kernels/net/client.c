@@ -323,7 +323,7 @@ static void latency(struct session *session, struct client_options *options) {
         .warmup = plan->warmup, .seconds = plan->seconds, .work = options->round_trips};
     struct outcome outcome = {.receive_buffer = 0};
     struct team team;
-    if (!team_run(&team, &session->cpus, &team_plan, &ping_job, &pinging)) {
+    if (!ping_run(&team, &session->cpus, &team_plan, &pinging)) {
         char line[LINE_BYTES];
         if (control_receive(&session->control, line, deadline_in(0.5)) == RECEIPT_LINE) {
             check_failure(line);

@@ -132,16 +132,17 @@ def compare(
     }
     groups: dict[tuple[str, ...], list[Comparison]] = {}
     for point, row in matched.items():
-        groups.setdefault((point.table, point.variant, point.node, row.verdict), []).append(row)
-    for like in groups.values():
+        like = (point.table, point.percentile, point.variant, point.node, row.verdict)
+        groups.setdefault(like, []).append(row)
+    for members in groups.values():
         first, second = (
-            np.log(pd.DataFrame([row.rounds[side] for row in like], dtype=float).to_numpy())
+            np.log(pd.DataFrame([row.rounds[side] for row in members], dtype=float).to_numpy())
             for side in (0, 1)
         )
         changes = specific = statistics.changes(first, second, confidence)
         if apart:
             specific = statistics.changes(*statistics.less_others(first, second), confidence)
-        for row, change, other in zip(like, changes, specific, strict=True):
+        for row, change, other in zip(members, changes, specific, strict=True):
             matched[row.point] = replace(row, change=change, specific=other)
     judged = _judged([*matched.values()], usual_tolerance(before, after, tolerance), 1 - confidence)
     return judged, len(old.keys() - new.keys()), len(new.keys() - old.keys())

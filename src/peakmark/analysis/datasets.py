@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from peakmark import histograms
 from peakmark.analysis import analysis, comparability
 from peakmark.analysis.row import Key, Repetition
 from peakmark.catalogue import POOLS
@@ -77,6 +78,7 @@ class ComparedPoint:
 
     word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
           then 0: two threads and all cores of a node with two are not the same question
+    percentile  the detail of a latency that is compared, such as ``p99``; empty for the mean
     """
 
     table: str
@@ -87,6 +89,7 @@ class ComparedPoint:
     concurrency: int
     node: str
     word: str = ""
+    percentile: str = ""
 
 
 def point_of(table: str, instrument: str, key: Key) -> ComparedPoint:
@@ -203,7 +206,7 @@ def _campaign(path: Path) -> Dataset:
                 settings |= comparability.recorded(series, facts(frozenset(hosts)))
                 if row.key.word:
                     settings[f"threads of {row.key.word}"] = str(row.key.concurrency)
-                entries[point_of(name, instrument, row.key)] = DatasetRow(
+                entry = DatasetRow(
                     series.values,
                     str(worst(row.warnings_of(instrument)) or ""),
                     settings,
@@ -211,6 +214,15 @@ def _campaign(path: Path) -> Dataset:
                     unequal_nodes=row.unequal_nodes.get(instrument, ""),
                     turns=turns(series.points),
                 )
+                point = point_of(name, instrument, row.key)
+                entries[point] = entry
+                for percentile in histograms.SHOWN:
+                    values = series.percentiles(percentile)
+                    pairs = zip(series.points, values, strict=False)
+                    times = turns(replace(each, value=value) for each, value in pairs)
+                    if times:
+                        part = replace(entry, values=tuple(values), turns=times)
+                        entries[replace(point, percentile=percentile)] = part
     side = Dataset(
         path.name,
         entries,
@@ -224,10 +236,10 @@ def _campaign(path: Path) -> Dataset:
 
 
 def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
-    """The name of a point in published results, None for caches and for ordinary stores beside
-    streaming ones, which nobody published.
+    """The name of a point in published results, None for percentiles, for caches and for ordinary
+    stores beside streaming ones, which nobody published.
     """
-    if point.variant in ("block", *POOLS[1:]):
+    if point.variant in ("block", *POOLS[1:]) or point.percentile:
         return None
     workload, block = published.stands_for(point.workload, point.block or None)
     meant = side.entries[point].threads
@@ -272,12 +284,8 @@ def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
 
 def describe(point: ComparedPoint) -> str:
     """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
-    parts = [
-        point.table,
-        point.instrument,
-        point.workload,
-        point.variant,
-        size(point.block or None),
-    ]
+    parts = [point.table, point.instrument, point.workload, point.variant]
     node = point.node if point.node not in ("", "any") else ""
-    return " ".join(part for part in (*parts, f"x{point.word or point.concurrency}", node) if part)
+    name = histograms.SHOWN.get(point.percentile, "")
+    parts += [size(point.block or None), f"x{point.word or point.concurrency}", node, name]
+    return " ".join(filter(None, parts))

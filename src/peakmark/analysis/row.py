@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from peakmark import disturbances
+from peakmark import disturbances, histograms
 from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import natural
 from peakmark.limits import Limit
 from peakmark.messages import Message, Sentence, Severity, worst
-from peakmark.statistics import Summary
+from peakmark.statistics import Summary, median_interval
 from peakmark.storage.results import StoredRecord
 from peakmark.tools.tables import Table
 
@@ -187,6 +188,16 @@ class Repetition(RunValue):
     left_out: tuple[str, ...] = ()
 
 
+class Percentile(NamedTuple):
+    """A percentile in SI units with its interval over repetitions, None without histograms: that of
+    the median, widened to the value.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
 @dataclass(frozen=True)
 class Series:
     """What one instrument measured in one row; ``centre`` is the summarised value that the table
@@ -226,17 +237,32 @@ class Series:
         """The hosts that measured, in the order of their names."""
         return sorted({str(point.context["host"]) for point in self.points}, key=natural)
 
-    def percentile(self, name: str) -> float | None:
-        """Median of a percentile of the repetitions in SI units, such as ``p99``; None where one
-        lacks it or had too few operations, so that it equals the longest time.
+    @cached_property
+    def histogram(self) -> Counter[int]:
+        """Operations of all repetitions by the bucket of their time; empty where a repetition has
+        no histogram.
         """
-        values = []
-        for point in self.points:
-            value, longest = point.details.get(name), point.details.get("max")
-            if value is None or value == longest:
-                return None
-            values.append(float(value))
-        return median(values)
+        texts = [point.details.get("histogram", "") for point in self.points]
+        return sum(map(histograms.read, texts), Counter()) if all(texts) else Counter()
+
+    def percentiles(self, name: str) -> list[float]:
+        """A percentile of each repetition in SI units, such as ``p99``; empty where one lacks it or
+        had too few operations, so that it equals the longest time.
+        """
+        details = [point.details for point in self.points]
+        known = all(each.get(name) not in (None, 0, each.get("max")) for each in details)
+        return [float(each[name]) for each in details] if known else []
+
+    def percentile(self, name: str) -> Percentile | None:
+        """A percentile of the operations of all repetitions, or the median of the repetitions'
+        where one has no histogram; None where ``percentiles`` has none.
+        """
+        values = self.percentiles(name)
+        merged = histograms.percentiles(self.histogram, [histograms.SHARES[name]])
+        if not values or not merged:
+            return Percentile(median(values)) if values else None
+        interval = median_interval(values)
+        return Percentile(merged[0], min(interval.low, *merged), max(interval.high, *merged))
 
     def detail(self, name: str) -> float | None:
         """Median of a numeric detail, of the repetitions that know it."""

@@ -1,5 +1,5 @@
-"""Percentiles of a table of latencies on an axis of nines: a panel per workload, a line per number of
-threads or streams.
+"""Times of single operations on an axis of nines: a panel per workload, a line per number of threads or
+streams.
 """
 
 from __future__ import annotations
@@ -8,21 +8,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from peakmark import histograms
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.figures import elements, panels, style
 from peakmark.figures.elements import Across
 from peakmark.tools.tables import Table
 
-SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-NINES = {name: -math.log10(1 - share) for name, share in SHARES.items()}
+NINES = {name: -math.log10(1 - share) for name, share in histograms.SHARES.items()}
 """Detail of a latency -> its place on the axis: so many nines."""
-LABELS = [f"{100 * share:g}" for share in SHARES.values()]
+CURVE = np.linspace(NINES["p50"], 4, 112).tolist()
+"""Places at which a histogram is drawn."""
 
 
 def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -34,6 +36,9 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     for row in rows:
         title = LabelFormatter.of(row).workload(row)
         grouped.setdefault(f"{title}, {row.key.node}" if several else title, []).append(row)
+    ticks = [*NINES.values(), *([4] if any(row.measured.histogram for row in rows) else [])]
+    labels = [f"{100 - 100 * 10**-nines:g}" for nines in ticks]
+    labels[4:] = [f"\n{label}" for label in labels[4:]]  # no room beside the one before
     counts = Across(block=False).places(rows)
     columns = min(len(grouped), panels.MAX_COLUMNS)
     lines = math.ceil(len(grouped) / columns)
@@ -45,7 +50,7 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
             _line(axis, row, counts.index(row.key.concurrency))
         axis.set_title(title)
         elements.scale_values(axis, logarithmic=True)
-        axis.set_xticks(list(NINES.values()), LABELS)
+        axis.set_xticks(ticks, labels)
         axis.set_xlabel("% of operations")
         if place % columns == 0:
             axis.set_ylabel(elements.vertical_label(table))
@@ -67,12 +72,17 @@ def _style(rank: int) -> dict[str, Any]:
 
 
 def _line(axis: Axes, row: Row, rank: int) -> None:
-    """Each repetition as a point, their medians as a line."""
-    factor = row.table.factor
+    """The operations of all repetitions as a curve, each repetition's percentiles as points; without
+    histograms the medians of these as the line.
+    """
     known = {name: row.measured.percentile(name) for name in NINES}
-    shown = {name: value * factor for name, value in known.items() if value is not None}
-    places = [NINES[name] for name in shown]
-    for point in row.measured.points:
-        values = [float(point.details[name]) * factor for name in shown]
+    shown = {NINES[name]: value.value for name, value in known.items() if value}
+    for name in NINES:
+        values = np.multiply(row.measured.percentiles(name), row.table.factor)
+        places = np.full(len(values), NINES[name])
         axis.scatter(places, values, s=7, alpha=0.6, color=style.line(rank).colour, linewidth=0)
-    axis.plot(places, list(shown.values()), **_style(rank))
+    if row.measured.histogram:
+        shares = [1 - 10**-nines for nines in CURVE]
+        times = histograms.percentiles(row.measured.histogram, shares)
+        shown = dict(zip(CURVE, times, strict=False))
+    axis.plot([*shown], np.multiply([*shown.values()], row.table.factor), **_style(rank))

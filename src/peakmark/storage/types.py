@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from peakmark import histograms
 from peakmark.cell import CellKeys
 from peakmark.config.types import CampaignName, Criterion, Metric, Text, Unit
 from peakmark.validation import allowed
@@ -95,7 +96,12 @@ class Noise(TypedDict):
 
 
 class Details(TypedDict, total=False):
-    """What else the program said; here are the values that are computed with."""
+    """What else the program said; here are the values that are computed with.
+
+    Attributes:
+        histogram: operations by time, 128 buckets for each power of two, in ns: runs of buckets
+            with the index of the first one, then the counts
+    """
 
     clock_hz_before: OptionalAmount
     clock_hz_after: OptionalAmount
@@ -120,6 +126,7 @@ class Details(TypedDict, total=False):
     p99: OptionalAmount
     p999: OptionalAmount
     max: OptionalAmount
+    histogram: Annotated[str, allowed("counts in buckets", pattern=histograms.FORMAT)]
     min: OptionalAmount
     fastest: OptionalAmount
     sent: OptionalAmount

@@ -4,14 +4,14 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from peakmark import limits
+from peakmark import histograms, limits
 from peakmark.analysis.analysis import published_names
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import Percentile, Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
@@ -23,8 +23,6 @@ NOT_MEASURED = "not measured"
 CLOCKS = ("nominal", "maximum")
 ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
-PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
-"""Detail of a latency -> its heading."""
 
 Value = str | int | float | None
 ValueOf = Callable[[Row], Value]
@@ -92,7 +90,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             text=lambda row: notes.warnings([row]),
             meaning="All warnings of the row, with their remedies.",
         ),
-        *(percentile_column(table, name) for name in PERCENTILES if has_percentiles(table)),
+        *(_percentiles(table, rows) if has_percentiles(table) else ()),
     ]
 
 
@@ -405,14 +403,41 @@ def has_percentiles(table: Table) -> bool:
     return table.metric == "latency" and table.subsystem != "memory"
 
 
-def percentile_column(table: Table, name: str) -> Column:
-    """A percentile of the own kernel: the median of the repetitions'."""
-    label = PERCENTILES[name]
-    value = of_series(table.own, lambda series: series.percentile(name))
-    group = f"Percentiles ({table.shown})"
-    heading = f"{table.own.heading} {label} ({table.shown})"
-    meaning = "Percentile of the own kernel, the median of the repetitions."
-    return quantity_column(table, label, value, group, heading, meaning)
+def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
+    """Percentiles of the own kernel, with their intervals where repetitions have histograms; print
+    has both in one column.
+    """
+    counted = any(row.own and row.own.histogram for row in rows)
+    interval = f" with {interval_label(rows)}" if counted else ""
+    group = f"Percentiles{interval} ({table.shown})"
+    for name, label in histograms.SHOWN.items():
+        value, low, high = (
+            partial(_times, table.factor, of_series(table.own, partial(_percentile, name, part)))
+            for part in Percentile._fields
+        )
+        heading = f"{table.own.heading} {label}"
+        meaning = "Percentile of the operations of all repetitions of the own kernel."
+        parts = (value, low, high)
+        column = Column(f"{heading} ({table.shown})", value, label, group, meaning=meaning)
+        kind = "text" if counted else "number"
+        yield replace(column, kind=kind, text=partial(_with_interval, parts))
+        if counted:
+            meaning = "End of the interval of the percentile, over repetitions."
+            yield Column(f"{heading}, low ({table.shown})", low, meaning=meaning)
+            yield Column(f"{heading}, high ({table.shown})", high, meaning=meaning)
+
+
+def _percentile(name: str, part: str, series: Series) -> float | None:
+    found = series.percentile(name)
+    return getattr(found, part) if found else None
+
+
+def _with_interval(parts: Sequence[Callable[[Row], float | None]], row: Row) -> str:
+    """``43.2 (31–54)``; without an interval the value alone."""
+    value, low, high = (of(row) for of in parts)
+    if value is None or low is None or high is None:
+        return "" if value is None else significant(value)
+    return f"{significant(value, 3)} ({significant(low, 2)}–{significant(high, 2)})"
 
 
 def _at_clock(name: str) -> Column:

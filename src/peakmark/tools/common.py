@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from peakmark import histograms
 from peakmark.catalogue import SHAPES, metrics
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
@@ -271,7 +272,6 @@ def agree(value: float, other: float, tolerance: float, what: str) -> None:
         )
 
 
-PERCENTILES = ("p50", "p90", "p99", "p999", "max")
 _HEAD_BYTES = 20  # of an ELF file, as far as e_machine
 _SHARED = frozenset({"instrument", "version", "workload", "threads", "value", "unit", "work_unit"})
 """Keys of every kernel's result that are not details of one measurement."""
@@ -410,6 +410,9 @@ def details(output: Output) -> dict[str, Any]:
     }
 
 
-def percentiles(output: Output) -> Mapping[str, float]:
-    """Percentiles of a latency in s."""
-    return {name: output.number(name) for name in PERCENTILES}
+def percentiles(output: Output, operations: str) -> Mapping[str, Any]:
+    """Percentiles of a latency in s with its histogram, which counts as many as ``operations``."""
+    counted = histograms.read(str(output["histogram"])).total()
+    agree(counted, output.number(operations), 0.0, f"{output.program}: histogram")
+    numbers = {name: output.number(name) for name in (*histograms.SHARES, "max")}
+    return {**numbers, "histogram": output["histogram"]}

@@ -74,7 +74,7 @@ class DiskBench(common.Kernel):
         output.expect({"engine": engine, "depth": depth})
         value, iops = output.number("value"), output.number("iops")
         common.agree(iops * common.needed_block(cell), value, 1e-2, "diskbench: iops")
-        latency = common.percentiles(output)
+        latency = common.percentiles(output, "operations")
         apart = {*latency, "latency_mean"}
         details = {key: kept for key, kept in common.details(output).items() if key not in apart}
         energy: dict[str, Any] = {

@@ -72,7 +72,7 @@ class NetBench(common.Kernel):
             return self.parsed(cell, output)
         value, half = output.number("value"), output.number("half_rtt")
         common.agree(2 * half, value, 1e-3, "netbench: half_rtt")
-        details = {**common.details(output), **common.percentiles(output)}
+        details = {**common.details(output), **common.percentiles(output, "round_trips")}
         return self.parsed(cell, output, Measurement.of(cell, "latency", value, details))
 
     def estimate(self, cell: Cell) -> Cost:

@@ -1,0 +1,124 @@
+"""Histograms of the kernels: their percentiles, and what tables and comparisons make of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark import histograms, statistics
+from peakmark.analysis import compare, datasets
+from peakmark.analysis.analysis import Analysis
+from peakmark.errors import ParseError
+from peakmark.tables.columns import columns
+from peakmark.tables.footnotes import Notes
+
+SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
+
+
+def bucket(time: int) -> int:
+    """Where the kernels count a time in ns: ``src/kernels/common/histogram.h``."""
+    shift = max(0, time.bit_length() - 1 - histograms.SUB_BITS)
+    return (shift << histograms.SUB_BITS) + (time >> shift)
+
+
+def text(times: Sequence[int]) -> str:
+    """Times in ns as a kernel prints them, each bucket as a run."""
+    counts = Counter(map(bucket, times))
+    return ";".join(f"{place} {counts[place]}" for place in sorted(counts))
+
+
+def details(times: Sequence[int]) -> dict[str, float | str]:
+    """What a kernel prints of times in ns."""
+    counts = histograms.read(text(times))
+    values = histograms.percentiles(counts, [*histograms.SHARES.values()])
+    known = dict(zip(histograms.SHARES, values, strict=True))
+    return {**known, "max": 1e-9 * max(times), "histogram": text(times)}
+
+
+def drawn(centre: float, seed: int, slow: float = 0.0, count: int = 5000) -> list[int]:
+    """Times in ns around ``centre``, of which a share of ``slow`` take a hundred times as long."""
+    chance = np.random.default_rng(seed)
+    times = centre * chance.lognormal(0, 0.2, count)
+    times[chance.random(count) < slow] *= 100
+    return [round(time) for time in times]
+
+
+@pytest.mark.parametrize("case", ["netbench/lat-tcp-x1", "diskbench/rr-psync-x2"])
+def test_percentiles_are_those_that_the_kernel_printed(case: str) -> None:
+    printed = json.loads((make.DATA / case / "stdout").read_text())
+    counts = histograms.read(printed["histogram"])
+    assert counts.total() == printed.get("round_trips", printed.get("operations"))
+    found = histograms.percentiles(counts, [*histograms.SHARES.values()])
+    assert found == pytest.approx([printed[name] for name in histograms.SHARES], rel=1e-12)
+
+
+def test_merged_counts_have_the_percentiles_of_all_operations() -> None:
+    parts = [drawn(10**exponent, exponent) for exponent in (2, 4, 7)]
+    merged = sum((histograms.read(text(times)) for times in parts), Counter())
+    every = sorted(time for times in parts for time in times)
+    exact = [1e-9 * every[int(share * len(every)) - 1] for share in SHARES]
+    assert histograms.percentiles(merged, SHARES) == pytest.approx(exact, rel=1 / 128)
+
+
+def test_a_percentile_needs_operations_beyond_it() -> None:
+    assert len(histograms.percentiles(histograms.read("900 999"), SHARES)) == 4
+    assert len(histograms.percentiles(histograms.read("900 1000"), SHARES)) == 5
+
+
+@pytest.mark.parametrize("wrong", ["", "5", "5 0", "5 1;", "5 1 -2", "12345 1", "5 1\n"])
+def test_a_text_that_is_no_histogram_is_refused(wrong: str) -> None:
+    with pytest.raises(ParseError):
+        histograms.read(wrong)
+
+
+def campaign(folder: Path, slow: float, seed: int) -> Path:
+    """Six repetitions of round trips whose medians differ by up to 5 %."""
+    records = []
+    for number in range(6):
+        times = drawn(20000 * (1 + 0.01 * number), seed + number, slow)
+        mean = 1e-9 * statistics.mean(times)
+        place = {"repetition": number, "block": 1}
+        records += make.runs("netbench", "LAT-TCP", mean, details=details(times), **place)
+    return make.write(folder, records)
+
+
+def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitions(
+    tmp_path: Path,
+) -> None:
+    analysis = Analysis.of(campaign(tmp_path / "a", 0.02, 1))
+    (row,) = analysis.rows["network_latency"]
+    every = columns(row.table, [row], Notes.of([row]))[-9:]
+    seconds = [float(str(column.value(row))) / row.table.factor for column in every]
+    for least, (value, low, high), most in (
+        (20e-6, seconds[:3], 21.5e-6),
+        (1500e-6, seconds[3:6], 2500e-6),
+    ):
+        assert least < low < value < high < most
+    assert "p99, low" in every[4].heading
+
+
+def test_records_without_histograms_have_the_median_and_no_interval(tmp_path: Path) -> None:
+    bare = {"p50": 2e-5, "p99": 3e-5, "p999": 4e-5, "max": 5e-5}
+    records = make.runs("netbench", "LAT-TCP", 2e-5, 2e-5, block=1, details=bare)
+    row = make.only_row(tmp_path, records)
+    headings = [column.heading for column in columns(row.table, [row], Notes.of([row]))]
+    assert headings[-3:] == [f"MyNETBench {label} (µs)" for label in ("p50", "p99", "p99.9")]
+    assert row.measured.percentile("p99") == (3e-5, None, None)
+
+
+def test_a_comparison_judges_each_percentile(tmp_path: Path) -> None:
+    before, after = (
+        datasets.read(str(campaign(tmp_path / name, slow, seed)))
+        for name, slow, seed in (("a", 0.0, 1), ("b", 0.02, 50))
+    )
+    rows, *_ = compare.compare(before, after)
+    verdicts = {row.point.percentile: row.verdict for row in rows}
+    assert verdicts.pop("p50") == "no difference shown"
+    assert verdicts == dict.fromkeys(("", "p99", "p999"), "worse")
+    assert "x1 p99.9 " in compare.report(before, after)[0]
