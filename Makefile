@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format docs requirements offline clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 fuzz fuzz-cli cluster cluster-down lint format docs paper requirements offline clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -122,10 +122,10 @@ format: setup-test ## write all sources in their format
 	snakefmt Snakefile rules
 	@$(MAKE) --no-print-directory -C src/kernels format
 
-GALLERY := $(patsubst %,build/docs/gallery/%/report.html,local fleet)
+GALLERY := $(patsubst docs/%.tar.xz,build/docs/%.zip,$(wildcard docs/gallery/*.tar.xz))
 docs: build/docs/packages/mkdocs $(GALLERY) ## the documentation as a site in build/docs/site, its links checked
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=src:build/docs/packages python -m mkdocs build
-	@echo "build/docs/site/index.html"
+	@echo "build/docs/site/index.html; its search needs a server: python3 -m http.server --directory build/docs/site"
 
 # Into a folder of their own: measuring needs none of them.
 build/docs/packages/mkdocs: envs/requirements-docs.txt | setup
@@ -133,13 +133,24 @@ build/docs/packages/mkdocs: envs/requirements-docs.txt | setup
 	@python -m pip install --quiet --require-hashes --target build/docs/packages -r envs/requirements-docs.txt
 	@touch $@
 
-# Real campaigns, with the reports that this checkout makes of them.
-build/docs/gallery/%/report.html: tests/unit/data/golden/%.tar.xz | setup
-	@rm -rf $(@D) && mkdir -p $(@D) && tar xf $< -C $(@D)
-	@PYTHONPATH=src python -m peakmark report --html $(@D)
+# Real campaigns as their bundles hold them, with the reports and bundles that this checkout makes of them.
+build/docs/gallery/%.zip: docs/gallery/%.tar.xz | setup
+	@rm -rf $@ $(basename $@) && mkdir -p $(basename $@) && tar xf $< -C $(basename $@)
+	@PYTHONPATH=src python -m peakmark report --html $(basename $@)
+	@PYTHONPATH=src python -m peakmark bundle $(basename $@) -o $@
+
+paper: build/paper/packages/pypandoc ## the paper for the Journal of Open Source Software, as build/paper/paper.pdf
+	@build/paper/packages/pypandoc/files/pandoc paper/paper.md --citeproc --bibliography paper/paper.bib --template paper/template.typ --to typst --output build/paper/paper.typ
+	@python -c 'import typst; typst.compile("build/paper/paper.typ", output="build/paper/paper.pdf")'
+	@echo "build/paper/paper.pdf"
+
+build/paper/packages/pypandoc: envs/requirements-paper.txt | setup
+	@rm -rf build/paper/packages
+	@python -m pip install --quiet --require-hashes --target build/paper/packages -r envs/requirements-paper.txt
+	@touch $@
 
 requirements: ## pin envs/*.in with hashes (needs uv)
-	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs; do \
+	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs requirements-paper; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
 

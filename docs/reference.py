@@ -49,7 +49,8 @@ def commands() -> str:
             for action in command._actions
             if action.dest != "help" and action.help != argparse.SUPPRESS
         ]
-        lines += [*_table(("argument", "meaning"), rows), ""]
+        if rows:
+            lines += [*_table(("argument", "meaning"), rows), ""]
     return "\n".join(lines)
 
 
@@ -183,12 +184,16 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages, and the reports that ``make docs`` has made, to the site. MkDocs calls it."""
+    """Add the pages, and the reports and bundles that ``make docs`` has made, to the site. MkDocs
+    calls it.
+    """
     from mkdocs.structure.files import File  # only the site has it
 
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
-    for report in sorted((DOCS.parent / "build" / "docs" / "gallery").glob("*/report.*")):
-        name = f"gallery/{report.parent.name}{report.suffix}"
-        files.append(File.generated(config, name, abs_src_path=str(report)))
+    gallery = DOCS.parent / "build" / "docs" / "gallery"
+    for path in sorted([*gallery.glob("*/report.*"), *gallery.glob("*.zip")]):
+        name = path.parent.name if path.stem == "report" else path.stem
+        source = str(path)
+        files.append(File.generated(config, f"gallery/{name}{path.suffix}", abs_src_path=source))
     return files

@@ -40,7 +40,7 @@ def blocks(page: Path) -> list[Block]:
 def script(page: Path, folder: Path) -> str:
     """The page's commands for bash, shortened; files with a title are written into a folder.
 
-    A campaign that a page names is made shorter; nothing else of a command is changed.
+    A campaign that a page measures is made shorter; nothing else of a command is changed.
     """
     commands = []
     for block in blocks(page):
@@ -52,16 +52,12 @@ def script(page: Path, folder: Path) -> str:
 
 
 def _short(command: str) -> str:
-    if command.startswith("peakmark run "):
-        mark = "" if " -- " in command else " --"
-        return _short(f"snakemake {command}{mark}").removeprefix("snakemake ")
-    if not command.startswith("snakemake "):
+    if not command.startswith("peakmark run "):
         return command
-    scale = "scale=0.1"
-    if "config/presets" in command or "run quick" in command:
-        scale += " repetitions=1 reference_repetitions=1"
-    if "file-io-lab" in command:  # IOZone takes 20 s a cell, however small
-        scale = "scale=0.0001 repetitions=1 'tools={iozone: false}'"
-    words = f"{command} " if " --config " in command else f"{command} --config "
-    shortened = words.replace("scale=0.01 ", "").replace(" --config ", f" --config {scale} ")
-    return shortened.rstrip()
+    settings = "scale=0.1"
+    if " quick" in command:
+        settings += " repetitions=1 reference_repetitions=1"
+    if " file-io-lab" in command:  # IOZone takes 20 s a cell, however small
+        settings = "scale=0.0001 repetitions=1 'tools={iozone: false}'"
+    command, _, page_settings = command.partition(" -- --config ")
+    return f"{command} -- --config {settings} {page_settings.replace('scale=0.01', '')}".rstrip()

@@ -72,7 +72,8 @@ class Installation(Checkout):
     def variables(self) -> dict[str, str]:
         """Environment of a user's commands: nothing leads to the checkout or to another home."""
         path = f"{self.environment / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin"
-        return {"PATH": path, "HOME": str(self.home), "TMPDIR": str(self.home.parent)}
+        home = {"HOME": str(self.home), "TMPDIR": str(self.home.parent)}
+        return {"PATH": path, "PYTHONPATH": "", **home}
 
     def _environment(self, more: dict[str, str] | None) -> dict[str, str]:
         return {**self.variables, **(more or {})}

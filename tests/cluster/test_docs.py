@@ -1,22 +1,32 @@
-"""The commands of the pages on clusters, as a reader types them, but shortened."""
+"""The commands of the pages on clusters, as a reader of an installed peakmark types them, but
+shortened.
+"""
 
 from pathlib import Path
 
 import pytest
 from testcluster import Cluster
 from tests import pages
+from tests.wheel import Installation
 
-from workflow import PRESET_LIMIT_S, Workflow
+from workflow import PRESET_LIMIT_S
 
 pytestmark = pytest.mark.trouble
 PAGES = [page for page in pages.pages(*pages.FOLDERS) if page.stem in pages.CLUSTER]
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return Installation.make(tmp_path_factory.mktemp("a shared home"))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_run(equal: Cluster, tmp_path: Path, page: Path) -> None:
-    workflow = Workflow.make(equal, tmp_path / "checkout")
-    commands = pages.script(page, workflow.directory)
-    done = workflow.call(["bash", "-c", commands], PRESET_LIMIT_S)
+def test_the_commands_of_a_page_run(
+    equal: Cluster, installed: Installation, tmp_path: Path, page: Path
+) -> None:
+    argv = ["bash", "-c", pages.script(page, tmp_path)]
+    variables = {**equal.environment(), **installed.variables}
+    done = equal.run(argv, check=False, timeout=PRESET_LIMIT_S, cwd=tmp_path, env=variables)
     text = done.stdout + done.stderr
     assert done.returncode == 0 and "Traceback" not in text, text
-    assert list((workflow.directory / "results").glob("*/report.pdf"))
+    assert list((tmp_path / "results").glob("*/report.pdf"))

@@ -20,6 +20,8 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Completed
 
 DATA = Path(__file__).parent / "data"
 """Outputs of real tools, facts of real machines, and what published reports printed."""
@@ -319,7 +321,7 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
             if x == 1:
                 add("qperf", f"LAT-{workload}", {"latency": 8e-6}, **place)
     add("ping", "LAT-ICMP", {"latency": 11e-6}, subsystem="network", block=56, concurrency=1)
-    return records + core_to_core(2, 1, 1, 2, 1, repetitions=repetitions)
+    return [*records, *core_to_core(2, 1, 1, 2, 1, repetitions=repetitions), *ladders()]
 
 
 DISTANCES = {
@@ -356,6 +358,25 @@ def core_to_core(
             for name, of_class in points.items()
         ]  # fmt: skip
         records.append(record(of, measured))
+    return records
+
+
+def ladders() -> list[dict[str, Any]]:
+    """Records of twelve real runs: three of latency and of throughput, on small and on huge pages,
+    on a machine whose neighbours share its last-level cache.
+    """
+    records: list[dict[str, Any]] = []
+    for number, output in enumerate(json.loads((DATA / "ladders.json").read_text())["ladders"]):
+        pages = "huge" if output["huge_pages"] else "small"
+        of = cell(
+            "rambench",
+            output["workload"],
+            subsystem="memory",
+            variant=pages,
+            repetition=number // 4,
+        )
+        parsed = REGISTRY["rambench"].parse(of, Completed((), 0, json.dumps(output), ""))
+        records.append(record(of, [vars(one) for one in parsed.measurements]))
     return records
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import re
 import shlex
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,9 +17,11 @@ from tests import pages
 
 from peakmark import cli, messages
 from peakmark.resources import ROOT
+from peakmark.storage.results import Results
 from peakmark.tools import references
 
 PAGES = [*pages.pages(".", *pages.FOLDERS), ROOT / "README.md"]
+GALLERY = sorted((ROOT / "docs/gallery").glob("*.tar.xz"))
 PLACEHOLDER = re.compile(r"\b(CHECKOUT|FOLDER|PLACE|FILE|[AB]\.yaml)\b|quick\.zip|\.\.\.")
 
 
@@ -93,6 +96,22 @@ def test_every_column_of_a_table_has_a_meaning(reference: ModuleType) -> None:
                 for name in next(csv.reader(file))
             }
             assert {name.replace("Bound IOPS", "Bound (unit)") for name in names} <= known, path
+
+
+@pytest.mark.parametrize("archive", GALLERY, ids=lambda archive: archive.name)
+def test_a_campaign_of_the_gallery_is_whole(archive: Path, tmp_path: Path) -> None:
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    results = Results.read(tmp_path)
+    assert results.missing == ()
+    assert all((tmp_path / name).is_file() for name, _ in results.checksums)
+
+
+def test_the_paper_cites_what_its_bibliography_has() -> None:
+    text = (ROOT / "paper/paper.md").read_text().partition("# Summary")[2]
+    known = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text(), re.MULTILINE)
+    assert set(re.findall(r"@(\w+)", text)) == set(known)
+    assert 750 <= len(text.split()) <= 1500
 
 
 def test_links_of_pages_outside_the_site_lead_somewhere() -> None:

@@ -1,21 +1,32 @@
-"""The commands of the tutorial and the how-to pages, as a reader types them, but shortened."""
+"""The commands of the tutorial and the how-to pages, as a reader of an installed peakmark types them,
+but shortened.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests import pages
-from tests.checkout import Checkout
+from tests.checkout import ROOT
+from tests.wheel import Installation
 
 pytestmark = pytest.mark.trouble
 LOCAL = [page for page in pages.pages(*pages.FOLDERS) if page.stem not in pages.CLUSTER]
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return Installation.make(tmp_path_factory.mktemp("a reader"))
+
+
 @pytest.mark.parametrize("page", LOCAL, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_run(checkout: Checkout, page: Path) -> None:
-    commands = pages.script(page, checkout.directory)
-    done = checkout.run("bash", "-c", commands, limit_s=1800)
+def test_the_commands_of_a_page_run(installed: Installation, tmp_path: Path, page: Path) -> None:
+    reader = replace(installed, directory=tmp_path)
+    commands = pages.script(page, tmp_path)
+    kernels = {"PEAKMARK_KERNELS": str(ROOT / "build/kernels")}
+    done = reader.run("bash", "-c", commands, env=kernels, limit_s=1800)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stdout + done.stderr
-    if "snakemake" in commands:
-        assert list((checkout.directory / "results").glob("*/report.pdf"))
+    if "peakmark run" in commands:
+        assert list((tmp_path / "results").glob("*/report.pdf"))

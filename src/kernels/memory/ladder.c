@@ -224,8 +224,8 @@ static void run(struct team_member *member) {
         point->value = walk_measure(&walk, ladder->seconds / ladder->points, &work);
         const char *wrong = walk_verify(&walk);
         if (wrong != NULL) {
-            team_fail(member, "CPU %d, %zu bytes: %s: the ladder is not reported", member->cpu,
-                      point->bytes, wrong);
+            team_wrong(member, "CPU %d, %zu bytes: %s: the ladder is not reported", member->cpu,
+                       point->bytes, wrong);
             return;
         }
     }
@@ -351,7 +351,7 @@ void ladder_measure(const struct arguments *arguments, const struct cpu_list *cp
     }
     const struct team_plan plan = {.warmup = common->warmup, .work = 1, .clock_rate = true};
     if (!team_run(&team, cpus, &plan, &ladder_job, &ladder)) {
-        fail_measurement("%s", team.error);
+        report_failure(&team);
     }
     check_pages(&ladder, warnings);
     print_result(arguments->workload, &ladder, &caches, &team, warnings);

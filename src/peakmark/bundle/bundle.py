@@ -156,7 +156,7 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
         put(f"machine/{node}.json", records.text_of(mapped(known, replace)).encode())
     for record in (*results.records, *results.attempts):
         digests = {}
-        for name, output in _raw_outputs(results, record):
+        for name, output in raw_outputs(results, record):
             text = replace(output.decode("utf-8", "surrogateescape"))
             content = text.encode("utf-8", "surrogateescape")
             digests[path_of(name)] = hashlib.sha256(content).hexdigest()
@@ -185,7 +185,7 @@ def _json(value: Any) -> bytes:
     return f"{text}\n".encode()
 
 
-def _raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, bytes]]:
+def raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, bytes]]:
     """Name and content of each raw output. Errors: RecordError when one is missing or changed."""
     place = results.directory / record.path
     for name, digest in sorted(record.data["raw"].items()):

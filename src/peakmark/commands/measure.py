@@ -17,11 +17,13 @@ from peakmark.run import build
 
 PRESETS = "config/presets"
 CAMPAIGN: dict[str, Any] = {
-    "nargs": "?",
+    "nargs": "*",
     "metavar": "PRESET|FILE",
-    "help": "a preset such as quick, or a configuration file; default: config/config.yaml",
+    "help": "presets such as quick, or configuration files, later ones over earlier ones; "
+    "default: config/config.yaml",
 }
 """The argument of a command that names a campaign."""
+SITE = {"metavar": "NAME|FILE", "help": "site file with what no tool can read"}
 
 
 def add(commands: Any) -> None:
@@ -42,6 +44,7 @@ def add(commands: Any) -> None:
         metavar="KEY=VALUE",
         help="as for snakemake, e.g. scale=0.1",
     )
+    plan.add_argument("--site", **SITE)
     plan.add_argument(
         "--write",
         type=Path,
@@ -97,10 +100,9 @@ def _plan(options: argparse.Namespace) -> int:
     from peakmark.plan import cluster, plan, plan_text
     from peakmark.storage import planfile
 
-    files = options.configfile
-    if options.campaign:
-        files = [overrides.shipped(options.campaign, PRESETS), *files]
-    values = overrides.read(files, options.config)
+    files = [Path(overrides.shipped(name, PRESETS)) for name in options.campaign]
+    settings = [*options.config, *overrides.site(options.site)]
+    values = overrides.read([*files, *options.configfile], settings)
     where = cluster.from_environment()
     if options.slurm and where is None:
         completed = plan.complete(values, on_cluster=True)

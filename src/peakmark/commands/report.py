@@ -52,6 +52,11 @@ def add(commands: Any) -> None:
             )
         if name == "report":
             command.add_argument("--html", action="store_true", help="the page report.html too")
+            command.add_argument(
+                "--artifact",
+                action="store_true",
+                help="artifact/appendix.tex too, as SC and ACM ask for, and the files of HPL",
+            )
 
     bundle = commands.add_parser(
         "bundle",
@@ -174,7 +179,12 @@ def _report(options: argparse.Namespace) -> int:
         path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
         _print_path(path, f": {comparison}")
         return 0
-    return _documents(options, pdf=True, page=options.html)
+    code = _documents(options, pdf=True, page=options.html)
+    if options.artifact:
+        from peakmark.bundle import artifact
+
+        _print_path(artifact.write(options.campaign))
+    return code
 
 
 def _html(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output, resources
-from peakmark.commands.measure import CAMPAIGN, PRESETS
+from peakmark.commands.measure import CAMPAIGN, PRESETS, SITE
 
 EDITABLE = {
     "config/config.yaml": "config/config.yaml",
@@ -22,12 +22,12 @@ def add(commands: Any) -> None:
     run = commands.add_parser(
         "run",
         help="measure a campaign into ./results, to the report",
-        usage="peakmark run [PRESET|FILE] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]",
+        usage="peakmark run [PRESET|FILE ...] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]",
         description="A second run measures only what is missing. Options after -- are Snakemake's: -- --dry-run",
     )
     run.add_argument("campaign", **CAMPAIGN)
     run.add_argument("--slurm", action="store_true", help="every cell a Slurm job")
-    run.add_argument("--site", metavar="NAME|FILE", help="site file with what no tool can read")
+    run.add_argument("--site", **SITE)
     run.set_defaults(run=_run)
 
     init = commands.add_parser(
@@ -42,12 +42,13 @@ def _run(options: argparse.Namespace) -> int:
     profile = resources.of_checkout("slurm" if options.slurm else "local")
     argv = resources.snakemake("--profile", str(profile))
     if options.campaign:
-        argv += ["--configfile", overrides.shipped(options.campaign, PRESETS)]
+        files = [overrides.shipped(name, PRESETS) for name in options.campaign]
+        argv += ["--configfile", *files]
     argv += options.snakemake
     if options.site:
         # Snakemake takes the last --config alone.
         settings = overrides.named(options.snakemake, overrides.WORDS)
-        argv += ["--config", *settings, f"site={overrides.shipped(options.site, 'config/sites')}"]
+        argv += ["--config", *settings, *overrides.site(options.site)]
     output.flush()
     os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
 

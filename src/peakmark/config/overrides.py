@@ -52,6 +52,11 @@ def shipped(name: str, folder: str) -> str:
     return str(path)
 
 
+def site(name: str | None) -> list[str]:
+    """The ``KEY=VALUE`` word for a site file that an option names. Errors: ConfigError."""
+    return [f"site={shipped(name, 'config/sites')}"] if name else []
+
+
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Later parts over earlier ones, mappings within mappings key by key."""
     result: dict[str, Any] = {}

@@ -29,7 +29,7 @@ Curve = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Panel:
+class Chart:
     """Curves by name, and places with a name that are marked by an upright."""
 
     title: str
@@ -52,12 +52,12 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
     }
     uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
     labels = "Working set", elements.vertical_label(table)
-    return plot([Panel("", curves, uprights)], *labels, sizes=True) if curves else None
+    return plot([Chart("", curves, uprights)], *labels, sizes=True) if curves else None
 
 
 def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
     """Latency over traffic: a panel for each node and number of threads, a line for each mix."""
-    panels: dict[str, Panel] = {}
+    charts: dict[str, Chart] = {}
     for row in rows:
         title = LabelFormatter.of(row).threads(row)
         title += f", {row.key.node}" if row.key.node != "any" else ""
@@ -65,13 +65,13 @@ def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
         uprights = [(most * 1e-9, "theoretical bandwidth")] if most else []
         points = np.array([repetition.details["points"] for repetition in row.measured.points])
         name = f"{row.key.variant.removeprefix('r')} % reads"
-        curves = panels.setdefault(title, Panel(title, {}, uprights)).curves
+        curves = charts.setdefault(title, Chart(title, {}, uprights)).curves
         curves[name] = points.swapaxes(0, 1)[:, :, :2] * (1e-9, table.factor)
     labels = "Traffic (GB/s)", elements.vertical_label(table)
-    return plot(list(panels.values()), *labels, sizes=False) if panels else None
+    return plot(list(charts.values()), *labels, sizes=False) if charts else None
 
 
-def plot(panels: Sequence[Panel], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
+def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
     """The panels beside each other, with one legend.
 
     Args:

@@ -53,7 +53,7 @@ def runs(rows: Rows) -> dict[str, Any]:
             if echo and runs_of in listed:
                 continue
             listed.add(runs_of)
-            point = "ICMP" if echo else _point(labels, row)
+            point = "ICMP" if echo else row_label(labels, row)
             group = groups.setdefault((labels.program(entry), labels.unit), [])
             values = [labels.number(value, series.step) for value in series.values]
             values += [f"[{labels.number(run.value, series.step)}]" for run in series.left_out]
@@ -74,7 +74,7 @@ def runs(rows: Rows) -> dict[str, Any]:
     }
 
 
-def _point(labels: LabelFormatter, row: Row) -> str:
+def row_label(labels: LabelFormatter, row: Row) -> str:
     """``RWS pool, 1 MiB, ×2``."""
     variant = row.key.variant if row.table.variant and row.key.variant != "psync" else ""
     node = row.key.node if row.key.node != "any" else ""
@@ -276,11 +276,12 @@ def commands(results: Results, by_workload: bool = True) -> list[str]:
     for record in results.records:
         key = (record.cell.instrument, record.cell.workload if by_workload else "")
         if record.ok and key not in by_program and record.data["context"]["commands"]:
-            by_program[key] = _shell(record.data["context"]["commands"][0])
+            by_program[key] = shell_line(record.data["context"]["commands"][0])
     return list(by_program.values())
 
 
-def _shell(command: Mapping[str, Any]) -> str:
+def shell_line(command: Mapping[str, Any]) -> str:
+    """A command of a record as a shell would read it."""
     environment = [
         f"{name}={shlex.quote(str(value))}"
         for name, value in sorted(command.get("env", {}).items())

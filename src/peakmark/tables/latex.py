@@ -202,7 +202,7 @@ def render(grid: PrintedTable, across: bool = False) -> str:
     """
     long = len(grid.body) > LONG
     place = "table*" if across else "table, a column of 8.4 cm"
-    return _template().render(
+    return template("table.tex.j2").render(
         name=grid.name,
         long=long,
         packages="booktabs,longtable,siunitx" if long else "booktabs,siunitx",
@@ -224,7 +224,8 @@ def render(grid: PrintedTable, across: bool = False) -> str:
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """A template of ``reports/latex``: in ``((`` and ``))`` values, in ``<%`` and ``%>`` statements."""
     environment = Environment(
         loader=FileSystemLoader(ROOT / "reports" / "latex"),
         autoescape=False,  # noqa: S701 - HTML's escapes; texts pass through the filter ``escape``
@@ -239,7 +240,7 @@ def _template() -> Template:
         keep_trailing_newline=True,
     )
     environment.filters["escape"] = escape
-    return environment.get_template("table.tex.j2")
+    return environment.get_template(name)
 
 
 def _stacked(column: Column) -> str:

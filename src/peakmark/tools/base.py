@@ -98,7 +98,7 @@ class Command:
                measure fills them in.
     env        added to the environment
     files      name -> text, written into cwd before the start
-    outputs    files the program leaves in cwd that belong to its output
+    outputs    files in cwd that belong to the raw output: those that the program leaves, or its settings
     timeout_s  the process group is ended after this time: the cell has failed
     cpus       CPUs that it may run on; empty: all of the job. For programs without such an option
     ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is

@@ -20,32 +20,9 @@ from peakmark.figures import curves, roofline, style
 from peakmark.limits import for_row
 from peakmark.messages import Message
 from peakmark.plan import plan
-from peakmark.tools import REGISTRY
-from peakmark.tools.base import Completed
 
 RECORDED = json.loads((make.DATA / "ladders.json").read_text())
-RAMBENCH = REGISTRY["rambench"]
 GRID = {"workloads": ["LADDER-LAT", "LADDER-RS"], "concurrency": [1], "steps": 1}
-
-
-def records() -> list[dict[str, Any]]:
-    """A record of each recorded run."""
-    made: list[dict[str, Any]] = []
-    seen: dict[tuple[str, str], int] = {}
-    for output in RECORDED["ladders"]:
-        pages = "huge" if output["huge_pages"] else "small"
-        place = (output["workload"], pages)
-        seen[place] = seen.get(place, -1) + 1
-        cell = make.cell(
-            "rambench",
-            output["workload"],
-            subsystem="memory",
-            variant=pages,
-            repetition=seen[place],
-        )
-        parsed = RAMBENCH.parse(cell, Completed((), 0, json.dumps(output), ""))
-        made.append(make.record(cell, [vars(one) for one in parsed.measurements]))
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +33,7 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
         for record in make.runs("cpubench", workload, rate, concurrency=threads)
     ]
     others += make.runs("rambench", "RS", 3e10, concurrency=2)
-    return make.judge(tmp_path_factory.mktemp("results") / "c", records() + others)
+    return make.judge(tmp_path_factory.mktemp("results") / "c", make.ladders() + others)
 
 
 def rows_of(analysis: Analysis, name: str, pages: str) -> list[Row]:

@@ -17,6 +17,7 @@ CASES = [
     ("run --slurm -- -n", ["--profile", str(ROOT / "slurm"), "-n"]),
     ("run quick -- --until x", ["--profile", PROFILE, "--configfile", QUICK, "--until", "x"]),
     ("run mine -- -n", ["--profile", PROFILE, "--configfile", "mine", "-n"]),
+    ("run quick mine", ["--profile", PROFILE, "--configfile", QUICK, "mine"]),
     ("run --site hyperion", ["--profile", PROFILE, "--config", HYPERION]),
     (
         "run --site hyperion -- --config seed=2",

@@ -48,7 +48,7 @@ def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: st
     front = ("Limits", "Jane Dœ", "CS 553", "21. November 2026")
     programs = ("MyCPUBench", "MyNETBench", "likwid-bench")
     titles = ("CPU: operations per second", "Memory: latency", "Disk: throughput")
-    commands = ("snakemake --profile local --configfile sweep.yaml", "peakmark report sweep.zip")
+    commands = ("peakmark run sweep.yaml", "peakmark report sweep.zip")
     for words in (*front, *programs, *titles, *commands):
         assert words in text, words
     pages = text.split("\f")

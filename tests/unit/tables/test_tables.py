@@ -21,6 +21,10 @@ CLASSIC = {
     ),
     "memory_latency": ("Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Latency (us)"),
     "memory_core_to_core": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
+    "memory_ladder_latency": ("Workload, Concurrency, Working Set", "MyRAMBench", "Latency (ns)"),
+    "memory_ladder_throughput": (
+        "Workload, Concurrency, Working Set", "MyRAMBench", "Throughput (GB/sec)",
+    ),
     "disk_throughput": (
         "Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "Throughput (MB/sec)",
     ),

@@ -429,7 +429,7 @@ def test_input_file_and_environment_of_hpl(name: str, file: str, tmp_path: Path)
     assert (nb, p, q) == (128, 1, 1)  # one process
     assert len(lines) == 36  # what hpcc reads on is behind what HPL reads
     assert run.argv == ("taskset", "-c", "4,6", f"/usr/bin/{name}")
-    assert run.outputs == (() if name == "xhpl" else ("hpccoutf.txt",))
+    assert run.outputs == ((file,) if name == "xhpl" else (file, "hpccoutf.txt"))
     for library in ("OPENBLAS", "OMP", "MKL", "BLIS"):
         assert run.env[f"{library}_NUM_THREADS"] == "2"
     assert run.env["OPENBLAS_VERBOSE"] == "2"

@@ -133,13 +133,14 @@ class Hpl(Instrument):
         # Set by env(1), so that the argv that parse gets holds the request.
         core = core_type(workspace.cpu, workspace.isa)
         request = ("env", f"{_REQUEST}{core}") if core else ()
+        settings = "hpccinf.txt" if hpcc else "HPL.dat"
         command = self.command(
             cell,
             (*common.pinned(workspace, cell.concurrency), *request, tool.path),
             max(budget, wall_seconds(n, rate, hpcc)),
             env=environment,
-            files={"hpccinf.txt" if hpcc else "HPL.dat": data.text("HPL.dat").format(n=n, nb=nb)},
-            outputs=(HPCC_OUTPUT,) if hpcc else (),
+            files={settings: data.text("HPL.dat").format(n=n, nb=nb)},
+            outputs=(settings, HPCC_OUTPUT) if hpcc else (settings,),
         )
         return Invocation(command)
 
