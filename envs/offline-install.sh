@@ -8,5 +8,12 @@ folder=${1:-.venv}
 "${PYTHON:-python3}" -m venv --without-pip "$folder"
 for pip in "$here"/wheels/pip-*.whl; do break; done
 "$folder/bin/python" "$pip/pip" install --quiet --disable-pip-version-check --no-index --find-links "$here/wheels" peakmark
-echo "peakmark is installed; gcc and make compile its kernels at the first run (names of packages: $here/packages.txt)"
+# Where no compiler is. They need the C library of the machine that made the archive, or a newer one.
+if "$here/kernels/cpubench" --version >/dev/null 2>&1; then
+    packed=$("$folder/bin/python" -c 'from peakmark.resources import ROOT; print(ROOT)')
+    cp -r "$here/kernels" "$packed/"
+    echo "peakmark is installed; the kernels are compiled at the first run, without gcc those of this archive measure"
+else
+    echo "peakmark is installed; gcc and make compile its kernels at the first run (names of packages: $here/packages.txt)"
+fi
 echo "to measure this machine: $folder/bin/peakmark run quick"

@@ -1,13 +1,14 @@
 """Build one archive from which peakmark is installed without a network (make offline).
 
-It holds wheels for one version of Python and one platform, the sources, the names of packages that
-pip cannot bring, checksums and install.sh.
+It holds wheels for one version of Python and one platform, the kernels where that is the platform
+of this machine, the sources, the names of packages that pip cannot bring, checksums and install.sh.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,20 @@ def build(folder: Path, source: Path) -> None:
         sys.exit(f"{source.name} has no wheel for this Python and platform: choose others")
 
 
+def compile_kernels(folder: Path) -> None:
+    """Compile the kernels into a folder, for machines without a compiler and its libraries."""
+    with tempfile.TemporaryDirectory() as name:
+        build = ["make", "-s", "-C", str(ROOT / "src/kernels"), f"BUILD={name}", "HAVE_LIBURING="]
+        subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+        facts = Path(name) / "build.json"
+        words = json.loads(facts.read_text())
+        words["compiler"] += ", on the machine that made the archive"
+        facts.write_text(json.dumps(words))
+        folder.mkdir()
+        for path in (facts, *Path(name).glob("*bench"), Path(name) / "up-to-date"):
+            shutil.copy(path, folder)
+
+
 def run(*words: str) -> None:
     """Run pip. Raises: SystemExit when it fails; it has said why."""
     if subprocess.run([*PIP, *words], check=False).returncode:
@@ -102,6 +117,8 @@ def main() -> None:
         build(wheels, ROOT)
         (peakmark,) = wheels.iterdir()
         download(wheels, options.python, options.platform)
+        if machine in options.platform[0]:
+            compile_kernels(Path(name) / "kernels")
         sources = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
         subprocess.run([*sources, "--directory", name], cwd=ROOT, check=True)
         for own, copied in COPIED.items():

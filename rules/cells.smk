@@ -5,7 +5,8 @@ rule kernels:
     input:
         build.sources(),
     output:
-        build.programs(),
+        # Another run may have compiled them by now and measure with them.
+        update(build.programs()),
     log:
         build.folder() / "build.log",
     localrule: True
@@ -13,7 +14,7 @@ rule kernels:
     params:
         make=lambda wildcards: build.make_command(),
     shell:
-        "{params.make} -j{threads} > {log:q} 2>&1"
+        "export MAKEFLAGS=-j{threads}; ({params.make}) > {log:q} 2>&1"
 
 
 rule measure:

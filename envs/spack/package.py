@@ -8,8 +8,9 @@ from spack.package import *
 class PyPeakmark(PythonPackage):
     """Tells how close a cluster node comes to its physical limits in CPU, memory, disk and network.
 
-    From a checkout: ``spack dev-build py-peakmark@1.0.0``. py-typst is not in Spack's builtin
-    repository: ``spack create --template python`` makes its recipe from PyPI.
+    From a checkout: ``spack dev-build py-peakmark@1.0.0``. Spack's builtin repository of July 2026
+    lacks py-msgspec and py-typst, and has Snakemake up to 9.14: ``spack create --template python``
+    makes a recipe from PyPI, ``spack edit snakemake`` adds a version.
     """
 
     pypi = "peakmark/peakmark-1.0.0.tar.gz"
@@ -28,15 +29,15 @@ class PyPeakmark(PythonPackage):
     depends_on("gmake", type=("build", "run"))
 
     with default_args(type=("build", "run")):
-        depends_on("snakemake@9.14:")
-        depends_on("py-snakemake-interface-executor-plugins@9:")
+        depends_on("snakemake@9.17:")
+        depends_on("py-snakemake-interface-executor-plugins@9.3.2:")
         depends_on("py-snakemake-interface-logger-plugins@2:")
         depends_on("py-jinja2@3.1:")
         depends_on("py-markdown-it-py@3:")
         depends_on("py-matplotlib@3.8:")
         depends_on("py-msgspec@0.19:")
         depends_on("py-numpy@1.26:")
-        depends_on("py-pandas@2.2:")
+        depends_on("py-pandas@3.0:")
         depends_on("py-psutil@5.9:")
         depends_on("py-pyarrow@15:")
         depends_on("py-pyyaml@6:")

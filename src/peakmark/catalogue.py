@@ -47,6 +47,9 @@ class Subsystem:
         return self.title if self.title.isupper() else self.title.lower()
 
 
+UNITS = ("FP16", "BF16DOT", "QPMM", "BF16MM")
+"""Workloads of the CPU that need instructions which not every processor has."""
+
 SHAPES = {
     "C2C": "core_to_core",
     "LADDER-RS": "ladder_throughput",
@@ -74,7 +77,7 @@ SUBSYSTEMS = {
             resource="processor",
             kernel="cpubench",
             heading="MyCPUBench",
-            workloads=("QP", "HP", "SP", "DP", "FP32", "QPDOT"),
+            workloads=("QP", "HP", "SP", "DP", "FP32", "QPDOT", *UNITS),
             units={"rate": "op/s"},
             variants=("",),
             default="",

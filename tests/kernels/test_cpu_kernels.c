@@ -65,14 +65,17 @@ static void paced_matches_reference(const struct kernel *kernel) {
 /* Two passes more or less, or one accumulator that stood still, must not look the same. */
 static void lost_steps_are_noticed(const struct kernel *kernel) {
     const unsigned bytes = kernel->vector_bytes * kernel->accumulators;
-    reference_inputs(kernel, 1, 0, &operands, start);
+    reference_inputs(kernel, 2, 0, &operands, start);
     reference_run(kernel, PASSES_PER_CALL, &operands, start, expected);
     kernel->run(PASSES_PER_CALL - 2, &operands, start, result);
     assert_memory_not_equal(result, expected, bytes);
     kernel->run(PASSES_PER_CALL, &operands, start, result);
     for (unsigned i = 0; i < kernel->accumulators; i++) {
-        assert_memory_not_equal(start + i * kernel->vector_bytes, result + i * kernel->vector_bytes,
-                                kernel->vector_bytes);
+        if (memcmp(start + i * kernel->vector_bytes, result + i * kernel->vector_bytes,
+                   kernel->vector_bytes) == 0) {
+            fail_msg("accumulator %u of %s with %s ends where it began", i, kernel->workload,
+                     kernel->instruction);
+        }
     }
 }
 
@@ -127,11 +130,15 @@ static void operations_follow_from_the_width(void **state) {
         for (const struct kernel *kernel = kernel_tables[table]; kernel->workload != NULL;
              kernel++) {
             const char *w = kernel->workload;
-            unsigned lane = strcmp(w, "DP") == 0                             ? 8
-                            : strcmp(w, "SP") == 0 || strcmp(w, "FP32") == 0 ? 4
-                            : strcmp(w, "HP") == 0                           ? 2
-                                                                             : 1;
-            assert_int_equal(kernel->operations, 2 * kernel->vector_bytes / lane);
+            unsigned lane = strcmp(w, "DP") == 0                              ? 8
+                            : strcmp(w, "SP") == 0 || strcmp(w, "FP32") == 0  ? 4
+                            : strcmp(w, "HP") == 0 || strstr(w, "16") != NULL ? 2
+                                                                              : 1;
+            /* Each element of a row is multiplied with as many columns as there are rows. */
+            unsigned columns = strstr(w, "MM") == NULL              ? 1
+                               : kernel->vector_bytes == TILE_BYTES ? TILE_ROWS
+                                                                    : 2;
+            assert_int_equal(kernel->operations, 2 * columns * kernel->vector_bytes / lane);
             assert_true(kernel->instructions >= 1 && kernel->accumulators <= ACCUMULATORS_MAX);
         }
     }
@@ -140,7 +147,17 @@ static void operations_follow_from_the_width(void **state) {
 static void the_best_kernel_is_found(void **state) {
     (void)state;
     static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT"};
+    static const char *const units[] = {"FP16", "BF16DOT", "QPMM", "BF16MM"};
     const char *reason;
+    for (size_t i = 0; i < 4; i++) { /* not every CPU has these */
+        const struct kernel *kernel = kernel_find(units[i], ISA_COUNT, &reason);
+        assert_null(kernel_find(units[i], ISA_SCALAR, &reason));
+        if (kernel != NULL) {
+            assert_string_equal(kernel->workload, units[i]);
+        } else {
+            assert_non_null(strstr(reason, units[i]));
+        }
+    }
     for (size_t i = 0; i < 6; i++) {
         const struct kernel *kernel = kernel_find(workloads[i], ISA_COUNT, &reason);
         assert_non_null(kernel);

@@ -43,6 +43,21 @@ static void every_workload_is_measured_and_right(void **state) {
     }
 }
 
+/* What this CPU lacks is not possible, with the reason; the rest is right. */
+static void units_are_measured_or_missing(void **state) {
+    (void)state;
+    static const char *const units[] = {"FP16", "BF16DOT", "QPMM", "BF16MM"};
+    for (size_t i = 0; i < 4; i++) {
+        struct process *process = cpubench(units[i], "--operations", "1e8");
+        if (process->status == 0) {
+            assert_true(json_number(process, "work") >= 1e8);
+            process_free(process);
+        } else {
+            process_expect(process, 77, units[i]);
+        }
+    }
+}
+
 /* Whether rate, clock and counts agree; nothing executes more than 8 vector instructions a
  * cycle. */
 static void the_record_explains_the_rate(void **state) {
@@ -214,6 +229,7 @@ static void help_and_version(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_workload_is_measured_and_right),
+        cmocka_unit_test(units_are_measured_or_missing),
         cmocka_unit_test(the_record_explains_the_rate),
 #ifdef REPORTS_CLOCK
         cmocka_unit_test(the_record_has_the_clock_rate_under_the_work),

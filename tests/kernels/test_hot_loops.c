@@ -164,6 +164,20 @@ static const char *suffix_of(const struct kernel *kernel) {
         return "avx512vnni";
     case ISA_FEATURE_DOTPROD:
         return "dotprod";
+    case ISA_FEATURE_AVX512BF16:
+        return "avx512bf16";
+    case ISA_FEATURE_AVX512FP16:
+        return "avx512fp16";
+    case ISA_FEATURE_AMX:
+        return "amx";
+    case ISA_FEATURE_FP16:
+        return "fp16";
+    case ISA_FEATURE_I8MM:
+        return "i8mm";
+    case ISA_FEATURE_BF16:
+        return "bf16";
+    case ISA_FEATURE_SVE:
+        return "sve";
     default:
         return isa_name(kernel->isa);
     }
@@ -245,7 +259,9 @@ static void sweeps_are_as_named(void **state) {
 static void extensions_only_in_their_files(void **state) {
     (void)state;
     static const char *const marks[][2] = {
-        {"%ymm", "avx"}, {"%zmm", "avx512"}, {"dpbusd", "vnni"}, {"sdot", "dotprod"}};
+        {"%ymm", "avx"},   {"%zmm", "avx512"},    {"dpbusd", "vnni"}, {"sdot\tv", "dotprod"},
+        {"%tmm", "amx"},   {"vdpbf16ps", "bf16"}, {"231ph", "fp16"},  {"smmla", "i8mm"},
+        {"bfdot", "bf16"}, {"bfmmla", "bf16"},    {"p0/m", "sve"}};
     const char *kernels = getenv("KERNELS");
     char path[512];
     glob_t files;

@@ -23,8 +23,11 @@ def test_a_recipe_has_the_version(name: str) -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_recipe_has_every_dependency(name: str) -> None:
+    """With its lowest version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     text = (ENVS / name).read_text()
     for wanted in project["dependencies"]:
-        package = re.split(r"[=<>]", wanted)[0]
-        assert re.search(rf"\b(py-)?{package}(-minimal|-base|-py)?\b", text), wanted
+        package, relation, version = re.split(r"([=<>]=)", wanted)
+        conda = rf"{package}(-minimal|-base|-py)? {relation}{re.escape(version)}\n"
+        spack = rf'"(py-)?{package}@{re.escape(version)}:?"'
+        assert re.search(f"{conda}|{spack}", text), wanted

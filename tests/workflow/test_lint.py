@@ -1,11 +1,11 @@
-"""snakemake --lint, with the one exception that is meant."""
+"""What Snakemake's catalogue asks of a workflow: lint, with the one exception that is meant, format and place."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from tests.checkout import Checkout
+from tests.checkout import ROOT, Checkout
 
 # Conda or a container would bring its own tools and libraries: what is measured is the machine with
 # what it has, and envs/ says what that should be.
@@ -22,6 +22,18 @@ def test_no_lint_but_the_meant_one(checkout: Checkout) -> None:
 
 def test_the_format_is_that_of_snakefmt(checkout: Checkout) -> None:
     run = checkout.run(
-        str(Path(sys.executable).parent / "snakefmt"), "--check", "Snakefile", "rules"
+        str(Path(sys.executable).parent / "snakefmt"), "--check", "Snakefile", "rules", "workflow"
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_what_snakedeploy_writes_names_the_report(tmp_path: Path) -> None:
+    """A module of the file that it looks for, with the whole workflow as the default target."""
+    lines = (
+        f'configfile: "{ROOT / "config" / "presets" / "quick.yaml"}"',
+        f'module peakmark:\n    snakefile: "{ROOT / "workflow" / "Snakefile"}"\n    config: config',
+        "use rule * from peakmark",
+    )
+    (tmp_path / "Snakefile").write_text("\n".join(lines))
+    run = Checkout(tmp_path).run("snakemake", "--dry-run", "--cores", "all")
+    assert "rule report" in run.stdout + run.stderr

@@ -12,8 +12,9 @@ import pytest
 from tests.checkout import LIMIT_S, ROOT, TINY
 from tests.wheel import Installation
 
-ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-"""A network of its own with the loopback interface and no route."""
+HIDE = 'ip link set lo up; for gcc in $(type -ap gcc); do mount --bind /dev/null "$gcc"; done'
+ALONE = ["unshare", "--net", "--mount", "bash", "-c", f'{HIDE}; exec "$@"', "bash"]
+"""A network of its own with the loopback interface and no route; and no compiler."""
 
 
 @pytest.mark.packages

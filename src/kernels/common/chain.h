@@ -17,7 +17,7 @@
 #ifndef PEAKMARK_CHAIN_H
 #define PEAKMARK_CHAIN_H
 
-#define CHAIN_LINKS_MAX 63
+#define CHAIN_LINKS_MAX 127
 
 #if defined(__x86_64__)
 #define CHAIN_LOADS(count) ".rept " #count "\n\tmov (%0), %0\n\t.endr\n"
@@ -25,7 +25,7 @@
     "test $" #count ", %1\n\tjz " #after "f\n\t" CHAIN_LOADS(count) #after ":\n\t"
 #define CHAIN(links, pointer)                                                                      \
     __asm__ volatile(CHAIN_PART(1, 1) CHAIN_PART(2, 2) CHAIN_PART(4, 3) CHAIN_PART(8, 4)           \
-                         CHAIN_PART(16, 5) CHAIN_PART(32, 6)                                       \
+                         CHAIN_PART(16, 5) CHAIN_PART(32, 6) CHAIN_PART(64, 7)                     \
                      : "+r"(pointer)                                                               \
                      : "r"(links)                                                                  \
                      : "cc", "memory")
@@ -36,6 +36,7 @@
 #define CHAIN(links, pointer)                                                                      \
     __asm__ volatile(CHAIN_PART(0, 1, 1) CHAIN_PART(1, 2, 2) CHAIN_PART(2, 4, 3)                   \
                          CHAIN_PART(3, 8, 4) CHAIN_PART(4, 16, 5) CHAIN_PART(5, 32, 6)             \
+                             CHAIN_PART(6, 64, 7)                                                  \
                      : "+r"(pointer)                                                               \
                      : "r"(links)                                                                  \
                      : "memory")

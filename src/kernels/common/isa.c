@@ -4,6 +4,10 @@
 #include <string.h>
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#include <sys/prctl.h>
+#elif defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 const char *const isa_choices[] = {"auto", "scalar", "sse2", "avx2", "avx512", "neon", NULL};
@@ -39,15 +43,23 @@ static bool cpu_runs(enum isa isa) {
     }
 }
 
-/* AVX-VNNI (CPUID leaf 7.1 EAX bit 4) has no name in clang 14's __builtin_cpu_supports; AVX2's
- * answer covers XCR0. */
-static bool has_avxvnni(void) {
-    unsigned eax = 7, ebx, ecx = 1, edx;
+/* EAX (part 1) or EDX (part 0) of CPUID leaf 7: not all of its bits have a name in every compiler's
+ * __builtin_cpu_supports, whose answer for AVX2 and AVX-512 covers XCR0. */
+static unsigned leaf_7(unsigned part) {
+    unsigned eax = 7, ebx, ecx = part, edx;
     if (!__builtin_cpu_supports("avx2")) {
-        return false;
+        return 0;
     }
     __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
-    return (eax >> 4 & 1) != 0;
+    return part == 1 ? eax : edx;
+}
+
+/* Linux gives a process the 8 KiB of tiles only when it asks; before 5.16 it has none to give. */
+static bool may_use_tiles(void) {
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    const unsigned bf16_tile_int8 = 1U << 22 | 1U << 24 | 1U << 25;
+    return (leaf_7(0) & bf16_tile_int8) == bf16_tile_int8 &&
+           syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
 static bool cpu_has(enum isa_feature feature) {
@@ -56,9 +68,15 @@ static bool cpu_has(enum isa_feature feature) {
     case ISA_FEATURE_NONE:
         return true;
     case ISA_FEATURE_AVXVNNI:
-        return has_avxvnni();
+        return (leaf_7(1) >> 4 & 1) != 0;
     case ISA_FEATURE_AVX512VNNI:
         return __builtin_cpu_supports("avx512vnni");
+    case ISA_FEATURE_AVX512BF16:
+        return (leaf_7(1) >> 5 & 1) != 0;
+    case ISA_FEATURE_AVX512FP16:
+        return (leaf_7(0) >> 23 & 1) != 0;
+    case ISA_FEATURE_AMX:
+        return may_use_tiles();
     default:
         return false;
     }
@@ -69,9 +87,24 @@ static bool cpu_runs(enum isa isa) {
 }
 
 static bool cpu_has(enum isa_feature feature) {
-    const unsigned long has_dotprod = 1UL << 20; /* HWCAP_ASIMDDP */
-    return feature == ISA_FEATURE_NONE ||
-           (feature == ISA_FEATURE_DOTPROD && (getauxval(AT_HWCAP) & has_dotprod) != 0);
+    const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+    enum { GET_VECTOR_LENGTH = 51, BYTES = 0xffff };
+    switch (feature) {
+    case ISA_FEATURE_NONE:
+        return true;
+    case ISA_FEATURE_DOTPROD:
+        return (first >> 20 & 1) != 0; /* HWCAP_ASIMDDP */
+    case ISA_FEATURE_FP16:
+        return (first >> 10 & 1) != 0; /* HWCAP_ASIMDHP */
+    case ISA_FEATURE_I8MM:
+        return (second >> 13 & 1) != 0; /* HWCAP2_I8MM */
+    case ISA_FEATURE_BF16:
+        return (second >> 14 & 1) != 0; /* HWCAP2_BF16 */
+    case ISA_FEATURE_SVE:
+        return (first >> 22 & 1) != 0 && (prctl(GET_VECTOR_LENGTH) & BYTES) == 64; /* HWCAP_SVE */
+    default:
+        return false;
+    }
 }
 #else
 static bool cpu_runs(enum isa isa) {
@@ -84,7 +117,9 @@ static bool cpu_has(enum isa_feature feature) {
 #endif
 
 const char *isa_feature_name(enum isa_feature feature) {
-    static const char *const names[] = {"", "AVX-VNNI", "AVX512-VNNI", "dot product"};
+    static const char *const names[] = {
+        "",    "AVX-VNNI",        "AVX512-VNNI", "dot product", "AVX512-BF16",    "AVX512-FP16",
+        "AMX", "FP16 arithmetic", "I8MM",        "BF16",        "SVE of 512 bits"};
     return names[feature];
 }
 
@@ -106,19 +141,42 @@ const char isa_built_without[] = ""
 #ifdef LACKS_dotprod
     " dotprod"
 #endif
+#ifdef LACKS_avx512bf16
+    " avx512bf16"
+#endif
+#ifdef LACKS_avx512fp16
+    " avx512fp16"
+#endif
+#ifdef LACKS_amx
+    " amx"
+#endif
+#ifdef LACKS_fp16
+    " fp16"
+#endif
+#ifdef LACKS_i8mm
+    " i8mm"
+#endif
+#ifdef LACKS_bf16
+    " bf16"
+#endif
+#ifdef LACKS_sve
+    " sve"
+#endif
     ;
 // clang-format on
 
 /* The Makefile's name of an instruction set's files, as a word of isa_built_without. */
 static bool built_without(const char *name) {
-    char padded[64], word[32];
+    char padded[128], word[32];
     snprintf(padded, sizeof padded, "%s ", isa_built_without);
     snprintf(word, sizeof word, " %s ", name);
     return strstr(padded, word) != NULL;
 }
 
 static const char *file_of(enum isa_feature feature) {
-    static const char *const names[] = {"", "avxvnni", "avx512vnni", "dotprod"};
+    static const char *const names[] = {"",           "avxvnni",    "avx512vnni", "dotprod",
+                                        "avx512bf16", "avx512fp16", "amx",        "fp16",
+                                        "i8mm",       "bf16",       "sve"};
     return names[feature];
 }
 

@@ -13,7 +13,14 @@ enum isa_feature {
     ISA_FEATURE_NONE,
     ISA_FEATURE_AVXVNNI,
     ISA_FEATURE_AVX512VNNI,
-    ISA_FEATURE_DOTPROD
+    ISA_FEATURE_DOTPROD,
+    ISA_FEATURE_AVX512BF16,
+    ISA_FEATURE_AVX512FP16,
+    ISA_FEATURE_AMX, /* of int8 and bfloat16; the first question asks the kernel for the tiles */
+    ISA_FEATURE_FP16,
+    ISA_FEATURE_I8MM,
+    ISA_FEATURE_BF16,
+    ISA_FEATURE_SVE /* with vectors of 512 bits */
 };
 
 /* For --isa: auto, scalar, sse2, avx2, avx512, neon. */

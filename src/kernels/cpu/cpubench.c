@@ -221,13 +221,16 @@ struct arguments {
 };
 
 static void parse_arguments(struct arguments *a, int argc, char **argv) {
-    static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT", NULL};
+    static const char *const workloads[] = {"QP",   "HP",      "SP",   "DP",     "FP32", "QPDOT",
+                                            "FP16", "BF16DOT", "QPMM", "BF16MM", NULL};
     static const struct program program = {
         .name = "cpubench",
         .synopsis = "--workload NAME [option]...",
         .summary = "Measures multiplications and additions per second, all operands in registers.\n"
                    "QP int8, HP int16, SP int32, DP double, FP32 single, QPDOT int8 dot product "
                    "into int32.\n"
+                   "FP16 half precision, BF16DOT bfloat16 dot product into single; matrix products "
+                   "QPMM of int8 into int32, BF16MM of bfloat16 into single.\n"
                    "One operation is one multiplication or one addition on one lane; a fused one "
                    "counts as two.",
         .example = "cpubench --workload DP --threads 2 --seconds 1"};
@@ -243,7 +246,8 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
     if (a->workload == NULL) {
-        fail_usage("--workload is missing: choose one of QP, HP, SP, DP, FP32, QPDOT");
+        fail_usage("--workload is missing: choose one of QP, HP, SP, DP, FP32, QPDOT, FP16, "
+                   "BF16DOT, QPMM, BF16MM");
     }
     if (a->operations > 0 && a->common.seconds_set) {
         fail_usage(

@@ -13,9 +13,12 @@
 
 #include "common/isa.h"
 
-#define VECTOR_BYTES_MAX 64
+/* A tile of AMX: 16 rows of 64 bytes. */
+#define TILE_ROWS 16
+#define TILE_BYTES 1024
+#define VECTOR_BYTES_MAX TILE_BYTES
 #define ACCUMULATORS_MAX 24
-#define STATE_BYTES_MAX (VECTOR_BYTES_MAX * ACCUMULATORS_MAX)
+#define STATE_BYTES_MAX (5 * TILE_BYTES)
 
 /*
  * Passes of one call, about 50 us: the stop flag is checked between calls. Each call begins at the
@@ -39,7 +42,11 @@ enum rule {
     RULE_PAIRS,  /* 16-bit lane: saturate(u8 a0 * s8 x0 + u8 a1 * s8 x1) + y, y 16 bits (vpmaddubsw,
                     vpaddw) */
     RULE_DOT_US, /* 32-bit lane: a + sum of four u8 x * s8 y */
-    RULE_DOT_SS  /* 32-bit lane: a + sum of four s8 x * s8 y */
+    RULE_DOT_SS, /* 32-bit lane: a + sum of four s8 x * s8 y */
+    RULE_GROW_F16,   /* a + a * x, rounded to half precision */
+    RULE_DOT_BF16,   /* float lane: a + sum of two bfloat16 x * y */
+    RULE_MATRIX_SS,  /* 32-bit lane in row i and column j: a + row i of x (s8) * column j of y */
+    RULE_MATRIX_BF16 /* the same of bfloat16, into float */
 };
 
 struct operands {
@@ -60,7 +67,7 @@ typedef void paced_function(uint64_t passes, const struct operands *operands, co
                             void *result, unsigned links, void *chain);
 
 struct kernel {
-    const char *workload; /* QP HP SP DP FP32 QPDOT; NULL ends a table */
+    const char *workload; /* QP, DP ...; NULL ends a table */
     enum isa isa;
     enum isa_feature feature;
     const char *instruction; /* what a step executes */
@@ -80,8 +87,15 @@ extern const struct kernel kernels_avx2[];
 extern const struct kernel kernels_avxvnni[];
 extern const struct kernel kernels_avx512[];
 extern const struct kernel kernels_avx512vnni[];
+extern const struct kernel kernels_avx512bf16[];
+extern const struct kernel kernels_avx512fp16[];
+extern const struct kernel kernels_amx[];
 extern const struct kernel kernels_neon[];
 extern const struct kernel kernels_dotprod[];
+extern const struct kernel kernels_fp16[];
+extern const struct kernel kernels_i8mm[];
+extern const struct kernel kernels_bf16[];
+extern const struct kernel kernels_sve[];
 
 /* All tables of this architecture, best first, NULL-terminated. */
 extern const struct kernel *const kernel_tables[];

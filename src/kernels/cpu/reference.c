@@ -6,6 +6,7 @@
  * a step that the mantissa holds, so every result is exact, whether fused or not, never subnormal,
  * and one lost pass changes it.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static unsigned lane_bytes(enum rule rule) {
     case RULE_CHAIN_I16:
     case RULE_ADD_I16:
     case RULE_PAIRS:
+    case RULE_GROW_F16:
         return 2;
     case RULE_CHAIN_I8:
     case RULE_ADD_I8:
@@ -30,6 +32,9 @@ static unsigned lane_bytes(enum rule rule) {
     case RULE_ADD_I32:
     case RULE_DOT_US:
     case RULE_DOT_SS:
+    case RULE_DOT_BF16:
+    case RULE_MATRIX_SS:
+    case RULE_MATRIX_BF16:
         return 4;
     }
     return 0; /* a rule that is none; the compiler warns of one that is not named above */
@@ -65,6 +70,67 @@ static void fill_f32(struct random_state *random, enum rule rule, unsigned lane,
     memcpy(operands->x[0] + lane * 4, &x[0], 4);
     memcpy(operands->x[1] + lane * 4, &x[1], 4);
     memcpy(operands->y + lane * 4, &y, 4);
+}
+
+/* Bytes of a row of x that go into one lane: two rows in 16 bytes, 16 in a tile. */
+static unsigned row_bytes(const struct kernel *kernel) {
+    return kernel->rule == RULE_DOT_BF16        ? 4
+           : kernel->vector_bytes == TILE_BYTES ? TILE_BYTES / TILE_ROWS
+                                                : 8;
+}
+
+static double from_bf16(const unsigned char *at) {
+    uint16_t half;
+    memcpy(&half, at, sizeof half);
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static void to_bf16(unsigned char *at, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t half = (uint16_t)(bits >> 16);
+    memcpy(at, &half, sizeof half);
+}
+
+/*
+ * Whole numbers of eight bits, all the mantissa holds, and start values such that no sum exceeds 24
+ * bits: then every order of additions is exact. The second x takes away what the first has added,
+ * but for one y in a row, so that two passes change every lane.
+ */
+static void fill_bf16(struct random_state *random, const struct kernel *kernel,
+                      struct operands *operands, unsigned char *start, unsigned bytes) {
+    for (unsigned at = 0; at < VECTOR_BYTES_MAX; at += 2) {
+        float x = (float)(127 + whole_below(random, 129)),
+              y = (float)(127 + whole_below(random, 129));
+        bool minus = random_below(random, 2) != 0, first = at % row_bytes(kernel) == 0;
+        float back = first ? 1 - x : -x;
+        to_bf16(operands->x[0] + at, minus ? -x : x);
+        to_bf16(operands->x[1] + at, minus ? -back : back);
+        to_bf16(operands->y + at, random_below(random, 2) != 0 ? -y : y);
+    }
+    for (unsigned at = 0; at < bytes; at += 4) {
+        float value = (float)(whole_below(random, 1 << 21) - (1 << 20));
+        memcpy(start + at, &value, 4);
+    }
+}
+
+/* Half precision holds too few values for a sum, so these numbers grow: a pass doubles them, the
+ * next takes nearly half, and two make each larger by a unit in the last place or two. From 2^-11
+ * they come to 2^12 in a call, and have no subnormal or infinite among them. */
+static void fill_f16(struct random_state *random, struct operands *operands, unsigned char *start,
+                     unsigned bytes) {
+    const uint16_t one = 0x3c00, nearly_minus_half = 0xb7fe; /* -(2^-1 - 2^-11) */
+    for (unsigned at = 0; at < VECTOR_BYTES_MAX; at += 2) {
+        memcpy(operands->x[0] + at, &one, 2);
+        memcpy(operands->x[1] + at, &nearly_minus_half, 2);
+    }
+    for (unsigned at = 0; at < bytes; at += 2) {
+        uint16_t value = (uint16_t)(4U << 10 | random_below(random, 1 << 10));
+        memcpy(start + at, &value, 2);
+    }
 }
 
 /* Odd factors keep an integer chain from dying out at zero. */
@@ -111,6 +177,13 @@ void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t strea
         }
         memcpy(operands->x[1], operands->x[0], sizeof operands->x[1]);
         break;
+    case RULE_GROW_F16:
+        fill_f16(&random, operands, start, bytes);
+        break;
+    case RULE_DOT_BF16:
+    case RULE_MATRIX_BF16:
+        fill_bf16(&random, kernel, operands, start, bytes);
+        break;
     default:
         make_odd(operands->x[0], width);
         make_odd(operands->x[1], width);
@@ -145,6 +218,23 @@ static uint32_t dot(uint32_t x, uint32_t y, int with_sign) {
         sum += factor * (int8_t)(y >> i & 0xff);
     }
     return (uint32_t)sum;
+}
+
+/* a + a * x of normal positive numbers in half precision: exact as a double, whose mantissa is then
+ * rounded to ten bits, ties to even. */
+static uint16_t grow_f16(uint16_t a, uint16_t x) {
+    double wide[2];
+    const uint16_t narrow[2] = {a, x};
+    uint64_t bits;
+    for (int i = 0; i < 2; i++) {
+        bits = (uint64_t)((narrow[i] >> 10 & 31U) + 1008) << 52 | (narrow[i] & 1023ULL) << 42 |
+               (uint64_t)(narrow[i] >> 15) << 63;
+        memcpy(&wide[i], &bits, sizeof bits);
+    }
+    wide[0] += wide[0] * wide[1];
+    memcpy(&bits, &wide[0], sizeof bits);
+    bits += (UINT64_C(1) << 41) - 1 + (bits >> 42 & 1);
+    return (uint16_t)((bits >> 42) - (UINT64_C(1008) << 10));
 }
 
 static void lane_steps(enum rule rule, uint64_t passes, unsigned char *at, const unsigned char *x0,
@@ -189,6 +279,53 @@ static void lane_steps(enum rule rule, uint64_t passes, unsigned char *at, const
     case RULE_DOT_SS:
         STEPS(uint32_t, a + dot(f, y, 1));
         break;
+    case RULE_GROW_F16:
+        STEPS(uint16_t, grow_f16(a, f));
+        break;
+    default: /* product_steps */
+        break;
+    }
+}
+
+/* Sum of the products that go into a lane. AMX has four bytes of a column side by side in y, then
+ * those of the next one; Arm has whole columns. */
+static double products(const struct kernel *kernel, const unsigned char *x, const unsigned char *y,
+                       unsigned lane) {
+    const bool tile = kernel->vector_bytes == TILE_BYTES, bytes = kernel->rule == RULE_MATRIX_SS;
+    const unsigned width = row_bytes(kernel), columns = tile ? TILE_ROWS : 2;
+    double sum = 0;
+    for (unsigned k = 0; k < width; k += bytes ? 1 : 2) {
+        const unsigned column = lane % columns;
+        unsigned at_x = lane / columns * width + k,
+                 at_y = tile ? k / 4 * width + column * 4 + k % 4 : column * width + k;
+        if (kernel->rule == RULE_DOT_BF16) {
+            at_x = at_y = lane * width + k;
+        }
+        sum += bytes ? (double)(int8_t)x[at_x] * (int8_t)y[at_y]
+                     : from_bf16(x + at_x) * from_bf16(y + at_y);
+    }
+    return sum;
+}
+
+/* The steps of a lane that gets sums of products. */
+static void product_steps(const struct kernel *kernel, uint64_t passes,
+                          const struct operands *operands, unsigned lane, unsigned char *at) {
+    const double sums[2] = {products(kernel, operands->x[0], operands->y, lane),
+                            products(kernel, operands->x[1], operands->y, lane)};
+    if (kernel->rule == RULE_MATRIX_SS) {
+        uint32_t a;
+        memcpy(&a, at, sizeof a);
+        for (uint64_t pass = 0; pass < passes; pass++) {
+            a += (uint32_t)(int32_t)sums[pass & 1];
+        }
+        memcpy(at, &a, sizeof a);
+    } else {
+        float a;
+        memcpy(&a, at, sizeof a);
+        for (uint64_t pass = 0; pass < passes; pass++) {
+            a += (float)sums[pass & 1];
+        }
+        memcpy(at, &a, sizeof a);
     }
 }
 
@@ -198,6 +335,10 @@ void reference_run(const struct kernel *kernel, uint64_t passes, const struct op
     memcpy(result, start, bytes);
     for (unsigned at = 0; at < bytes; at += width) {
         unsigned lane = at % kernel->vector_bytes;
+        if (kernel->rule >= RULE_DOT_BF16) {
+            product_steps(kernel, passes, operands, lane / width, (unsigned char *)result + at);
+            continue;
+        }
         lane_steps(kernel->rule, passes, (unsigned char *)result + at, operands->x[0] + lane,
                    operands->x[1] + lane, operands->y + lane);
     }

@@ -40,11 +40,12 @@ def _run(options: argparse.Namespace) -> int:
     from peakmark.config import overrides
 
     profile = resources.of_checkout("slurm" if options.slurm else "local")
-    argv = resources.snakemake("--profile", str(profile))
+    argv = resources.snakemake()
     if options.campaign:
         files = [overrides.shipped(name, PRESETS) for name in options.campaign]
         argv += ["--configfile", *files]
-    argv += options.snakemake
+    # After the profile, which is one word: Snakemake would take a target for another configuration.
+    argv += ["--profile", str(profile), *options.snakemake]
     if options.site:
         # Snakemake takes the last --config alone.
         settings = overrides.named(options.snakemake, overrides.WORDS)

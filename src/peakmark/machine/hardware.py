@@ -29,15 +29,19 @@ _ISA = [
     "avx512vl",
     "avx512dq",
     "avx512_vnni",
+    "avx512_bf16",
     "avx512_fp16",
     "amx_int8",
+    "amx_bf16",
     "asimd",
     "asimddp",
+    "asimdhp",
     "i8mm",
+    "bf16",
     "sve",
     "sve2",
 ]
-_ARM_NAMES = {"asimd": "neon", "asimddp": "dotprod"}
+_ARM_NAMES = {"asimd": "neon", "asimddp": "dotprod", "asimdhp": "fp16"}
 # Fields of /proc/cpuinfo and what lscpu calls them.
 _LSCPU_NAMES = {
     "vendor_id": "Vendor ID",

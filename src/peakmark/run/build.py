@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from functools import cache
 from itertools import chain
@@ -25,14 +26,16 @@ TOOLCHAIN = "gcc --version; $(gcc -print-prog-name=as) --version; uname -m"
 @cache
 def folder() -> Path:
     """Folder of the kernels: in the checkout, or for a wheel, whose own folder may be read-only, in
-    the user's cache.
+    the user's cache. An archive for machines without a network brings some for those without gcc.
 
     The first process decides for those that it starts: a node may lack the compiler.
     """
     if IS_CHECKOUT:
         return of_checkout("build/kernels")
     if VARIABLE not in os.environ:
-        os.environ[VARIABLE] = str(CACHE / _key())
+        prebuilt = ROOT / "kernels"
+        without = shutil.which("gcc") is None and prebuilt.is_dir()
+        os.environ[VARIABLE] = str(prebuilt if without else CACHE / _key())
     return Path(os.environ[VARIABLE])
 
 
@@ -47,17 +50,18 @@ def _key() -> str:
 
 def make_command() -> str:
     """Shell command that compiles the kernels; for the cache from a copy of the sources there, as
-    make takes no target with a space in its path.
+    make takes no target with a space in its path. Two first runs may share a cache: each compiles
+    in a folder of its own, and programs that the other one has put in place stay.
     """
     if IS_CHECKOUT:
         return shlex.join(["make", "-C", str(SOURCES)])
-    copy = str(folder() / "src")
-    steps = (
-        ["rm", "-rf", copy],
-        ["cp", "-r", "--no-preserve=mode", str(SOURCES), copy],
-        ["make", "-C", copy, "BUILD=..", f"VERSION={__version__}"],
-    )
-    return " && ".join(map(shlex.join, steps))
+    target, sources = shlex.quote(str(folder())), shlex.quote(str(SOURCES))
+    names = ",".join(["build.json", *KERNELS.values(), "up-to-date"])
+    return f"""\
+new=$(mktemp -d -p {target}); trap 'rm -rf "$new"' EXIT
+cp -r --no-preserve=mode {sources} "$new/src"
+make -C "$new/src" BUILD=.. VERSION={__version__}
+mv -n "$new"/{{{names}}} {target} || true"""
 
 
 def programs(build: Path | None = None) -> list[str]:

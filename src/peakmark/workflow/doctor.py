@@ -22,7 +22,7 @@ from peakmark.machine import software
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.messages import MeasurementError, Unavailable
 from peakmark.plan import durations, jobs
-from peakmark.run import lock
+from peakmark.run import build, lock
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.units import gigabytes
@@ -69,10 +69,11 @@ def _cpus() -> Iterator[Finding]:
 
 
 def _programs() -> Iterator[Finding]:
+    mark = "note" if build.up_to_date() else "missing"
     for program in ("gcc", "make"):
         path = shutil.which(program)
         missing = f"needed to compile the kernels; apt-get install {program}"
-        yield ("ok", program, path) if path else ("missing", program, missing)
+        yield ("ok", program, path) if path else (mark, program, missing)
 
 
 def _kernels(folder: Path) -> Iterator[Finding]:
@@ -112,7 +113,7 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
         if instrument.component:
             sources = f"add {instrument.component} to the components in the sources of apt"
             line = f"{sources}, apt-get update, then {line}"
-        yield "Debian", line
+        yield "Debian, root", line
     if instrument.spack:
         yield "Spack", f"spack install {instrument.spack} && spack load {instrument.spack}"
     if instrument.conda:

@@ -25,6 +25,8 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 KERNELS = REPOSITORY / "build/kernels"
 BUILD = REPOSITORY / "build/emulated"
 COMPUTE = ("DP", "FP32", "SP", "HP", "QP", "QPDOT")
+UNITS = ("FP16", "BF16DOT", "QPMM", "BF16MM")
+"""What no model has: the program must say so."""
 MEMORY = ("RS", "WS", "RWS", "RR", "WR", "RWR")
 
 
@@ -76,6 +78,7 @@ def jobs(model: Model) -> list[Job]:
         ]
     found += [Job(f"{compute} DP", said=best), Job(f"{memory} RS", said=best)]
     found += [Job(f"{compute} DP --isa {isa}", 77, isa) for isa in model.lacks]
+    found += [Job(f"{compute} {unit}", 77, unit) for unit in UNITS]
     return found
 
 

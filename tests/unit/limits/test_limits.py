@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.campaign_data import DATA
 
-from peakmark import data, limits
+from peakmark import catalogue, data, limits
 from peakmark.limits import Limit
 from peakmark.limits.network import tcp_share, udp_share
 from peakmark.messages import message
@@ -145,6 +145,20 @@ def test_an_unknown_cpu_has_an_estimate_that_is_no_limit() -> None:
     assert cpu("QP", 2, facts, clock_hz=3e9).remarks == ()
     site = {"name": "x", "cpu": {"operations_per_cycle": {"DP": 8}}}
     assert cpu("DP", 2, facts, clock_hz=3e9, site=site).value == pytest.approx(48e9)
+
+
+UNITS = {
+    "Sapphire Rapids": {"FP16": 128, "BF16DOT": 32, "QPMM": 2048, "BF16MM": 1024},
+    "Zen 4": {"BF16DOT": 64},
+    "Neoverse V1": {"FP16": 64, "BF16DOT": 64, "QPMM": 256, "BF16MM": 128},
+}
+
+
+@pytest.mark.parametrize("design", UNITS)
+def test_units_of_a_design(design: str) -> None:
+    site = {"cpu": {"microarchitecture": design, "cores": 1, "nominal_hz": 1e9}}
+    values = {name: cpu(name, 1, {}, site=site).value for name in catalogue.UNITS}
+    assert values == {name: UNITS[design].get(name, 0) * 1e9 or None for name in values}
 
 
 WIDE = ["sse2", "avx2", "fma", "avx512f", "avx512_vnni"]
