@@ -186,7 +186,7 @@ def _loaded(plan: Plan) -> Iterator[Row]:
     longer: dict[str, Scalar] = {"seconds": 20 * plan.seconds}  # a point takes a twentieth
     # loaded-latency asks for no huge pages, as pmbw.
     pages: dict[str, Scalar] = {"huge_pages": False} if plan.small_pages else {}
-    for threads in dict.fromkeys(plan.threads(2, plan.cpus)):
+    for threads in plan.threads(2):
         pool = POOL // 4
         point: Point = ("LOADED", "", None, threads)
         ours = _cell(
