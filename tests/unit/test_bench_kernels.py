@@ -18,7 +18,7 @@ from benchmarks.kernels import namespaces, pairs, table
 from benchmarks.kernels.load import Reading, share
 from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
-from benchmarks.kernels.run import Run, Runner
+from benchmarks.kernels.run import INSTRUMENTS, Run, Runner
 from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
