@@ -387,7 +387,7 @@ def ladders() -> list[dict[str, Any]]:
 
 def loaded(repetitions: int) -> list[dict[str, Any]]:
     """Records of one real run of latency under load, of two mixes on two cores."""
-    output = (DATA / "loaded.json").read_text()
+    output = json.dumps(json.loads((DATA / "loaded.json").read_text()))
     records = []
     for repetition in range(repetitions):
         of = cell("rambench", "LOADED", subsystem="memory", concurrency=2, repetition=repetition)
