@@ -13,6 +13,12 @@ MATTERS = 0.05
 """Share of the CPUs' time or of their clock that, taken from the measurement, changes a figure by
 more than a quiet machine's spread.
 """
+MEMORY = 0.3
+"""Share of its best rate by which reading DRAM beside a measurement may be slower: 53 runs without a
+neighbour stayed below it (docs/method.md).
+"""
+PROBES = ("probe_before", "probe_after")
+"""Details of a memory kernel: rates in B/s at which its threads read DRAM."""
 HEAT_MS = "cpu core_throttle_total_time_ms"
 """Milliseconds for which heat slowed the core down that it slowed most, among the counters of a
 record that moved.
@@ -42,12 +48,13 @@ def find(
 
     Args:
         subsystem: of the cell.
-        context: of the record.
+        context: of the record, with ``dram_best``, see ``best_probe``.
         details: of a measurement of the record.
         spare: CPUs that the measurement leaves to others.
 
     Returns:
-        Code of the row's warning -> CPUs' worth of time, share of that time or of the clock.
+        Code of the row's warning -> CPUs' worth of time, share of that time, of the clock or of the
+        rate of DRAM.
     """
     noise, server = (context.get(name) or {} for name in ("noise", "server_noise"))
     during, far = noise.get("during") or {}, server.get("during") or {}
@@ -57,9 +64,28 @@ def find(
         "steal": max(during.get("steal") or 0.0, far.get("steal") or 0.0),
         "waited": _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0,
         "clock-moved": abs(after / before - 1) if before and after else 0.0,
+        "memory-load": memory_load(context, details),
         "hot": max(_heat(during), _heat(far)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
+
+
+def best_probe(details: Mapping[str, Any], earlier: float = 0.0) -> float:
+    """The best rate at which DRAM was read in a measurement and ``earlier`` ones with as many threads
+    on its host; 0 where it was not.
+    """
+    return max(earlier, *(float(details.get(name) or 0.0) for name in PROBES))
+
+
+def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
+    """By what share DRAM was read more slowly before or after a measurement than at its best; 0
+    where that is usual.
+    """
+    if not best_probe(details):
+        return 0.0
+    best = best_probe(details, context.get("dram_best") or 0.0)
+    share = 1 - min(float(details[name]) for name in PROBES) / best
+    return share if share > MEMORY else 0.0
 
 
 def _heat(during: Mapping[str, Any]) -> float:

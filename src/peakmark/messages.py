@@ -55,6 +55,11 @@ class WarningKind(StrEnum):
     NOT_DEVICE = "not the device"
     """A cache, a host's memory, loopback or a quota was measured instead."""
 
+    @property
+    def short(self) -> str:
+        """For a narrow column: *disagree*, *not device*."""
+        return self.removeprefix("programs ").replace(" the ", " ")
+
 
 class Scope(StrEnum):
     """Of what a message holds."""

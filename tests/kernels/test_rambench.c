@@ -2,6 +2,8 @@
  * wrong input. */
 #include "process.h"
 
+#include <inttypes.h>
+
 #include "common/isa.h"
 #include "common/place.h"
 #include "memory/cache.h"
@@ -129,6 +131,41 @@ static void one_block_is_sequential(void **state) {
     }
 }
 
+/* What works in DRAM reads it before and after its run; what caches hold does not. */
+static void memory_is_probed_beyond_the_caches(void **state) {
+    (void)state;
+    static struct cpu_list cpus;
+    char in_dram[32], cached[32];
+    assert_true(place_allowed(&cpus));
+    cpus.count = 1;
+    uint64_t cache = cache_last_level("/sys/devices/system/cpu", &cpus);
+    if (cache == 0 || cache > UINT64_C(64) << 20) {
+        skip_because("the last-level cache is unknown or large");
+    }
+    snprintf(in_dram, sizeof in_dram, "%" PRIu64, 4 * cache);
+    snprintf(cached, sizeof cached, "%" PRIu64, cache);
+    static const char *const kinds[] = {"RS", "WR", "RWS", "LAT"};
+    for (size_t i = 0; i < 4; i++) {
+        for (int beyond = 0; beyond < 2; beyond++) {
+            const char *bytes = beyond ? in_dram : cached;
+            struct process *process =
+                i == 3
+                    ? process_run(NULL,
+                                  ARGV("rambench", "--workload", "LAT", "--block", bytes,
+                                       "--stride", "64", "--accesses", "1000", "--warmup", "0"))
+                    : process_run(NULL, ARGV("rambench", "--workload", kinds[i], "--block", "4096",
+                                             "--pool", bytes, "--total", "1MiB", "--warmup", "0"));
+            assert_int_equal(process->status, 0);
+            assert_true((strstr(process->output, "\"probe_before\"") != NULL) == (beyond == 1));
+            if (beyond) {
+                assert_true(json_number(process, "probe_before") > 0 &&
+                            json_number(process, "probe_after") > 0);
+            }
+            process_free(process);
+        }
+    }
+}
+
 static void libc_copies(void **state) {
     (void)state;
     struct process *process =
@@ -222,6 +259,7 @@ int main(void) {
         cmocka_unit_test(latency_counts_exactly),
         cmocka_unit_test(doubtful_requests_warn),
         cmocka_unit_test(one_block_is_sequential),
+        cmocka_unit_test(memory_is_probed_beyond_the_caches),
         cmocka_unit_test(libc_copies),
         cmocka_unit_test(wrong_command_lines),
         cmocka_unit_test(every_thread_has_work),

@@ -77,8 +77,15 @@ static void finish(struct team_member *member) {
     atomic_fetch_add(&trace->finished, 1);
 }
 
+/* Of member i: i + 1 before the measured run, ten times that after it. */
+static double probe(struct team_member *member) {
+    struct trace *trace = member->context;
+    assert_int_equal(atomic_load(&trace->readied), member->team->threads);
+    return (member->index + 1) * (member->stop_ns > 0 ? 10 : 1);
+}
+
 static const struct team_job job = {
-    .prepare = prepare, .run = run, .ready = ready, .finish = finish};
+    .prepare = prepare, .run = run, .ready = ready, .probe = probe, .finish = finish};
 
 static void timed_run(void **state) {
     (void)state;
@@ -104,6 +111,7 @@ static void timed_run(void **state) {
     }
     assert_true(team.work == work);
     assert_true(team_rate(&team) == (double)work / team.seconds);
+    assert_true(team.probe_before == 6 && team.probe_after == 60);
     if (clock_hz_method() != NULL) {
         /* Any core has more than 100 MHz and less than 10 GHz; emulators count too. */
         assert_true(team.clock_hz_before > 1e6 && team.clock_hz_before < 1e10);
@@ -123,6 +131,7 @@ static void fixed_work(void **state) {
     assert_true(team.work == 100003);
     assert_true(team.members[0].work % 10 == 0);
     assert_true(team.seconds < 1000);
+    assert_true(team.probe_before == 0 && team.probe_after == 0); /* not asked for */
     team_free(&team);
 }
 

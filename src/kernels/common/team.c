@@ -55,6 +55,17 @@ static void run_phase(struct team_member *member, bool warming, uint64_t limit) 
     }
 }
 
+/* Clock and probe, before or after the measured run. */
+static void look_around(struct team_member *member, double *hz, double *probe) {
+    if (!member->team->plan.clock_rate || team_failed(member)) {
+        return;
+    }
+    *hz = clock_hz();
+    if (member->team->job->probe != NULL) {
+        *probe = member->team->job->probe(member);
+    }
+}
+
 static bool wait_for_decision(struct rendezvous *rendezvous) {
     pthread_mutex_lock(&rendezvous->mutex);
     while (rendezvous->decision == 0) {
@@ -93,9 +104,7 @@ static void *member_main(void *argument) {
     if (plan->clock_rate) {
         wait_for_all(team); /* 2b: all are ready */
     }
-    if (plan->clock_rate && !team_failed(member)) {
-        member->clock_hz_before = clock_hz();
-    }
+    look_around(member, &member->clock_hz_before, &member->probe_before);
     wait_for_all(team); /* 3: stop flag is cleared */
     uint64_t limit = plan->work > 0
                          ? team_share(plan->work, team->threads, member->index, plan->grain)
@@ -109,9 +118,7 @@ static void *member_main(void *argument) {
         member->cpu = sched_getcpu();
     }
     wait_for_all(team); /* 4: all done */
-    if (plan->clock_rate && !team_failed(member)) {
-        member->clock_hz_after = clock_hz();
-    }
+    look_around(member, &member->clock_hz_after, &member->probe_after);
     wait_for_all(team); /* 5: nobody measures any more */
     if (team->job->finish != NULL) {
         team->job->finish(member);
@@ -161,6 +168,7 @@ static void sum_results(struct team *team) {
     team->work = 0;
     team->held_up = 0;
     team->clock_hz_before = team->clock_hz_after = team->clock_hz_loaded = 0;
+    team->probe_before = team->probe_after = 0;
     bool all_loaded = true;
     for (int i = 0; i < team->threads; i++) {
         const struct team_member *member = &team->members[i];
@@ -172,6 +180,8 @@ static void sum_results(struct team *team) {
         team->clock_hz_before += member->clock_hz_before / team->threads;
         team->clock_hz_after += member->clock_hz_after / team->threads;
         team->clock_hz_loaded += member->clock_hz_loaded / team->threads;
+        team->probe_before += member->probe_before;
+        team->probe_after += member->probe_after;
         all_loaded = all_loaded && member->clock_hz_loaded > 0;
         team->held_up += member->held_up;
     }

@@ -1,9 +1,10 @@
 /*
  * N pinned threads that measure at the same time.
  *
- * Each thread: pin, prepare, barrier, warm-up, barrier, clock rate, barrier, start clock, run, stop
- * clock, barrier, clock rate, finish. The rate is all work / (last stop - first start). A thread
- * that fails with team_fail ends the others' run too and still passes all barriers.
+ * Each thread: pin, prepare, barrier, warm-up, barrier, clock rate and probe, barrier, start clock,
+ * run, stop clock, barrier, clock rate and probe, finish. The rate is all work / (last stop - first
+ * start). A thread that fails with team_fail ends the others' run too and still passes all
+ * barriers.
  */
 #ifndef PEAKMARK_TEAM_H
 #define PEAKMARK_TEAM_H
@@ -30,6 +31,7 @@ struct team_member {
     uint64_t cpu_ns;                        /* CPU time between them */
     double clock_hz_before, clock_hz_after; /* 0 when not measured */
     double clock_hz_loaded;                 /* under the work; set by the job, 0 where unknown */
+    double probe_before, probe_after;       /* what the job's probe returned; 0 without one */
     bool held_up; /* something else used the core's execution units; set by the job */
     bool wrong;   /* its CPU computed or kept something wrong; set by team_wrong */
 };
@@ -47,6 +49,9 @@ struct team_job {
     /* After the warm-up, before the clock: put data back as the checks in finish need it. May be
      * NULL. */
     void (*ready)(struct team_member *member);
+    /* Right before and right after the measured run, of all members at the same time: the rate at
+     * which the member gets something that it shares with others. May be NULL. */
+    double (*probe)(struct team_member *member);
     /* After all clocks stopped: check results, free. Called also when the member failed. May be
      * NULL. */
     void (*finish)(struct team_member *member);
@@ -57,7 +62,7 @@ struct team_plan {
     double seconds;  /* s of the measured run; used when work is 0 */
     uint64_t work;   /* total to be shared by the members; 0: run for seconds */
     uint64_t grain;  /* shares are multiples of it where possible; 0 counts as 1 */
-    bool clock_rate; /* measure clock_hz_before and clock_hz_after */
+    bool clock_rate; /* measure clock_hz_before and clock_hz_after, and run the job's probe */
     /* CPUs among which the scheduler may move members; NULL: each member stays on one. For work
      * that sleeps: it is woken best where the interrupt arrives, and only the scheduler knows where
      * that is. */
@@ -72,6 +77,7 @@ struct team {
     uint64_t work;                          /* all members' */
     double clock_hz_before, clock_hz_after; /* mean of the members */
     double clock_hz_loaded;                 /* mean of the members; 0 unless known of all */
+    double probe_before, probe_after;       /* sum of the members */
     int held_up;                            /* number of members that are held up */
     double cpu_share; /* CPU time of the members by their time between start and stop: 1 where none
                          waited */

@@ -12,6 +12,10 @@
 #define PORTION_BYTES (UINT64_C(4) << 20)
 /* Loads between two checks of flag and clock: 80 us in the first-level cache. */
 #define PORTION_HOPS 65536
+/* How long a probe reads: first until the caches hold nothing of the run, then for its rate. */
+#define PROBE_LEAD_NS UINT64_C(10000000)
+#define PROBE_NS UINT64_C(25000000)
+#define PROBE_BLOCK ((size_t)1 << 20)
 /* What no write and no copy leaves behind. */
 #define POISON UINT64_C(0xdeadc0dedeadc0de)
 
@@ -161,6 +165,32 @@ static void ready_sweep(struct team_member *member) {
     }
 }
 
+/* B/s of reading a buffer of so many blocks round and round, with the best loads of the CPU. */
+static double read_for(struct sweep *next, uint64_t blocks, uint64_t nanoseconds) {
+    sweep_function *const read = sweeper_find(ISA_COUNT)->read;
+    const uint64_t started = clock_now();
+    uint64_t now = started, bytes = 0;
+    for (; now - started < nanoseconds; now = clock_now()) {
+        read(next);
+        next->first = (next->first + 1) % blocks;
+        bytes += next->block;
+    }
+    return (double)bytes * 1e9 / (double)(now - started);
+}
+
+/* The rate at which the thread reads its part of the memory; 0 where that is no sign of others. */
+static double probe_memory(struct team_member *member) {
+    const struct bench *bench = member->context;
+    const struct bench_worker *worker = member->state;
+    const size_t bytes = buffer_bytes(bench), block = bytes < PROBE_BLOCK ? bytes : PROBE_BLOCK;
+    struct sweep next = {.source = worker->arena.base, .block = block, .stride = block, .count = 1};
+    if (!bench->probe) {
+        return 0;
+    }
+    read_for(&next, bytes / block, PROBE_LEAD_NS);
+    return read_for(&next, bytes / block, PROBE_NS);
+}
+
 static uint64_t sum_of(const unsigned char *block, size_t bytes) {
     uint64_t sum = 0, word;
     for (size_t at = 0; at < bytes; at += sizeof word) {
@@ -287,7 +317,10 @@ static void finish_chase(struct team_member *member) {
     arena_destroy(&worker->arena);
 }
 
-const struct team_job bench_sweep_job = {
-    .prepare = prepare_sweep, .run = run_sweep, .ready = ready_sweep, .finish = finish_sweep};
+const struct team_job bench_sweep_job = {.prepare = prepare_sweep,
+                                         .run = run_sweep,
+                                         .ready = ready_sweep,
+                                         .probe = probe_memory,
+                                         .finish = finish_sweep};
 const struct team_job bench_chase_job = {
-    .prepare = prepare_chase, .run = run_chase, .finish = finish_chase};
+    .prepare = prepare_chase, .run = run_chase, .probe = probe_memory, .finish = finish_chase};

@@ -20,6 +20,7 @@ struct bench {
     bool streaming;  /* non-temporal stores */
     bool libc;       /* copy: by memcpy, to compare with */
     bool huge_pages; /* ask for them */
+    bool probe;      /* read the buffers before and after the measured run */
     size_t block;    /* bytes */
     size_t stride;   /* chase: bytes between pointers */
     uint64_t blocks; /* of each thread's buffers; 1: every visit is to the same block. At most

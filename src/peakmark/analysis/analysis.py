@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from peakmark import limits
-from peakmark.analysis import clocks, comparability, core_checks, fleet, row_warnings
+from peakmark import disturbances, limits
+from peakmark.analysis import clocks, comparability, core_checks, findings, fleet, row_warnings
+from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
 from peakmark.catalogue import SHAPES
 from peakmark.cell import Cell
@@ -119,6 +120,7 @@ def _table_rows(
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Repetition]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
+    best_probes = _best_probes(results) if table.subsystem == "memory" else {}
     filled: dict[str, set[Key]] = defaultdict(set)
     for record in results.records:
         cell = record.cell
@@ -132,8 +134,12 @@ def _table_rows(
                 entry["workload"], entry["block"]
             ):
                 continue
+            context = attempt.context
+            if disturbances.best_probe(entry["details"]):
+                best = best_probes[context["host"], entry["concurrency"]]
+                context = {**context, "dram_best": best}
             point = Repetition(
-                float(entry["value"]), entry["details"], attempt.context, cell.options,
+                float(entry["value"]), entry["details"], context, cell.options,
                 repetition=cell.repetition, record=record, left_out=attempt.left_out,
             )  # fmt: skip
             if (
@@ -182,6 +188,17 @@ def _table_rows(
         replace(row, layout_table=layout.layout_table_of(table, row.key.workload, row.key.variant))
         for row in table_rows
     ]
+
+
+def _best_probes(results: Results) -> dict[tuple[str, int], float]:
+    """(host, number of threads) -> the best rate at which they have read DRAM in the campaign."""
+    best: dict[tuple[str, int], float] = defaultdict(float)
+    for record in results.records:
+        for attempt in record.attempts:
+            for entry in attempt.measurements:
+                place = attempt.context["host"], entry["concurrency"]
+                best[place] = disturbances.best_probe(entry["details"], best[place])
+    return best
 
 
 def _key_of(results: Results) -> KeyOf:
@@ -290,8 +307,8 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
 def _series(
     results: Results, row: _Draft, name: str, limit: Limit, clock_hz: float | None, centre: str
 ) -> Series:
-    """What an instrument measured, without the repetitions above the limit; if most are, it is the
-    limit that is in doubt.
+    """What an instrument measured, without the repetitions above the limit or bound; if most are, it
+    is the limit that is in doubt.
 
     Args:
         clock_hz: at which the limit holds.
@@ -309,10 +326,11 @@ def _series(
 
 
 def _share(point: Repetition, limit: Limit, clock_hz: float | None) -> float:
-    """Share of the limit that a repetition reached, at its own clock where the limit holds at the
-    observed one; 0 without a limit.
+    """Share of the limit or bound that a repetition reached, at its own clock where the limit holds
+    at the observed one; 0 without either. What is only the best seen forbids nothing.
     """
-    share, clock = limits.efficiency(point.value, limit), core_checks.seen_clock([point])
+    share = None if limit.kind == "best_seen" else limits.share(point.value, limit)
+    clock = core_checks.seen_clock([point])
     if share and clock and clock_hz and limit.clock == "observed":
         share *= clock_hz / clock
     return share or 0.0
@@ -324,7 +342,10 @@ def _above_limit(row: Row, clock_hz: float | None) -> Iterator[Message]:
         for point in series.above:
             number, share = point.repetition + 1, _share(point, row.limit, clock_hz)
             level = core_checks.weight(len(series.above), series.summary.n + len(series.above))
-            yield message("run-above-limit", level, about=about, share=share, number=number)
+            case = "bound" if row.limit.kind == "at_most" else ""
+            yield message(
+                "run-above-limit", level, case=case, about=about, share=share, number=number
+            )
 
 
 def _as_measured(facts: Mapping[str, Any], points: Sequence[Repetition]) -> Mapping[str, Any]:
@@ -478,6 +499,18 @@ class Analysis:
     def rows(self) -> Mapping[str, Sequence[Row]]:
         """The rows of each table by its name, see ``build_rows``."""
         return build_rows(self.results)
+
+    def conclusions(self, rows: Sequence[Row]) -> list[Conclusion]:
+        """What rows of one table say without a layout: computed once, for tables and report."""
+        place = tuple(map(id, rows))
+        if place not in self._conclusions:
+            conclude = fleet.fleet_conclusions if self.is_fleet else findings.conclusions
+            self._conclusions[place] = conclude(rows)
+        return self._conclusions[place]
+
+    @cached_property
+    def _conclusions(self) -> dict[tuple[int, ...], list[Conclusion]]:
+        return {}
 
     @property
     def mark(self) -> str:

@@ -412,6 +412,7 @@ CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     core_checks.crowded,
     core_checks.waited,
     core_checks.overlap,
+    core_checks.memory_load,
     pool_in_cache,
     stores,
     core_checks.clock,

@@ -257,6 +257,14 @@ def overlap(row: Measured) -> Iterator[Message]:
         yield message("overlap", severity(row, "overlap"), **values)
 
 
+def memory_load(row: Measured) -> Iterator[Message]:
+    """The kernel reads DRAM before and after its work: what it lacks to the best went to others."""
+    taken = [disturbances.memory_load(run.context, run.details) for run in row.runs]
+    if any(taken):
+        often = in_how_many(sum(share > 0 for share in taken), len(taken))
+        yield message("memory-load", severity(row, "memory-load"), share=max(taken), often=often)
+
+
 def clock(row: Measured) -> Iterator[Message]:
     """Clocks that differ from one repetition to the next explain why values do, which are judged
     themselves: no doubt more.

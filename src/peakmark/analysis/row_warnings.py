@@ -23,10 +23,10 @@ once.
 """
 AT_LEAST = 4
 """So many rows at least; of fewer, each is marked by itself."""
-DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved")
+DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
 SHARED = (*DISTURBANCES, "clock-differs", "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
-_AMOUNTS = {"steal": "share", "other-load": "cpus", "waited": "lost"}
+_AMOUNTS = {"steal": "share", "other-load": "cpus", "waited": "lost", "memory-load": "share"}
 """Which value of a disturbance tells how strong it was."""
 CLEARLY = 2.0
 """A row that was disturbed so many times as strongly as the campaign's others is marked itself."""
@@ -150,6 +150,8 @@ def shown_by(row: Row) -> frozenset[str]:
         codes -= {"clock-moved", "clock-differs"}
     if not any(run.known("held_up") is not None for run in runs):
         codes -= {"crowded-core"}
+    if not any(run.known("probe_before") for run in runs):
+        codes -= {"memory-load"}
     # Threads that leave cores to others give way to nobody; those that take all of them meet
     # whatever else there is.
     cores = max(

@@ -22,7 +22,7 @@ from peakmark.tools.tables import Table
 
 WIDTH = 6.85  # inches; an A4 page between its margins
 HEIGHT = 7.0  # inches; leaves room for the caption on that page
-PANEL_HEIGHT = 1.08
+PANEL_HEIGHT = 1.02
 MAX_COLUMNS = 4
 NARROW = 0.6 * WIDTH  # panels up to this width have the rows of dots at their right
 HIGH = 2.4  # inches of rows of dots up to which they stand there
@@ -63,7 +63,8 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     lines = math.ceil(len(panels) / columns)
     height = PANEL_HEIGHT if lines < 2 else max(1.25, min(1.4, (HEIGHT - 0.5) / lines))
     entries = len({name for row in measured for name in (*row.series, *row.published)})
-    above = height * lines + 0.47 if lines else 0.17 * entries  # with the legend
+    legend = 0.62 if len(horizontal.other.places(measured)) > 1 else 0.47
+    above = height * lines + legend if lines else 0.17 * entries
     below = elements.inches(len(dots)) if dots else 0.0
     width = WIDTH * min(1.0, 0.23 * columns + (0.09 if columns > 1 else 0.2))
     halves: list[FigureBase]

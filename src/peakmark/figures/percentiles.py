@@ -43,7 +43,7 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     columns = min(len(grouped), panels.MAX_COLUMNS)
     lines = math.ceil(len(grouped) / columns)
     width = panels.WIDTH * min(1.0, 0.225 * max(2, columns))
-    figure = style.figure(width, panels.PANEL_HEIGHT * lines + 0.5, w_pad=0.06, h_pad=0.06)
+    figure = style.figure(width, panels.PANEL_HEIGHT * lines + 0.56, w_pad=0.06, h_pad=0.06)
     axes = style.panels(figure, len(grouped), columns, sharex=True, sharey=True)
     for place, (axis, (title, members)) in enumerate(zip(axes, grouped.items(), strict=True)):
         for row in members:

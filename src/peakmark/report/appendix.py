@@ -59,7 +59,7 @@ def runs(rows: Rows) -> dict[str, Any]:
             values += [f"[{labels.number(run.value, series.step)}]" for run in series.left_out]
             group.append([point, "  ".join(values)])
             bracketed = bracketed or bool(series.left_out)
-    text = "Every repetition, in the order of the repetitions; tables/runs.csv holds them with full precision, start time, hosts and job."
+    text = "Values in the order of the repetitions; tables/runs.csv holds all of them with full precision, start time, hosts and job."
     return {
         "text": f"{text} {BRACKETS}" if bracketed else text,
         "columns": ["Program", "Row", "Runs", "Unit"],

@@ -57,7 +57,7 @@ class Sections:
             if layout
             else []
         )
-        chapters = [
+        chapters: list[dict[str, Any]] = [
             {
                 "title": SUBSYSTEMS[subsystem].title,
                 "parts": [
@@ -68,7 +68,13 @@ class Sections:
             }
             for subsystem in dict.fromkeys([*first, *SUBSYSTEMS])
         ]
-        return [chapter for chapter in chapters if chapter["parts"]]
+        chapters = [chapter for chapter in chapters if chapter["parts"]]
+        said: dict[str, None] = {}
+        for part in (part for chapter in chapters for part in chapter["parts"]):
+            general = part["table"].pop("general")
+            part["table"]["remarks"] += [text for text in general if text not in said]
+            said |= dict.fromkeys(general)
+        return chapters
 
     def _of_nodes(self, table: Table) -> list[Part]:
         """The table of many nodes: a line for each point, then one for each row, for which paper has
@@ -85,7 +91,7 @@ class Sections:
                 0, f"Of {typical[0].key.node}, the node nearest to the median of all."
             )
         said = [
-            _as_data(finding.heading, finding.text) for finding in fleet.fleet_conclusions(rows)
+            _as_data(finding.heading, finding.text) for finding in self.analysis.conclusions(rows)
         ]
         parts[0] |= {"findings": said, "formulas": built}
         for drawn in figures_of(table, self.analysis.rows):
@@ -109,10 +115,12 @@ class Sections:
             # Two sheets of the same rows say it once, below the last.
             if printed.keys not in [later.keys for later in every[number + 1 :]]:
                 members = [row for row in rows if row.key in printed.keys]
-                part["findings"] = [
-                    _as_data(finding.heading, finding.text)
-                    for finding in findings.conclusions(members, printed.layout_table)
-                ]
+                said = (
+                    findings.conclusions(members, printed.layout_table)
+                    if layout
+                    else self.analysis.conclusions(members)
+                )
+                part["findings"] = [_as_data(each.heading, each.text) for each in said]
         distinct = len({printed.keys for printed in every if printed.layout_table})
         if distinct > 1:
             for finding in findings.joint_conclusions(rows, every[-1].layout_table):

@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -253,9 +253,25 @@ def _try(request: Request, attempt: _Attempt) -> None:
         context["server_noise"] = context["server_noise"] or None
     measurements = attempt.parsed.measurements
     details = measurements[0].details if measurements else {}
+    if disturbances.best_probe(details):
+        threads = measurements[0].concurrency
+        context["dram_best"] = _best_probe(request.campaign, threads, details)
     attempt.disturbances = disturbances.find(
         request.cell.subsystem, context, details, attempt.spare
     )
+
+
+def _best_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
+    """The best rate at which so many threads have read this host's DRAM in the campaign, by now."""
+    path = campaign / "machine" / f"{gethostname()}-x{threads}.dram"
+    earlier = 0.0
+    with suppress(OSError, ValueError):
+        earlier = float(path.read_text(encoding="ascii"))
+    best = disturbances.best_probe(details, earlier)
+    if best > earlier:
+        with suppress(OSError):
+            files.write_text(path, str(best))
+    return best
 
 
 def _measure_once(request: Request, attempt: _Attempt) -> None:

@@ -269,6 +269,7 @@ class RecordContext(TypedDict):
         io_limits: what cgroups let the job move on the disk at most: B/s and 1/s
         noise: what else went on on the node; null where it cannot be read
         server_noise: the same of the server's node; null where it is the same node
+        dram_best: B/s at which as many threads have read the host's DRAM in this campaign, at best
     """
 
     host: Text
@@ -293,6 +294,7 @@ class RecordContext(TypedDict):
     ]
     noise: NotRequired[Noise | None]
     server_noise: NotRequired[Noise | None]
+    dram_best: NotRequired[float]
     peakmark: NotRequired[str]
 
 
@@ -313,10 +315,13 @@ class DisturbedAttempt(TypedDict):
     """A measurement of the cell that was disturbed and made again.
 
     Attributes:
-        reasons: code of the warning -> CPUs' worth of time, share of that time or of the clock
+        reasons: code of the warning -> CPUs' worth of time, share of that time, of the clock or of
+            the rate of DRAM
     """
 
-    reasons: dict[Literal["other-load", "steal", "waited", "clock-moved", "hot"], float]
+    reasons: dict[
+        Literal["other-load", "steal", "waited", "clock-moved", "hot", "memory-load"], float
+    ]
     context: DisturbedContext
     measurements: list[MeasuredValue]
 

@@ -4,7 +4,7 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -78,7 +78,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *_spread(table, rows),
         Column("Limit Kind", lambda row: row.limit.kind),
         Column(table.bound_heading, partial(_times, table.factor, lambda row: row.limit.bound)),
-        warning_column(lambda row: [row]),
+        warning_column(lambda row: [row], common_kinds(rows)),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
@@ -149,28 +149,46 @@ def _node(row: Row) -> str:
     return row.key.node
 
 
-def warning_column(rows_of: Callable[[Any], Sequence[Row]]) -> Column:
+def warning_column(
+    rows_of: Callable[[Any], Sequence[Row]], everywhere: Collection[str] = ()
+) -> Column:
     """What kinds of warnings there are about the rows of a line.
 
     Args:
         rows_of: the rows of a line.
+        everywhere: kinds that all lines have, which print says below the table.
     """
 
     def kinds(line: Any) -> str:
         return warning_kinds(rows_of(line))
 
+    def shown(line: Any) -> str:
+        named = (kind for kind in _kinds(rows_of(line)) if kind not in everywhere)
+        return ", ".join(getattr(kind, "short", kind) for kind in named)
+
     meaning = "Kinds of the warnings: wrong, varies, programs disagree, not the device."
-    return Column("Warning", kinds, "Warning", kind="warning", text=kinds, meaning=meaning)
+    return Column("Warning", kinds, "Warning", kind="warning", text=shown, meaning=meaning)
 
 
 def warning_kinds(rows: Sequence[Row]) -> str:
-    """``wrong``, then the kinds of warnings about the own kernel's figures: ``varies, not the
-    device``. What the whole campaign shares is left out.
+    """``varies, not the device``: the kinds of warnings about rows."""
+    return ", ".join(_kinds(rows))
+
+
+def common_kinds(rows: Sequence[Row]) -> frozenset[str]:
+    """Kinds of warnings that all of several measured rows have."""
+    kinds = [frozenset(_kinds([row])) for row in rows if row.own is not None]
+    return frozenset.intersection(*kinds) if len(kinds) > 1 else frozenset()
+
+
+def _kinds(rows: Sequence[Row]) -> list[str]:
+    """``wrong``, then the kinds of warnings about the own kernel's figures. What the whole campaign
+    shares is left out.
     """
     every = [note for row in rows for note in row.warnings_of(row.table.own.instrument)]
     named = {note.kind for note in every if note.is_named and not note.is_shared}
     wrong = [Severity.WRONG] if worst(every) is Severity.WRONG else []
-    return ", ".join([*wrong, *(kind for kind in WarningKind if kind in named)])
+    return [*wrong, *(kind for kind in WarningKind if kind in named)]
 
 
 def key_columns(table: Table) -> list[Column]:
@@ -202,8 +220,18 @@ def key_columns(table: Table) -> list[Column]:
     if table.block:
         text = partial(_size, table)
         meaning = "Bytes of one block, record or message."
-        column = Column(table.block, block, table.block, kind="number", text=text, meaning=meaning)
-        every.append(column)
+        once = f"{table.block}: {{}}."
+        every.append(
+            Column(
+                table.block,
+                block,
+                table.block,
+                kind="number",
+                text=text,
+                once=once,
+                meaning=meaning,
+            )
+        )
     if table.variant:
         once = f"{table.variant.capitalize()}: {{}}."
         meaning = "Which way of doing it: the working set, the engine or the mode."

@@ -13,7 +13,7 @@ from peakmark.formatting import typeset
 from peakmark.messages import Message, message
 from peakmark.storage.results import Results
 from peakmark.tables import captions
-from peakmark.tables.columns import NOT_MEASURED, Column, columns, printed
+from peakmark.tables.columns import NOT_MEASURED, Column, columns, common_kinds, printed
 from peakmark.tables.footnotes import BESIDE, Footnote, Notes, closed
 from peakmark.tools.tables import Table
 
@@ -28,6 +28,7 @@ class PrintedTable:
     body     texts, one list per row, as many as columns
     notes    what the rows refer to, in their order
     remarks  sentences about the whole table: why a column is empty, what is not known
+    general  sentences that hold for other tables as well: a report says them once
     reading  how to read it: what its rows are and what is counted; may be empty
     shared   notes that all measured rows have in common: said once, after the remarks
     numbered whether a number stands beside a letter of ``notes``
@@ -42,11 +43,12 @@ class PrintedTable:
     reading: str = ""
     shared: tuple[str, ...] = ()
     numbered: bool = False
+    general: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, name: str, title: str, columns: Sequence[Column], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
-        reading: str,
+        reading: str, general: Sequence[str] = (),
     ) -> PrintedTable:  # fmt: skip
         """The ``columns`` of each line, without the columns that say nothing: those empty in all
         lines, and such as are the same in all, which a remark then says. Remarks and notes get
@@ -75,6 +77,7 @@ class PrintedTable:
             reading=reading and typeset(closed(reading)),
             shared=typeset_all(notes.common),
             numbered=notes.numbered,
+            general=typeset_all(general),
         )
 
     def texts(self, kind: str) -> list[str]:
@@ -89,7 +92,8 @@ class PrintedTable:
     @property
     def below(self) -> tuple[str, ...]:
         """What stands below the table of all its rows."""
-        return (*self.remarks, *self.shared, *([BESIDE] if self.numbered else ()))
+        numbered = (BESIDE,) if self.numbered else ()
+        return (*self.remarks, *self.general, *self.shared, *numbered)
 
 
 def without_notes(grid: PrintedTable, told_at: str) -> PrintedTable:
@@ -115,11 +119,29 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
     """
     notes = Notes.of(rows)
     shown = printed(columns(table, rows, notes))
-    remarks = remarks_on_gaps(results, table, rows, {series.instrument for series in table.series})
+    remarks = remarks_on_gaps(results, table, rows, {name for row in rows for name in row.series})
+    kinds = ", ".join(sorted(common_kinds(rows)))
+    if kinds:
+        remarks.append(f"Warning of all rows: {kinds}")
+    general = without_columns(results, table, rows, {each.instrument for each in table.series})
     time = " of a time" if table.unit == "s" else ""
     for kind in dict.fromkeys(row.limit.kind for row in rows if row.limit.bound is not None):
-        remarks.append(message("bounds", case=f"{kind}{time}").text)
-    return PrintedTable.of(table.name, table.title, shown, rows, notes, remarks, table.remark)
+        general.append(message("bounds", case=f"{kind}{time}").text)
+    return PrintedTable.of(
+        table.name, table.title, shown, rows, notes, remarks, table.remark, general
+    )
+
+
+def without_columns(
+    results: Results, table: Table, rows: Sequence[Row], instruments: Collection[str]
+) -> list[str]:
+    """Why the columns of ``instruments`` are empty, as far as they are."""
+    measured = {name for row in rows for name in row.series}
+    return [
+        f"No columns of {series.heading}: {empty_reason(results, series.instrument)}"
+        for series in table.series
+        if rows and series.instrument in set(instruments) - measured
+    ]
 
 
 def remarks_on_gaps(
@@ -135,15 +157,7 @@ def remarks_on_gaps(
     measured = [row.series[name] for row in rows for name in row.series.keys() & set(instruments)]
     again = sum(series.measured_again for series in measured)
     remarks = [message("measured-again", count=again).text] if again else []
-    for series in table.series:
-        if (
-            rows
-            and series.instrument in instruments
-            and not any(series.instrument in row.series for row in rows)
-        ):
-            remarks.append(
-                f"No columns of {series.heading}: {empty_reason(results, series.instrument)}"
-            )
+    remarks += without_columns(results, table, rows, instruments)
     reasons = unknown_reasons(rows) if with_limit else []
     if reasons:
         case = "partly" if any(row.limit.value is not None for row in rows) else ""
@@ -224,6 +238,7 @@ def as_data(grid: PrintedTable, rows: Sequence[Row]) -> dict[str, Any]:
         "body": [[cell(place, text) for place, text in enumerate(line)] for line in grid.body],
         "notes": [[note.letter, note.text] for note in grid.notes],
         "remarks": [*grid.remarks, *grid.shared],
+        "general": list(grid.general),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import documents, output
-from peakmark.analysis import clocks, findings, fleet
+from peakmark.analysis import clocks
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import ABOVE, Row
 from peakmark.messages import worst
@@ -123,7 +123,7 @@ def build(campaign: Path | Analysis) -> None:
         (folder / stale).unlink(missing_ok=True)
     frames |= {
         "summary": summary([row for table in TABLES for row in rows[table.name]]),
-        "findings": sentences(rows),
+        "findings": sentences(analysis),
     }
     frames |= {"nodes": nodes.frame(rows)} if several else {}
     frames["runs"] = runs(long_table(results), rows)
@@ -205,13 +205,12 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
     )
 
 
-def sentences(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
+def sentences(analysis: Analysis) -> pd.DataFrame:
     """What the rows of each table say: table, topic, sentence."""
-    find = fleet.fleet_conclusions if fleet.is_many(rows) else findings.conclusions
     lines = [
         (name, finding.heading, finding.text)
-        for name, table_rows in rows.items()
-        for finding in find(table_rows)
+        for name, table_rows in analysis.rows.items()
+        for finding in analysis.conclusions(table_rows)
     ]
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 

@@ -21,14 +21,18 @@ CALM = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
 SAME = "no difference shown"
 
 
-def disk(folder: Path, factor: float = 1.0, *, node: str = "any", limited: bool = False) -> Dataset:
+def disk(
+    folder: Path, factor: float = 1.0, *, node: str = "any", limited: bool = False, hour: int = 4
+) -> Dataset:
     """A disk, its throughput and latency, ``factor`` times as fast; ``limited`` by a cgroup at what
-    it reads.
+    it reads; measured at an ``hour``.
     """
-    context = {"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {}
+    started = {"started": f"2026-11-21T0{hour}:00:00+00:00"}
+    context = started | ({"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {})
     rates = [4e8 * factor * value for value in STEADY]
     records = make.runs("diskbench", "RS", *rates, node=node, context=context)
-    for each in make.runs("diskbench", "RR", *STEADY, metric="iops", block=4096, node=node):
+    where: dict[str, Any] = {"block": 4096, "node": node, "context": started}
+    for each in make.runs("diskbench", "RR", *STEADY, metric="iops", **where):
         (iops,) = each["measurements"]
         value = iops["value"]
         iops["value"] = 1e4 * factor * value
@@ -181,6 +185,18 @@ def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert cli.main(["compare", a, nothing]) == 2
     assert nothing in capsys.readouterr().err
+
+
+def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, later, same = (str(tmp_path / name) for name in ("a", "b", "c"))
+    disk(tmp_path / "a"), disk(tmp_path / "b", 0.9, hour=8), disk(tmp_path / "c", hour=8)
+    assert cli.main(["compare", a, later, "--fail-on", "worse"]) == 0
+    assert "3 rows" in capsys.readouterr().err
+    assert cli.main(["compare", a, later, "--fail-on", "drift"]) == 1
+    assert cli.main(["compare", a, same, "--fail-on", "drift"]) == 0
+    assert not capsys.readouterr().err
 
 
 def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> None:

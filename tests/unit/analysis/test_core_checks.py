@@ -61,6 +61,12 @@ def waited(*shares: float) -> Measured:
     return row(details=[{"cpu_share": share} for share in shares])
 
 
+def probed(*pairs: tuple[float, float], best: float = 0.0) -> Measured:
+    """A row beside whose repetitions DRAM was read at these GB/s before and after."""
+    details = [{"probe_before": 1e9 * pair[0], "probe_after": 1e9 * pair[1]} for pair in pairs]
+    return row(details=details, context={"dram_best": 1e9 * best})
+
+
 def slow(share: float = 0.6, **more: Any) -> Measured:
     return row([100 * share] * 6, **{"facts": VIRTUAL, "limit": limit(100.0)} | more)
 
@@ -135,6 +141,11 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (row(context={"placed": PLACED}), {}, {}),
     # Threads that waited; what takes less than a quiet machine spreads changes no figure.
     (waited(1.0, 0.99, 1.0), FEW, {}),
+    # DRAM that others use: held against the best of the campaign, and before against after.
+    (probed((19, 20), (20, 18), (17, 19), best=20), FEW, {}),
+    (probed((20, 12), (20, 20), (20, 20), best=20), {"memory-load": N} | FEW, {"share": 0.4, "often.count": 1, "often.n": 3}),
+    (probed((20, 20), (12, 12), (12, 12), best=10), FEW, {}),
+    (probed((20, 20), (12, 12), (12, 12), best=20), {"memory-load": U} | FEW, {"share": 0.4, "often.count": 2}),
     (waited(1.0, 0.861, 1.0), {"waited": N} | FEW, {"lost": 0.139, "often.count": 1, "often.n": 3}),
     (waited(0.94, 0.93, 1.0), {"waited": U} | FEW, {"lost": 0.07}),
     (waited(0.96, 0.96, 0.96), {"waited": N} | FEW, {}),

@@ -224,6 +224,18 @@ def test_what_most_rows_have_that_can_show_it_is_the_campaigns(
     assert sum(bool(shared_warnings(row)) for row in rows) == (disturbed if shared else 0)
 
 
+def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path: Path) -> None:
+    """A row of one thread and two of two, each repetition of which read DRAM at these GB/s."""
+    records: Records = []
+    for workload, threads, rate in (("RS", 1, 12e9), ("RS", 2, 20e9), ("WS", 2, 12e9)):
+        details = {"probe_before": rate, "probe_after": rate}
+        place = {"concurrency": threads, "variant": "pool", "block": 1 << 20, "details": details}
+        records += make.runs("rambench", workload, 1e10, 1e10, **place)
+    rows = make.judge(tmp_path / "c", records).rows["memory_throughput"]
+    marked = {(row.key.workload, row.key.concurrency) for row in rows if notes(row, "memory-load")}
+    assert marked == {("WS", 2)}
+
+
 def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> None:
     """Clocks that move in most rows of the CPU are the machine's, however many rows of the network
     know none.

@@ -15,9 +15,9 @@ HYPERION = f"site={ROOT / 'config/sites/hyperion.yaml'}"
 CASES = [
     ("run", ["--profile", PROFILE]),
     ("run --slurm -- -n", ["--profile", str(ROOT / "slurm"), "-n"]),
-    ("run quick -- --until x", ["--profile", PROFILE, "--configfile", QUICK, "--until", "x"]),
-    ("run mine -- -n", ["--profile", PROFILE, "--configfile", "mine", "-n"]),
-    ("run quick mine", ["--profile", PROFILE, "--configfile", QUICK, "mine"]),
+    ("run quick -- --until x", ["--configfile", QUICK, "--profile", PROFILE, "--until", "x"]),
+    ("run mine -- -n", ["--configfile", "mine", "--profile", PROFILE, "-n"]),
+    ("run quick mine", ["--configfile", QUICK, "mine", "--profile", PROFILE]),
     ("run --site hyperion", ["--profile", PROFILE, "--config", HYPERION]),
     (
         "run --site hyperion -- --config seed=2",

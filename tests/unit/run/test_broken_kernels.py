@@ -16,6 +16,7 @@ from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 from peakmark.analysis import verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.messages import MeasurementError
+from peakmark.run import build
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.tools import base
@@ -86,7 +87,7 @@ def test_doctor_starts_every_kernel(tmp_path: Path, peakmark: Any, monkeypatch: 
     for name in ("rambench", "diskbench", "netbench"):
         (built / name).symlink_to(KERNELS / name)
     write_program(built / "cpubench", REAL.read_bytes()[:5000])
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(build, "folder", lambda: built)
     done = peakmark("doctor")
     assert done.returncode == 1
     lines = {line.split()[1]: line for line in done.stdout.splitlines()}

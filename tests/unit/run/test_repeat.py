@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,9 +54,13 @@ def request_of(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         others = 2.0 if seconds[1] > seconds[0] else 0.0
         return during and {**during, "others": others, "steal": 0.0}
 
-    def made(*clocks: float, beside: str = "", repeats: int = 2) -> Request:
+    def made(
+        *clocks: float, beside: str = "", repeats: int = 2, probes: Sequence[float] = ()
+    ) -> Request:
         for number, clock in enumerate(clocks):
             answer = {**ANSWER, "clock_hz_before": 3e9, "clock_hz_after": clock}
+            if probes:
+                answer |= dict.fromkeys(disturbances.PROBES, probes[number])
             (tmp_path / f"{number}.json").write_text(json.dumps(answer))
         (tmp_path / "competitor").write_text(COMPETITOR)
         (tmp_path / "cpubench").write_text(KERNEL + beside + NEXT)
@@ -111,6 +115,18 @@ def test_the_least_disturbed_value_counts(
     assert record == records.read(request.output)
     assert clock_of(record) == value and list(map(clock_of, record["disturbed"])) == others
     assert (request.campaign / "attempts").exists() == (clocks == [2.7e9] and repeats == 2)
+
+
+def test_what_read_dram_more_slowly_than_a_cell_before_is_measured_again(
+    request_of: Callable[..., Request],
+) -> None:
+    request = request_of(3e9, 3e9, 3e9, probes=(20e9, 12e9, 19e9))
+    assert measure(request)["disturbed"] == []
+    record = measure(request)
+    (attempt,) = record["disturbed"]
+    assert attempt["reasons"] == {"memory-load": 0.4}
+    assert record["measurements"][0]["details"]["probe_after"] == 19e9
+    assert record["context"]["dram_best"] == 20e9
 
 
 def test_the_first_execution_that_fails_is_a_failure(request_of: Callable[..., Request]) -> None:

@@ -28,7 +28,7 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path
     table, grid = BY_NAME["disk_throughput"], printed(found, "disk_throughput")
     measured = [column.label for column in grid.columns if column.group.startswith("Measured")]
     assert measured == ["MyDiskBench"]
-    of_iozone, of_fio = [remark for remark in grid.remarks if remark.startswith("No columns")]
+    of_iozone, of_fio = [remark for remark in grid.general if remark.startswith("No columns")]
     assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
     assert "fio" in of_fio and "plan" in of_fio
     columns = tables.frame(table, found.rows[table.name]).columns

@@ -43,6 +43,7 @@ LADDER_S = 4.0
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
+_PROBES_S = 0.07  # reads of DRAM before and after the work
 _TOUCH = 1.0e9  # B/s at which one thread fills fresh memory
 
 
@@ -128,8 +129,9 @@ class RamBench(common.Kernel):
             key, rate = "accesses", cell.concurrency / _CAUTIOUS_LOAD_S
         else:
             key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8)
+        in_dram = cell.variant in POOLS or cell.workload == "LAT"
         return Cost(
-            fixed_s=0.3 + common.clock_s(cell, key, 0.1),
+            fixed_s=0.3 + _PROBES_S * in_dram + common.clock_s(cell, key, 0.1),
             work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
             memory_bytes=memory + (cell.concurrency << 20),
         )
