@@ -16,12 +16,11 @@ from types import FrameType
 from benchmarks import results
 from benchmarks.kernels import load, namespaces, pairs, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
-from benchmarks.kernels.run import Runner
+from benchmarks.kernels.run import INSTRUMENTS, Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
 from peakmark.messages import Unavailable
-from peakmark.tools import REGISTRY
 
 FEWEST = 5
 MOST = 3
@@ -45,6 +44,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--settle", type=float, default=0.0, metavar="S",
         help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
     add("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
+    add("--loaded-latency", metavar="PATH", help="where Arm's loaded-latency is, if not on PATH")
     add("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
@@ -77,7 +77,9 @@ def expected_seconds(rows: Sequence[Row], turns: int) -> float:
     for row in rows:
         for cell in filter(None, (row.ours, row.reference)):
             cells[row.bundle, cell.spec(), row.route] = cell
-    return turns * sum(REGISTRY[cell.instrument].estimate(cell).seconds for cell in cells.values())
+    return turns * sum(
+        INSTRUMENTS[cell.instrument].estimate(cell).seconds for cell in cells.values()
+    )
 
 
 def measure(
@@ -139,7 +141,8 @@ def main() -> int:
         for row in rows:
             print(f"{row.group} {row.name}: against {row.against}, {row.target}")
         return 0
-    paths = {"pmbw": chosen.pmbw} if chosen.pmbw else {}
+    named = {"pmbw": chosen.pmbw, "loaded-latency": chosen.loaded_latency}
+    paths = {name: path for name, path in named.items() if path}
     short = results.facts_in_short(facts)
     with ExitStack() as stack:
         runner = Runner(chosen.kernels, chosen.scratch, facts, paths)

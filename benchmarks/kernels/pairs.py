@@ -101,7 +101,7 @@ class Plan:
 
 def rows(plan: Plan) -> list[Row]:
     """All rows, group by group."""
-    kinds = (_cpu, _memory, _latency, _disk, _depths, _network)
+    kinds = (_cpu, _memory, _latency, _loaded, _disk, _depths, _network)
     return [row for kind in kinds for row in kind(plan)]
 
 
@@ -180,6 +180,21 @@ def _latency(plan: Plan) -> Iterator[Row]:
         theirs = _cell("memory", "pmbw", ("LAT", "", area, 1))
         bundle = f"memory LAT {area}"
         yield Row(ours, theirs, "latency", Target(0.95, 1.05), bundle=bundle, quick=area <= MIB)
+
+
+def _loaded(plan: Plan) -> Iterator[Row]:
+    longer: dict[str, Scalar] = {"seconds": 20 * plan.seconds}  # a point takes a twentieth
+    # loaded-latency asks for no huge pages, as pmbw.
+    pages: dict[str, Scalar] = {"huge_pages": False} if plan.small_pages else {}
+    for threads in plan.threads(2):
+        pool = POOL // 4
+        point: Point = ("LOADED", "", None, threads)
+        ours = _cell(
+            "memory", "rambench", point, pool=pool, reads="100", rates=1, **longer, **pages
+        )
+        theirs = _cell("memory", "loaded-latency", point, pool=pool, seconds=plan.seconds)
+        near = Target(0.97, 1.03)
+        yield Row(ours, theirs, "loaded_latency", near, bundle=f"memory LOADED {threads}")
 
 
 def _disk(plan: Plan) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kernels import load
+from benchmarks.kernels.loaded_latency import LoadedLatency
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.ratios import Pair
@@ -23,6 +24,7 @@ from peakmark.tools.base import Measurement, Tool, Workspace, last_line
 from peakmark.tools.programs import pmbw
 
 NOT_POSSIBLE = 77
+INSTRUMENTS = {**REGISTRY, "loaded-latency": LoadedLatency()}
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Runner:
     def tool(self, name: str) -> Tool:
         """The program of an instrument. Errors: Unavailable."""
         if name not in self.tools:
-            instrument = REGISTRY[name]
+            instrument = INSTRUMENTS[name]
             path = instrument.locate(self.kernels, self.paths.get(name))
             self.tools[name] = instrument.find(path)
         return self.tools[name]
@@ -87,7 +89,7 @@ class Runner:
         """Execute a cell once. Errors: Unavailable when this machine cannot; any other failure is
         in the result.
         """
-        instrument, tool = REGISTRY[cell.instrument], self.tool(cell.instrument)
+        instrument, tool = INSTRUMENTS[cell.instrument], self.tool(cell.instrument)
         if route == "namespaces" and self.namespaces is None:
             raise Unavailable("there are no network namespaces here: they need root and ip")
         with tempfile.TemporaryDirectory(prefix="peakmark-", dir=self.scratch) as name:

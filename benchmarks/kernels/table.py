@@ -19,7 +19,7 @@ _SCALES = {
     "B/s": (1e9, "GB/s"),
     "bit/s": (1e9, "Gbit/s"),
 }
-_UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s"}
+_UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s", "loaded_latency": "s"}
 
 
 @dataclass

@@ -54,6 +54,7 @@ SHAPES = {
     "C2C": "core_to_core",
     "LADDER-RS": "ladder_throughput",
     "LADDER-LAT": "ladder_latency",
+    "LOADED": "loaded_latency",
 }
 """Workloads of the memory of which one cell measures a whole matrix or curve -> the metric of its
 rows. What a row was measured at is its variant; the details of its value hold all points.
@@ -64,6 +65,8 @@ PAGES = ("small", "huge")
 """Variants of the cells of ladders: the pages that their memory lies on."""
 LEVELS = tuple(f"{level}-{pages}" for pages in PAGES for level in ("l1", "l2", "l3", "l4", "dram"))
 """Variants of the rows of ladders."""
+MIXES = ("r100", "r75", "r50")
+"""Variants of the rows of latency under load: percent of the traffic that are reads."""
 
 SUBSYSTEMS = {
     entry.name: entry
@@ -100,7 +103,7 @@ SUBSYSTEMS = {
                 "ladder_latency": "s",
                 "loaded_latency": "s",
             },
-            variants=("pool", "pool-temporal", "block", "", *LEVELS),
+            variants=("pool", "pool-temporal", "block", "", *LEVELS, *MIXES),
             default="block",
             allowed=(
                 "block|pool|pool-temporal|small|huge",

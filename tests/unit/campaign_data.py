@@ -321,7 +321,12 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
             if x == 1:
                 add("qperf", f"LAT-{workload}", {"latency": 8e-6}, **place)
     add("ping", "LAT-ICMP", {"latency": 11e-6}, subsystem="network", block=56, concurrency=1)
-    return [*records, *core_to_core(2, 1, 1, 2, 1, repetitions=repetitions), *ladders()]
+    return [
+        *records,
+        *core_to_core(2, 1, 1, 2, 1, repetitions=repetitions),
+        *ladders(),
+        *loaded(repetitions),
+    ]
 
 
 DISTANCES = {
@@ -376,6 +381,17 @@ def ladders() -> list[dict[str, Any]]:
             repetition=number // 4,
         )
         parsed = REGISTRY["rambench"].parse(of, Completed((), 0, json.dumps(output), ""))
+        records.append(record(of, [vars(one) for one in parsed.measurements]))
+    return records
+
+
+def loaded(repetitions: int) -> list[dict[str, Any]]:
+    """Records of one real run of latency under load, of two mixes on two cores."""
+    output = json.dumps(json.loads((DATA / "loaded.json").read_text()))
+    records = []
+    for repetition in range(repetitions):
+        of = cell("rambench", "LOADED", subsystem="memory", concurrency=2, repetition=repetition)
+        parsed = REGISTRY["rambench"].parse(of, Completed((), 0, output, ""))
         records.append(record(of, [vars(one) for one in parsed.measurements]))
     return records
 

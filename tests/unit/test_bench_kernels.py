@@ -18,13 +18,12 @@ from benchmarks.kernels import namespaces, pairs, table
 from benchmarks.kernels.load import Reading, share
 from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
-from benchmarks.kernels.run import Run, Runner
+from benchmarks.kernels.run import INSTRUMENTS, Run, Runner
 from benchmarks.kernels.table import Line
 from tests.unit import campaign_data
 
 from peakmark import machine, statistics
 from peakmark.messages import Unavailable
-from peakmark.tools import REGISTRY
 from peakmark.tools.base import Measurement
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
@@ -106,12 +105,12 @@ def test_the_table_scales_and_the_csv_is_in_si_units() -> None:
 def test_both_sides_of_every_row_can_be_measured_alike() -> None:
     for one in ROWS:
         for cell in filter(None, (one.ours, one.reference)):
-            instrument = REGISTRY[cell.instrument]
+            instrument = INSTRUMENTS[cell.instrument]
             instrument.check(cell)
             assert instrument.estimate(cell).seconds > 0
         other = one.reference or one.ours
         assert (one.ours.block, one.ours.concurrency) == (other.block, other.concurrency)
-        assert not REGISTRY[one.ours.instrument].reference
+        assert not INSTRUMENTS[one.ours.instrument].reference
         if one.ours.variant == "pool" and one.against == "likwid-bench":
             assert one.ours.options["store"] == other.options["store"]
     assert {one.group for one in ROWS} == set(GROUPS)

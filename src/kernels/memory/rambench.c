@@ -7,14 +7,15 @@
 #include "common/status.h"
 #include "memory/bench.h"
 #include "memory/cache.h"
+#include "memory/loaded.h"
 #include "memory/rambench.h"
 
 #define NAME_BYTES 24
 /* A working set of so many last-level caches lies in DRAM: less is partly read from the caches. */
 #define CACHES 4
 
-static const char *const workloads[] = {"RS",  "WS",  "RWS",       "RR",         "WR", "RWR",
-                                        "LAT", "C2C", "LADDER-RS", "LADDER-LAT", NULL};
+static const char *const workloads[] = {"RS",  "WS",  "RWS",       "RR",         "WR",     "RWR",
+                                        "LAT", "C2C", "LADDER-RS", "LADDER-LAT", "LOADED", NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 static const char *const pairs[] = {"sample", "all", NULL};
@@ -26,6 +27,7 @@ static const struct shape {
 } shapes[] = {{"C2C", c2c_measure},
               {"LADDER-RS", ladder_measure},
               {"LADDER-LAT", ladder_measure},
+              {"LOADED", loaded_measure},
               {NULL, NULL}};
 
 static const struct shape *shape_of(const char *workload) {
@@ -50,7 +52,9 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "C2C hands a cache line from core to core, for each pair of the CPUs of its threads.\n"
             "LADDER-RS and LADDER-LAT do as RS and LAT in working sets from half the first-level "
             "cache to four\n"
-            "times the last, one thread.",
+            "times the last, one thread.\n"
+            "LOADED measures the latency on the first thread while the others load the memory, at "
+            "growing rates; each takes 0.05 --seconds, or 0.03 s.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
         {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do",
@@ -60,7 +64,9 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         {"pool", OPTION_TEXT, &a->pool, "SIZE",
          .help = "memory of all threads that is walked block by block, or 'block' (default): each "
                  "thread "
-                 "uses one block again and again; LADDER: largest working set (default 1GiB)"},
+                 "uses one block again and again; LADDER: largest working set (default 1GiB); "
+                 "LOADED: what the loaders read (default: four times their last-level caches), and "
+                 "as much to copy to"},
         COMMON_OPTIONS(&a->common),
         {"total", OPTION_SIZE, &a->total, "SIZE",
          .help = "read plus write SIZE bytes in all instead of --seconds"},
@@ -84,6 +90,11 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
          .choices = pairs},
         {"steps", OPTION_INTEGER, &a->steps, "N",
          .help = "LADDER: working sets an octave (default 4)", .minimum = 1, .maximum = 8},
+        {"reads", OPTION_TEXT, &a->reads, "LIST",
+         .help = "LOADED: percent of the traffic that are reads (default 100,75,50)"},
+        {"rates", OPTION_INTEGER, &a->rates, "N",
+         .help = "LOADED: rates of traffic, the last without pauses (default 12)", .minimum = 1,
+         .maximum = LOADED_RATES_MAX},
         {"huge-pages", OPTION_CHOICE, &a->huge_pages, "WHETHER",
          .help = "ask for huge pages (default on), or have none", .choices = switches},
         END_OF_OPTIONS,
@@ -114,10 +125,10 @@ static void check_work(const struct arguments *a) {
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
-                   "C2C, LADDER-RS, LADDER-LAT");
+                   "C2C, LADDER-RS, LADDER-LAT, LOADED");
     }
     if (shape_of(a->workload) != NULL) {
-        bool pool = a->pool != NULL && shape_of(a->workload)->measure != ladder_measure;
+        bool pool = a->pool != NULL && shape_of(a->workload)->measure == c2c_measure;
         if (a->block > 0 || pool || a->total > 0 || a->accesses > 0) {
             fail_usage("%s measures sizes of its own: leave --block, --pool, --total and "
                        "--accesses out",
@@ -323,6 +334,8 @@ int main(int argc, char **argv) {
     a.huge_pages = switches[0];
     a.pairs = pairs[0];
     a.steps = 4;
+    a.reads = "100,75,50";
+    a.rates = 12;
     parse_arguments(&a, argc, argv);
     check_arguments(&a);
     const struct shape *shape = shape_of(a.workload);

@@ -13,15 +13,15 @@
 
 struct arguments {
     struct common_options common;
-    const char *workload, *isa, *pool, *store, *huge_pages, *pairs;
+    const char *workload, *isa, *pool, *store, *huge_pages, *pairs, *reads;
     uint64_t block, stride, total, accesses;
-    int steps;
+    int steps, rates;
 };
 
 /* Measures on these CPUs and prints the result; ends the program where it fails. */
 typedef void shape_function(const struct arguments *arguments, const struct cpu_list *cpus,
                             struct warnings *warnings);
 
-shape_function c2c_measure, ladder_measure;
+shape_function c2c_measure, ladder_measure, loaded_measure;
 
 #endif

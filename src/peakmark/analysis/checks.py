@@ -217,7 +217,7 @@ STORES = ("temporal", "streaming", "libc")
 
 
 def pool_in_cache(row: Measured) -> Iterator[Message]:
-    if row.subsystem != "memory" or row.variant not in POOLS:
+    if row.variant not in POOLS and row.metric != "loaded_latency":
         return
     caches = [cache for cache in row.fact("cpu", "caches") or () if cache["type"] != "instruction"]
     pools = row.details("working_set_bytes") or row.details("working_set")
@@ -411,6 +411,7 @@ CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     core_checks.slow_core,
     core_checks.crowded,
     core_checks.waited,
+    core_checks.overlap,
     core_checks.memory_load,
     pool_in_cache,
     stores,

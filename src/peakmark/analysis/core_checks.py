@@ -246,6 +246,17 @@ def waited(row: Measured) -> Iterator[Message]:
         yield message("waited", severity(row, "waited"), lost=lost, often=often)
 
 
+def overlap(row: Measured) -> Iterator[Message]:
+    """Latency under load: points at which not all threads were at work all the time."""
+    if row.metric != "loaded_latency":
+        return
+    shares = [point[2] for run in row.runs for point in run.details["points"]]
+    short = [share for share in shares if share < DEFAULT.overlap]
+    if short:
+        values = {"count": len(short), "total": len(shares), "least": min(short)}
+        yield message("overlap", severity(row, "overlap"), **values)
+
+
 def memory_load(row: Measured) -> Iterator[Message]:
     """The kernel reads DRAM before and after its work: what it lacks to the best went to others."""
     taken = [disturbances.memory_load(run.context, run.details) for run in row.runs]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from peakmark import statistics
-from peakmark.analysis import comparisons, ratios, shapes
+from peakmark.analysis import comparisons, loaded, ratios, shapes
 from peakmark.analysis.comparisons import Group, Outcome, Pair
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import DEFAULT, Row
@@ -94,6 +94,8 @@ def _of_shape(table: Table, rows: Sequence[Row]) -> Iterator[Message]:
         yield from shapes.outliers(rows)
     if table.metric == "ladder_latency":
         yield from shapes.measured_caches(rows)
+    if table.metric == "loaded_latency":
+        yield from map(loaded.finding, rows)
 
 
 def _compared(labels: LabelFormatter, rows: Sequence[Row]) -> list[tuple[Topic, Message]]:

@@ -37,6 +37,7 @@ class Thresholds:
              the hypervisor
     shortest seconds that a run should last                  core   least share of a core's pipes
     cpu      least share of the run in which a thread that computes had its CPU
+    overlap  least share of the time in which all threads of a latency under load were at work
     flush    seconds below which a flush moved nothing       flushed  bytes after which that is
              remarkable
     """
@@ -56,6 +57,7 @@ class Thresholds:
     shortest: float = 0.5
     core: float = 0.75
     cpu: float = 0.97
+    overlap: float = 0.95
     flush: float = 1e-3
     flushed: float = 1e8
 

@@ -137,6 +137,8 @@ ONLY_OF = {
     "store": ("memory",),
     "pairs": ("memory",),
     "steps": ("memory",),
+    "reads": ("memory",),
+    "rates": ("memory",),
     "isa": ("cpu", "memory"),
     "size": ("disk",),
     "sync": ("disk",),

@@ -196,6 +196,9 @@ class CampaignGrid(Keys):
         store: memory: how WS WR RWS RWR write, the references too: temporal (through the caches,
             which first read each line), streaming (around them), libc (memcpy and memset of the C
             library). Without it a pool's rows stream and a block's rows do not.
+        reads: memory: mixes of LOADED, in percent of the traffic that are reads; without it 100, 75
+            and 50.
+        rates: memory: how many rates of traffic LOADED measures for each mix (12), beside idle.
         size: disk: size of all files together.
         pairs: memory: of which pairs of CPUs C2C measures the latency; without it of all on up to 64
             CPUs, of a sample of each distance on more.
@@ -220,6 +223,8 @@ class CampaignGrid(Keys):
     total: Annotated[str | float, allowed("an amount such as 1e12 or 100GiB")] | UnsetType = UNSET
     pool: Size | UnsetType = UNSET
     store: Literal["temporal", "streaming", "libc"] | UnsetType = UNSET
+    reads: Annotated[list[Literal[100, 75, 50]], UNIQUE] | UnsetType = UNSET
+    rates: Annotated[int, Meta(ge=1, le=64)] | UnsetType = UNSET
     size: Size | UnsetType = UNSET
     pairs: Literal["all"] | UnsetType = UNSET
     steps: Annotated[int, Meta(ge=1, le=8)] | UnsetType = UNSET
@@ -350,7 +355,7 @@ class Campaign(Keys):
         modules: Environment modules that bring a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
         cpu: Grids of the CPU: workloads QP HP SP DP FP32 QPDOT FP16 BF16DOT QPMM BF16MM.
-        memory: Grids of the memory: workloads RWS RWR RS WS RR WR LAT C2C LADDER-RS LADDER-LAT;
+        memory: Grids of the memory: workloads RWS RWR RS WS RR WR LAT C2C LADDER-RS LADDER-LAT LOADED;
             variants block (cache), pool (DRAM), pool-temporal (DRAM with ordinary stores, beside
             pool with streaming ones); of ladders small and huge (pages).
         disk: Grids of the disk: workloads WS RS WR RR; variants psync and io_uring-qdN.

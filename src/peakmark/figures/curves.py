@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
+from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.figures import elements, style
 from peakmark.formatting import size
-from peakmark.statistics import median_interval
+from peakmark.statistics import Interval, median_interval
 from peakmark.tools.tables import Table
 
 WIDTH, HEIGHT = 6.85, 2.6  # inches of a panel alone
@@ -54,6 +55,22 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
     return plot([Chart("", curves, uprights)], *labels, sizes=True) if curves else None
 
 
+def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
+    """Latency over traffic: a panel for each node and number of threads, a line for each mix."""
+    charts: dict[str, Chart] = {}
+    for row in rows:
+        title = LabelFormatter.of(row).threads(row)
+        title += f", {row.key.node}" if row.key.node != "any" else ""
+        most = row.limit.bandwidth
+        uprights = [(most * 1e-9, "theoretical bandwidth")] if most else []
+        points = np.array([repetition.details["points"] for repetition in row.measured.points])
+        name = f"{row.key.variant.removeprefix('r')} % reads"
+        curves = charts.setdefault(title, Chart(title, {}, uprights)).curves
+        curves[name] = points.swapaxes(0, 1)[:, :, :2] * (1e-9, table.factor)
+    labels = "Traffic (GB/s)", elements.vertical_label(table)
+    return plot(list(charts.values()), *labels, sizes=False) if charts else None
+
+
 def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
     """The panels beside each other, with one legend.
 
@@ -71,14 +88,14 @@ def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool
             _draw(axis, points, names.index(name))
         if sizes:
             _scale_sizes(axis)
-        else:
-            axis.set_xlim(0)
-            axis.set_ylim(0)
         for place, name in panel.uprights:
             axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
             where = axis.get_xaxis_transform()
             axis.text(place, 1, name, transform=where, fontsize=style.SMALL, color=style.QUIET,
                       ha="center", va="bottom")  # fmt: skip
+        if not sizes:
+            axis.set_xlim(0)
+            axis.set_ylim(0)
         axis.set_title(panel.title, pad=12 if panel.uprights else None)
         axis.set_xlabel(horizontal)
         sns.despine(ax=axis)
@@ -91,12 +108,21 @@ def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool
 def _draw(axis: Axes, curve: Curve, rank: int) -> None:
     look = style.line(rank)
     places, values = np.median(curve, axis=1).T
-    intervals = [median_interval(list(point[:, 1])) for point in curve]
-    ends = np.array([[each.low for each in intervals], [each.high for each in intervals]])
+    horizontal, vertical = (
+        [median_interval(list(point[:, column])) for point in curve] for column in (0, 1)
+    )
+    beside = _reach(places, horizontal)
     axis.errorbar(
-        places, values, yerr=abs(ends - values), color=look.colour, linewidth=1.0,
-        marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5, zorder=3 + 0.1 * rank,
+        places, values, xerr=beside if beside.any() else None, yerr=_reach(values, vertical),
+        color=look.colour, linewidth=1.0, marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5,
+        zorder=3 + 0.1 * rank,
     )  # fmt: skip
+
+
+def _reach(centres: NDArray[np.float64], intervals: Sequence[Interval]) -> NDArray[np.float64]:
+    """How far intervals reach below and above their medians."""
+    ends = np.array([[each.low for each in intervals], [each.high for each in intervals]])
+    return abs(ends - centres)
 
 
 def _scale_sizes(axis: Axes) -> None:

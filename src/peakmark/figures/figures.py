@@ -34,6 +34,7 @@ SHAPES = {
     "core_to_core": matrices.plot,
     "ladder_latency": curves.plot_ladder,
     "ladder_throughput": curves.plot_ladder,
+    "loaded_latency": curves.plot_loaded,
 }
 """Metric -> what draws the matrices or curves of its table."""
 OVERVIEW, FLEET = "overview", "fleet"

@@ -37,6 +37,7 @@ class Limit:
               mixed up
     finding   what about the machine keeps the limit below what the CPU could have, such as empty
               memory channels
+    bandwidth of a latency under load: B/s of the memory, None where it is unknown
     clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
     """
 
@@ -52,6 +53,7 @@ class Limit:
     detail: str = ""
     cores: str = ""
     bound: float | None = None
+    bandwidth: float | None = None
 
     @property
     def kind(self) -> Kind:

@@ -47,7 +47,8 @@ def limit(question: Question) -> Limit:
     question = plain(question)
     block = question.block
     if question.workload in SHAPES:
-        return question.unknown("shape")
+        known = dram(question).value if question.workload == "LOADED" else None
+        return replace(question.unknown("shape"), bandwidth=known)
     if question.metric == "latency":
         return _latency(question)
     if question.variant != "block" or block is None:

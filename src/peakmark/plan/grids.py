@@ -347,7 +347,10 @@ class _Grid:
             options["pool"] = AUTO if pool == AUTO else parse_size(pool)
             if pool == AUTO and workload != "LAT" and _has_pmbw_pools(keys):
                 options["power_of_two"] = True  # pmbw measures no other sizes.
-            options |= {key: keys[key] for key in ("store", "pairs", "steps") if key in keys}
+            choices = ("store", "pairs", "steps", "rates")
+            options |= {key: keys[key] for key in choices if key in keys}
+            if "reads" in keys:
+                options["reads"] = ",".join(map(str, sorted(keys["reads"], reverse=True)))
         if self.subsystem == "disk":
             size = parse_size(keys.get("size", DEFAULT_SIZE))
             options["size"] = self._scaled_amount(size, self._bytes_per_round(point))

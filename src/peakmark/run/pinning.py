@@ -76,9 +76,11 @@ def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: i
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
-    if cell.variant in POOLS and cell.options.get("pool") == AUTO:
+    loaded = cell.workload == "LOADED"
+    if (loaded or cell.variant in POOLS) and cell.options.get("pool") == AUTO:
         cached = topology.reach(cpu_locations, used)["last_level_bytes"]
-        cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, memory)})
+        room = memory // 2 if loaded else memory  # LOADED copies, and has an area, beside its pool
+        cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})
     if cell.automatic:
         from peakmark.tools.programs.rambench import LINE  # late: most cells do without rambench
 

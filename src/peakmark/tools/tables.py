@@ -209,6 +209,12 @@ TABLES = (
         quantity="Throughput", block="Working Set", variant="Level",
     ),
     _table(
+        "memory_loaded_latency", "Latency under load", 1e9, "ns",
+        "Time of one dependent load while all other cores load the memory as much as they can; of the traffic of r75, 75 % "
+        "are reads. Stores are streaming ones.",
+        quantity="Latency", block=None, variant="Mix",
+    ),
+    _table(
         "disk_throughput", "Throughput", 1e-6, "MB/sec",
         "Direct I/O, one file per thread, the final flush inside the clock.",
         variant="Engine",

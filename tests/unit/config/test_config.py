@@ -194,7 +194,7 @@ EVERY_KEY: dict[str, Any] = {
     ],
     "memory": [
         {**GRID, "workloads": ["RWS", "LAT"], "concurrency": [1], "blocks": ["64KiB"], "variants": ["block"],
-         "pool": "1MiB", "store": "temporal", "pairs": "all", "steps": 2, "isa": "scalar", "total": "1GiB", "references": {"pmbw": {"workloads": ["RWS"], "variants": ["block"]}}},
+         "pool": "1MiB", "store": "temporal", "isa": "scalar", "pairs": "all", "steps": 2, "reads": [100, 50], "rates": 4, "total": "1GiB", "references": {"pmbw": {"workloads": ["RWS"], "variants": ["block"]}}},
     ],
     "disk": [
         {**GRID, "workloads": ["RR", "WR"], "concurrency": [1], "blocks": ["4KiB", 8192], "variants": ["io_uring-qd4"],

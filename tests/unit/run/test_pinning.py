@@ -85,6 +85,17 @@ def test_placement_and_pool(threads: int | str, caches: int, placement: str) -> 
     assert round(int(str(resolved.options["pool"])) / (300 << 20)) == caches
 
 
+def test_latency_under_load_has_room_for_its_copies_and_its_area() -> None:
+    locations = sockets(300 << 20)
+    planned = dataclasses.replace(cell("cores"), workload="LOADED", variant="", block=None)
+    REGISTRY["rambench"].check(planned)  # the word means one thread only where it is resolved
+    cpus = topology.order(locations, locations)
+    for memory, pool in ((64 * GIB, 2400 * MIB), (4 * GIB, GIB)):
+        resolved = pinning.resolve_cell(planned, locations, cpus, memory)
+        assert pool <= int(str(resolved.options["pool"])) < 1.05 * pool
+        assert REGISTRY["rambench"].estimate(resolved).memory_bytes < memory
+
+
 def test_an_automatic_pool_or_area_lies_beyond_the_caches() -> None:
     for threads, block in ((1, 1 << 10), (2, 10 << 20)):
         planned = cell(threads, block)

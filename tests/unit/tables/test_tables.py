@@ -20,6 +20,7 @@ CLASSIC = {
         "Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Throughput (GB/sec)",
     ),
     "memory_latency": ("Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Latency (us)"),
+    "memory_loaded_latency": ("Workload, Concurrency, Mix", "MyRAMBench", "Latency (ns)"),
     "memory_core_to_core": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
     "memory_ladder_latency": ("Workload, Concurrency, Working Set", "MyRAMBench", "Latency (ns)"),
     "memory_ladder_throughput": (

@@ -60,6 +60,9 @@ COMMANDS = [
     (cell("rambench", "LAT", "", MIB, 1, accesses=1e8, huge_pages=False, store="temporal"),
      "rambench --workload LAT --block 1048576 --accesses 100000000 --threads 1 --cpus 2"
      " --huge-pages off"),
+    (cell("rambench", "LOADED", "", None, 3, pool="256MiB", seconds=2, reads="100,50", rates=4),
+     "rambench --workload LOADED --reads 100,50 --rates 4 --pool 268435456 --seconds 2 --threads 3"
+     " --cpus 2,3,4"),
     (cell("diskbench", "WR", "io_uring-qd8", 4096, 2, seconds=2.5, warmup=0, seed=7, size="64MiB"),
      "diskbench --workload WR --record 4096 --size 67108864 --directory . --engine io_uring"
      " --depth 8 --seconds 2.5 --threads 2 --cpus 2,3,4 --warmup 0 --seed 7"),
@@ -159,6 +162,7 @@ IMPOSSIBLE = [
     (cell("rambench", "RS", "pool-temporal", 1024, 1), "it has block, pool"),
     (cell("rambench", "LAT", "pool", 1024, 1), "no variant pool for LAT"),
     (cell("rambench", "RS", "pool", 1024, 1, pool="16GiB"), "pool smaller"),
+    (cell("rambench", "LOADED", "", None, 1), "needs 2 threads"),
     (cell("iozone", "ALL", "psync", 512, 1), "multiple of 1024 B"),
     (cell("iozone", "RR", "psync", 4096, 1), "no workload RR"),
     (cell("iozone", "ALL", "io_uring-qd8", 4096, 1), "no variant"),

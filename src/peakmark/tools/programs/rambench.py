@@ -31,6 +31,9 @@ ORDINARY = "pool-temporal"
 LINE = 64  # bytes of a cache line, of which a block has whole ones
 WRITING = ("WS", "WR", "RWS", "RWR")
 
+READS, RATES = "100,75,50", 12  # rambench's own defaults for LOADED
+LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
+"""Seconds of a point of LOADED at least, and their share of the cell's."""
 MOST_PAIRS = 640
 """As many pairs of CPUs C2C measures at most, 128 of each distance."""
 PAIR_S = 0.02
@@ -59,6 +62,8 @@ class RamBench(common.Kernel):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
+        if cell.workload == "LOADED" and cell.concurrency < 2 and not cell.word:
+            raise Unavailable("loaders", program=self.name)
         if cell.workload in SHAPES:
             return
         block = block_of(cell)
@@ -73,11 +78,14 @@ class RamBench(common.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
+        pages = ["--huge-pages", "off"] if cell.options.get("huge_pages") is False else []
         if cell.workload in SHAPES:
-            argv = [tool.path, "--workload", cell.workload, *common.flags(cell, "pairs", "steps")]
+            argv = [tool.path, "--workload", cell.workload]
+            argv += common.flags(cell, "pairs", "steps", "reads", "rates")
             if cell.workload in LADDERS:
-                argv += ["--huge-pages", "on" if cell.variant == "huge" else "off"]
-                argv += ["--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
+                pages = ["--huge-pages", "on" if cell.variant == "huge" else "off"]
+            if cell.workload != "C2C":
+                argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
@@ -86,8 +94,7 @@ class RamBench(common.Kernel):
             words += f" --pool {'block' if cell.variant == 'block' else pool_of(cell)}"
             argv = [*self.work_option(cell, "total")]
         argv += self.common_options(cell, workspace)
-        if cell.options.get("huge_pages") is False:
-            argv += ["--huge-pages", "off"]
+        argv += pages
         if cell.workload in WRITING and ("store" in cell.options or cell.variant == ORDINARY):
             argv += ["--store", store_of(cell)]
         argv = [tool.path, *words.split(), *argv]
@@ -107,6 +114,13 @@ class RamBench(common.Kernel):
         if cell.workload in LADDERS:
             clock_s = common.clock_s(cell, "total", 0.1)
             return Cost(0.3 + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
+        if cell.workload == "LOADED":
+            mixes = str(cell.options.get("reads", READS)).count(",") + 1
+            points = mixes * (1 + (common.option_number(cell, "rates") or RATES))
+            point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
+            fixed_s = 0.3 + common.warmup_of(cell, 0.1) + points * point_s
+            memory = 3 * pool_of(cell)  # read, copied to, and an area that is no larger
+            return Cost(fixed_s, memory / _TOUCH, memory_bytes=memory)
         # A pool holds all buffers of all threads, but one block each at least.
         memory = buffers(cell) * block_of(cell) * cell.concurrency
         if cell.variant in POOLS:

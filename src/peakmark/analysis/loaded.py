@@ -1,0 +1,60 @@
+"""Latency under load: what the curve of latency over traffic says of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from peakmark.analysis.row import Row, Series
+from peakmark.messages import Message, message
+
+KNEE = 2.0
+"""The knee is where the latency is so many times the idle one."""
+
+
+class LoadedPoint(NamedTuple):
+    """Traffic in B/s, and the latency of a dependent load in s."""
+
+    rate: float
+    latency: float
+
+
+def curve(series: Series) -> list[LoadedPoint]:
+    """The points of a mix from idle to no pauses: medians of the repetitions."""
+    repetitions = [point.details["points"] for point in series.points]
+    return [
+        LoadedPoint(*(median(values) for values in list(zip(*measured, strict=True))[:2]))
+        for measured in zip(*repetitions, strict=True)
+    ]
+
+
+def knee(points: Sequence[LoadedPoint]) -> float | None:
+    """The traffic in B/s at which the latency first is twice that of the first point, in proportion
+    between two points; None where it never is.
+    """
+    limit = KNEE * points[0].latency
+    for before, after in pairwise(points):
+        if before.latency < limit <= after.latency:
+            share = (limit - before.latency) / (after.latency - before.latency)
+            return before.rate + share * (after.rate - before.rate)
+    return None
+
+
+def finding(row: Row) -> Message:
+    """Idle latency, saturation and knee of a measured row."""
+    points = curve(row.measured)
+    saturation = max(points, key=lambda point: point.rate)
+    doubled, bandwidth = knee(points), row.limit.bandwidth
+    share = message("loaded-share", share=saturation.rate / bandwidth) if bandwidth else ""
+    return message(
+        "loaded",
+        case="" if doubled else "flat",
+        reads=int(row.key.variant.removeprefix("r")),
+        idle=points[0].latency,
+        saturation=saturation.rate,
+        latency=saturation.latency,
+        share=share,
+        knee=doubled or 0.0,
+    )
