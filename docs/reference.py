@@ -108,17 +108,19 @@ def _kind(rule: Mapping[str, Any]) -> str:
 def table_columns() -> str:
     """Every column of every CSV file with its meaning."""
     lines = ["# Columns", "", "All files are in `results/<campaign>/tables`.", ""]
-    rows: list[Any] = [
-        SimpleNamespace(
-            key=SimpleNamespace(node=node),
-            endpoints=(),
-            own=SimpleNamespace(summary=SimpleNamespace(n=0), histogram=True),
-            series=SimpleNamespace(get=lambda _: SimpleNamespace(detail=lambda _: 1.0)),
-            published={"NAME": 0.0},
-        )
-        for node in ("node1", "node2")
-    ]
     for table in TABLES:
+        rows: list[Any] = [
+            SimpleNamespace(
+                key=SimpleNamespace(node=node),
+                endpoints=(),
+                table=table,
+                warnings_of=lambda _: (),
+                own=SimpleNamespace(summary=SimpleNamespace(n=0), histogram=True),
+                series=SimpleNamespace(get=lambda _: SimpleNamespace(detail=lambda _: 1.0)),
+                published={"NAME": 0.0},
+            )
+            for node in ("node1", "node2")
+        ]
         every = columns(table, rows, Notes.of(()))
         pairs = [(f"`{each.heading}`", each.meaning) for each in every if each.heading]
         lines += [f"## {table.name}.csv", "", f"{table.title}.", ""]

@@ -110,7 +110,7 @@ class RamBench(common.Kernel):
     def estimate(self, cell: Cell) -> Cost:
         if cell.workload == "C2C":
             pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
-            return Cost(fixed_s=0.3, work_s=pairs * PAIR_S)
+            return Cost(0.3 + pairs * PAIR_S, memory_bytes=cell.concurrency << 20)
         if cell.workload in LADDERS:
             clock_s = common.clock_s(cell, "total", 0.1)
             return Cost(0.3 + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
@@ -145,10 +145,13 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
     """
     metric = SHAPES[cell.workload]
     shared = common.details(output)
-    for keys in output["rows"]:
+    rows = output["rows"]
+    if not isinstance(rows, list) or not all(isinstance(keys, dict) for keys in rows):
+        raise ParseError("rambench: rows is no list of objects")
+    for keys in rows:
         row = Output(output.program, keys)
         variant, value, points = row["variant"], row.number("value"), row["points"]
-        if not points or not all(_is_point(point) for point in points):
+        if not isinstance(points, list) or not points or not all(map(_is_point, points)):
             raise ParseError(f"rambench: the points of {variant} are no lists of numbers")
         found = {**shared, **common.details(row), "points": points, "order": output.get("order")}
         measurement = Measurement.of(cell, metric, value, found)
