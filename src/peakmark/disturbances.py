@@ -48,7 +48,9 @@ def find(
 
     Args:
         subsystem: of the cell.
-        context: of the record, with ``dram_best``, see ``best_probe``.
+        context: of the record, with ``dram_usual``: the median of such rates on its host. Slower
+            than at the best are rows that others disturb all the time too, and no repetition
+            mends those.
         details: of a measurement of the record.
         spare: CPUs that the measurement leaves to others.
 
@@ -64,28 +66,30 @@ def find(
         "steal": max(during.get("steal") or 0.0, far.get("steal") or 0.0),
         "waited": _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0,
         "clock-moved": abs(after / before - 1) if before and after else 0.0,
-        "memory-load": memory_load(context, details),
+        "memory-load": _unusual_load(context, details),
         "hot": max(_heat(during), _heat(far)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
 
 
-def best_probe(details: Mapping[str, Any], earlier: float = 0.0) -> float:
-    """The best rate at which DRAM was read in a measurement and ``earlier`` ones with as many threads
-    on its host; 0 where it was not.
-    """
-    return max(earlier, *(float(details.get(name) or 0.0) for name in PROBES))
+def probes(details: Mapping[str, Any]) -> list[float]:
+    """Rates in B/s at which DRAM was read before and after a measurement, where it was."""
+    return [float(details[name]) for name in PROBES if details.get(name)]
 
 
-def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    """By what share DRAM was read more slowly before or after a measurement than at its best; 0
-    where that is usual.
+def memory_load(compared: float, details: Mapping[str, Any]) -> float:
+    """By what share DRAM was read more slowly before or after a measurement than at a rate; 0 where
+    that is usual.
     """
-    if not best_probe(details):
-        return 0.0
-    best = best_probe(details, context.get("dram_best") or 0.0)
-    share = 1 - min(float(details[name]) for name in PROBES) / best
+    rates = probes(details)
+    share = 1 - min(rates) / max(compared, *rates) if rates else 0.0
     return share if share > MEMORY else 0.0
+
+
+def _unusual_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
+    usual = context.get("dram_usual") or 0.0
+    rates = [min(rate, usual) for rate in probes(details)]
+    return memory_load(usual, dict(zip(PROBES, rates, strict=False)))
 
 
 def _heat(during: Mapping[str, Any]) -> float:

@@ -15,7 +15,7 @@ from peakmark import disturbances, limits
 from peakmark.analysis import clocks, comparability, core_checks, findings, fleet, row_warnings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
-from peakmark.catalogue import SHAPES
+from peakmark.catalogue import SHAPES, UNITS
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
@@ -135,7 +135,7 @@ def _table_rows(
             ):
                 continue
             context = attempt.context
-            if disturbances.best_probe(entry["details"]):
+            if disturbances.probes(entry["details"]):
                 best = best_probes[context["host"], entry["concurrency"]]
                 context = {**context, "dram_best": best}
             point = Repetition(
@@ -154,7 +154,10 @@ def _table_rows(
             filled[cell.row].add(key)
             draft = drafts[key]
             (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
+    lacking = {record.cell.row for record in results.refused if record.cell.workload in UNITS}
     for cell in results.cells:
+        if cell.row in lacking:
+            continue
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
         if (
             not belongs
@@ -197,7 +200,7 @@ def _best_probes(results: Results) -> dict[tuple[str, int], float]:
         for attempt in record.attempts:
             for entry in attempt.measurements:
                 place = attempt.context["host"], entry["concurrency"]
-                best[place] = disturbances.best_probe(entry["details"], best[place])
+                best[place] = max([best[place], *disturbances.probes(entry["details"])])
     return best
 
 

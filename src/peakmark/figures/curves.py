@@ -21,7 +21,8 @@ from peakmark.formatting import size
 from peakmark.statistics import Interval, median_interval
 from peakmark.tools.tables import Table
 
-WIDTH, HEIGHT = 6.85, 2.6  # inches of a panel alone
+WIDTH, HEIGHT = 6.85, 2.2  # inches
+ALONE = 0.6  # of the width, for one panel: notes stand beside it
 
 
 Curve = NDArray[np.float64]
@@ -80,7 +81,7 @@ def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool
         vertical: label of the axis of the values.
         sizes: the places are bytes, and both axes logarithmic.
     """
-    figure = style.figure(WIDTH, HEIGHT)
+    figure = style.figure(WIDTH * (ALONE if len(panels) == 1 else 1), HEIGHT)
     axes = style.panels(figure, len(panels), len(panels), sharey=True)
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
     for axis, panel in zip(axes, panels, strict=True):

@@ -26,6 +26,7 @@ from peakmark.report.method_text import TEXT
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
+IMPOSSIBLE = "not possible here"
 BRACKETS = (
     "Values in brackets were disturbed and measured again, or are wrong: no summary has them."
 )
@@ -97,9 +98,7 @@ def problems(results: Results) -> dict[str, Any]:
     """Cells that could not be measured, attempts that failed, and cells without a record: cell,
     what, reason.
     """
-    events = [
-        (record.cell, "not possible here", str(record.data["reason"])) for record in results.refused
-    ]
+    events = [(record.cell, IMPOSSIBLE, str(record.data["reason"])) for record in results.refused]
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
         later = "failed, repeated later" if record.cell.id in answered else "failed"
@@ -113,7 +112,7 @@ def problems(results: Results) -> dict[str, Any]:
     if len({cell.node for cell in results.cells}) > fleet.MANY:
         lines = _of_nodes([*events, *waiting])
     else:
-        often = Counter((_name(cell), what, reason) for cell, what, reason in events)
+        often = Counter((_name(cell, what), what, reason) for cell, what, reason in events)
         lines = [
             [name, f"{what} ({n} times)" if n > 1 else what, reason]
             for (name, what, reason), n in often.items()
@@ -156,8 +155,10 @@ def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
     ]
 
 
-def _name(cell: Cell) -> str:
-    return f"{cell.instrument} {cell.point} {cell.node} {cell.repetition}"
+def _name(cell: Cell, what: str) -> str:
+    """The cell, or what is impossible in each of its repetitions."""
+    name = f"{cell.instrument} {cell.point} {cell.node}"
+    return name if what == IMPOSSIBLE else f"{name} {cell.repetition}"
 
 
 MAX_CHECKSUMS = 300

@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from socket import gethostname
+from statistics import median
 from typing import TYPE_CHECKING
 
 from peakmark import disturbances, files, machine
@@ -253,25 +254,23 @@ def _try(request: Request, attempt: _Attempt) -> None:
         context["server_noise"] = context["server_noise"] or None
     measurements = attempt.parsed.measurements
     details = measurements[0].details if measurements else {}
-    if disturbances.best_probe(details):
+    if disturbances.probes(details):
         threads = measurements[0].concurrency
-        context["dram_best"] = _best_probe(request.campaign, threads, details)
+        context["dram_usual"] = _usual_probe(request.campaign, threads, details)
     attempt.disturbances = disturbances.find(
         request.cell.subsystem, context, details, attempt.spare
     )
 
 
-def _best_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
-    """The best rate at which so many threads have read this host's DRAM in the campaign, by now."""
+def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
+    """The median rate at which so many threads have read this host's DRAM in the campaign, by now."""
     path = campaign / "machine" / f"{gethostname()}-x{threads}.dram"
-    earlier = 0.0
+    rates = disturbances.probes(details)
     with suppress(OSError, ValueError):
-        earlier = float(path.read_text(encoding="ascii"))
-    best = disturbances.best_probe(details, earlier)
-    if best > earlier:
-        with suppress(OSError):
-            files.write_text(path, str(best))
-    return best
+        with path.open("a", encoding="ascii") as stream:
+            stream.writelines(f"{rate}\n" for rate in rates)
+        rates = [float(line) for line in path.read_text(encoding="ascii").split()]
+    return median(rates)
 
 
 def _measure_once(request: Request, attempt: _Attempt) -> None:

@@ -37,7 +37,7 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
     results = read(tmp_path / "c", records, planned=[hole, failing], attempts=attempts)
     assert sorted(appendix.problems(results)["lines"]) == [
         ["cpubench DP_none_x1 any 0", "failed, repeated later", "killed by signal 9 (node1)"],
-        ["cpubench QPDOT_none_x1 any 0", "not possible here", "no such instruction"],
+        ["cpubench QPDOT_none_x1 any", "not possible here", "no such instruction"],
         ["cpubench SP_none_x1 any 0", "not measured", "no record yet"],
         ["hpl DP_none_x1 any 0", "failed (5 times)", "no output (node1)"],
     ]
