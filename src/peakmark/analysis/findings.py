@@ -148,8 +148,16 @@ def _sentence(labels: LabelFormatter, outcome: Outcome) -> Message:
             *(_group(labels, outcome, group, "more") for group in others),
         ),
         why=_mechanism(labels, outcome, lead),
-        tested="" if any(group.is_tested for group in outcome.groups) else message("untested"),
+        tested=_remark_on_test(outcome.groups),
     )
+
+
+def _remark_on_test(groups: Sequence[Group]) -> Message | str:
+    """That no test could show a difference, and why; empty where one could."""
+    if any(group.is_tested for group in groups):
+        return ""
+    once = all(pair.runs == 1 for group in groups for pair in group.pairs)
+    return message("untested", case="once" if once else "few")
 
 
 def _group(labels: LabelFormatter, outcome: Outcome, group: Group, case: str) -> Message:
@@ -237,7 +245,7 @@ def _proportions(outcomes: Sequence[Outcome]) -> Message | None:
         "proportions",
         names=" : ".join(names),
         numbers=" : ".join(f"{number:.2g}" for number in numbers),
-        tested="" if compared[0].groups[0].is_tested else message("untested"),
+        tested=_remark_on_test(compared[0].groups[:1]),
     )
 
 
@@ -286,7 +294,7 @@ def _shape(labels: LabelFormatter, line: Sequence[Row], is_untested: bool) -> Me
         peak=labels.many(line[peak].key.concurrency),
         last=labels.many(last),
         dip=dip if dips else "",
-        tested=message("untested") if is_untested else "",
+        tested=message("untested", case="once") if is_untested else "",
     )
 
 
