@@ -48,7 +48,7 @@ def find(
 
     Args:
         subsystem: of the cell.
-        context: of the record, with ``dram_usual``: the median of such rates on its host. Slower
+        context: of the record, with ``dram_compared``: the median of such rates on its host. Slower
             than at the best are rows that others disturb all the time too, and no repetition
             mends those.
         details: of a measurement of the record.
@@ -87,7 +87,7 @@ def memory_load(compared: float, details: Mapping[str, Any]) -> float:
 
 
 def _unusual_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    usual = context.get("dram_usual") or 0.0
+    usual = context.get("dram_compared") or 0.0
     rates = [min(rate, usual) for rate in probes(details)]
     return memory_load(usual, dict(zip(PROBES, rates, strict=False)))
 

@@ -137,7 +137,7 @@ def _table_rows(
             context = attempt.context
             if disturbances.probes(entry["details"]):
                 best = best_probes[context["host"], entry["concurrency"]]
-                context = {**context, "dram_best": best}
+                context = {**context, "dram_compared": best}
             point = Repetition(
                 float(entry["value"]), entry["details"], context, cell.options,
                 repetition=cell.repetition, record=record, left_out=attempt.left_out,

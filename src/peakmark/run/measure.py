@@ -256,7 +256,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
     details = measurements[0].details if measurements else {}
     if disturbances.probes(details):
         threads = measurements[0].concurrency
-        context["dram_usual"] = _usual_probe(request.campaign, threads, details)
+        context["dram_compared"] = _usual_probe(request.campaign, threads, details)
     attempt.disturbances = disturbances.find(
         request.cell.subsystem, context, details, attempt.spare
     )

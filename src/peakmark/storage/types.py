@@ -269,8 +269,8 @@ class RecordContext(TypedDict):
         io_limits: what cgroups let the job move on the disk at most: B/s and 1/s
         noise: what else went on on the node; null where it cannot be read
         server_noise: the same of the server's node; null where it is the same node
-        dram_usual: median of the B/s at which as many threads have read the host's DRAM in this
-            campaign by then
+        dram_compared: B/s that DRAM was held against: the median at which as many threads have read
+            it in this campaign by then
     """
 
     host: Text
@@ -295,7 +295,7 @@ class RecordContext(TypedDict):
     ]
     noise: NotRequired[Noise | None]
     server_noise: NotRequired[Noise | None]
-    dram_usual: NotRequired[float]
+    dram_compared: NotRequired[float]
     peakmark: NotRequired[str]
 
 

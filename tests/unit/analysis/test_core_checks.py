@@ -64,7 +64,7 @@ def waited(*shares: float) -> Measured:
 def probed(*pairs: tuple[float, float], best: float = 0.0) -> Measured:
     """A row beside whose repetitions DRAM was read at these GB/s before and after."""
     details = [{"probe_before": 1e9 * pair[0], "probe_after": 1e9 * pair[1]} for pair in pairs]
-    return row(details=details, context={"dram_best": 1e9 * best})
+    return row(details=details, context={"dram_compared": 1e9 * best})
 
 
 def slow(share: float = 0.6, **more: Any) -> Measured:

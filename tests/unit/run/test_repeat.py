@@ -127,7 +127,7 @@ def test_what_read_dram_more_slowly_than_cells_before_is_measured_again(
     (attempt,) = record["disturbed"]
     assert attempt["reasons"] == {"memory-load": 0.4}
     assert record["measurements"][0]["details"]["probe_after"] == 19e9
-    assert record["context"]["dram_usual"] == 19.5e9
+    assert record["context"]["dram_compared"] == 19.5e9
 
 
 def test_what_is_slow_most_of_the_time_is_not_measured_again(
