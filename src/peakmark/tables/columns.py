@@ -65,6 +65,15 @@ def words(label: str, text: TextOf) -> Column:
     return Column(label=label, text=text)
 
 
+def of_quantity(table: Table, kind: str) -> str:
+    """``Measured Throughput (GB/sec)``: the heading of a kind of values of a table."""
+    return f"{kind} {table.quantity}{_unit(table)}"
+
+
+def _unit(table: Table) -> str:
+    return f" ({table.shown})" if table.shown else ""
+
+
 def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
     """All columns of a table in the order of the CSV file."""
     return [
@@ -72,12 +81,12 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *key_columns(table),
         *(measured_column(table, program) for program in table.series),
         theoretical_column(table),
-        *(efficiency_column(table, program) for program in table.series),
+        *(efficiency_column(program) for program in table.series),
         *(_clock() if table.name == "cpu" else ()),
         *(_energy(table) if any(map(_joules(table), rows)) else ()),
         *_spread(table, rows),
         Column("Limit Kind", lambda row: row.limit.kind),
-        Column(table.bound_heading, partial(_times, table.factor, lambda row: row.limit.bound)),
+        Column(f"Bound{_unit(table)}", partial(_times, table.factor, lambda row: row.limit.bound)),
         warning_column(lambda row: [row], common_kinds(rows)),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
@@ -287,17 +296,16 @@ def measured_column(table: Table, program: Program) -> Column:
         return significant(series.centre * table.factor, step=series.step * table.factor)
 
     value = partial(_times, table.factor, of_series(program, lambda series: series.centre))
-    heading = table.measured_heading(program)
+    group = of_quantity(table, "Measured")
+    heading = f"{program.heading} {group}"
     meaning = f"Median of what {program.heading} measured; the mean with report.summary: mean."
-    return Column(
-        heading, value, program.heading, table.measured_group, "number", text, meaning=meaning
-    )
+    return Column(heading, value, program.heading, group, "number", text, meaning=meaning)
 
 
 def theoretical_column(table: Table) -> Column:
     """The limit; print has a bound in its place, with a sign before it."""
     meaning = "Theoretical limit; empty where it is unknown."
-    heading = table.theoretical_heading
+    heading = of_quantity(table, "Theoretical")
     limit = quantity_column(table, heading, lambda row: row.limit.value, meaning=meaning)
 
     def text(row: Row) -> str:
@@ -319,7 +327,7 @@ SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "best_seen": "≤\u00a0", "n
 """What stands before the share of a bound: the efficiency is at least, or at most this share."""
 
 
-def efficiency_column(table: Table, program: Program) -> Column:
+def efficiency_column(program: Program) -> Column:
     """What share of the limit a program reaches; print has that of a bound, with a sign before
     it.
     """
@@ -333,7 +341,7 @@ def efficiency_column(table: Table, program: Program) -> Column:
         return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
 
     return Column(
-        table.efficiency_heading(program),
+        f"{program.heading} {EFFICIENCY}",
         partial(_times, 100, of_series(program, lambda series: series.efficiency)),
         program.heading,
         EFFICIENCY,
@@ -421,9 +429,9 @@ def published(name: str, table: Table, factor: float) -> Column:
         # 7 was printed as 7: zeros behind the point would claim a precision that nobody had.
         return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
-    heading = f"{name}: {table.published_group}"
+    group = of_quantity(table, "Published")
     meaning = "Value of the published set of this name."
-    return Column(heading, value, name, table.published_group, "number", text, meaning=meaning)
+    return Column(f"{name}: {group}", value, name, group, "number", text, meaning=meaning)
 
 
 def has_percentiles(table: Table) -> bool:

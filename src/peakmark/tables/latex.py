@@ -54,7 +54,7 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
     programs = (table.own, *_references(rows)[: max(0, room)])
     limit = [
         replace(theoretical_column(table), label="Limit"),
-        replace(efficiency_column(table, table.own), label="%"),
+        replace(efficiency_column(table.own), label="%"),
     ]
     columns = [
         *place,

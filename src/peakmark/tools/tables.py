@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS, metrics
@@ -67,42 +68,10 @@ class Table:
     lower_is_better: bool = False
     remark: str = ""
 
-    @property
+    @cached_property
     def series(self) -> tuple[Program, ...]:
         """The own kernel, then its references."""
         return (self.own, *self.references)
-
-    def _with_unit(self, heading: str) -> str:
-        return f"{heading} ({self.shown})" if self.shown else heading
-
-    def measured_heading(self, series: Program) -> str:
-        """``pmbw Measured Throughput (GB/sec)``."""
-        return self._with_unit(f"{series.heading} Measured {self.quantity}")
-
-    @property
-    def measured_group(self) -> str:
-        """``Measured Throughput (GB/sec)``: what the measured columns have in common."""
-        return self._with_unit(f"Measured {self.quantity}")
-
-    @property
-    def published_group(self) -> str:
-        """``Published Throughput (GB/sec)``: what the columns of published results have in common."""
-        return self._with_unit(f"Published {self.quantity}")
-
-    @property
-    def theoretical_heading(self) -> str:
-        """``Theoretical Throughput (GB/sec)``."""
-        return self._with_unit(f"Theoretical {self.quantity}")
-
-    @property
-    def bound_heading(self) -> str:
-        """``Bound (GB/sec)``."""
-        return self._with_unit("Bound")
-
-    @staticmethod
-    def efficiency_heading(series: Program) -> str:
-        """``pmbw Efficiency (%)``."""
-        return f"{series.heading} Efficiency (%)"
 
     @property
     def unsized(self) -> str:
@@ -147,16 +116,18 @@ class Table:
         return replace(self, factor=factor, shown="" if unit == self.quantity else unit)
 
 
+_PROGRAMS = [
+    (row.subsystem, metrics(row.subsystem, row.workloads[0]), Program(tool.name, tool.heading))
+    for tool in sorted(references().values(), key=lambda tool: tool.place)
+    for row in tool.rows
+]
+"""Subsystem, metrics and columns of each reference tool, in the order of the columns."""
+
+
 def _table(name: str, title: str, factor: float, shown: str, remark: str, **more: Any) -> Table:
     """A table of what its name says: ``disk_latency``, of the disk and its metric latency."""
     subsystem, _, metric = name.partition("_")
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
-    tools = [
-        tool
-        for tool in sorted(references().values(), key=lambda tool: tool.place)
-        for row in tool.rows
-        if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0])
-    ]
     return Table(
         name=name,
         title=title,
@@ -167,7 +138,9 @@ def _table(name: str, title: str, factor: float, shown: str, remark: str, **more
         quantity=more.pop("quantity", title),
         shown=shown,
         own=Program(part.kernel, part.heading),
-        references=tuple(Program(tool.name, tool.heading) for tool in tools),
+        references=tuple(
+            one for of, known, one in _PROGRAMS if of == subsystem and metric in known
+        ),
         lower_is_better=part.units[metric] == "s",
         remark=remark,
         **more,
