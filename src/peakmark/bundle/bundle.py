@@ -26,7 +26,7 @@ from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.report import document, html_report, pdf_report
 from peakmark.report.stored import SOURCES, ReportContent
-from peakmark.storage import clocks, decisions, planfile, records
+from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
 
@@ -147,7 +147,7 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
     # Without the decisions on repetitions, spared cells would be missing.
     folder = results.directory
     paths = [folder / "plan.json", folder / "config.json"]
-    paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{clocks.FOLDER}/*.json")]
+    paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
             put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))

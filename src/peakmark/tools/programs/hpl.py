@@ -84,6 +84,7 @@ class Hpl(Instrument):
     rows = (Coverage("cpu", ("DP",)),)
     heading = "HPL"
     package = "hpcc"
+    fedora = "hpcc"
     executables = ("xhpl", "hpcc")
     spack = "hpl"
     build = (
