@@ -58,7 +58,7 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
     ]
     columns = [
         *place,
-        replace(first, text=lambda row: first.text(row) + _mark(warning_kinds([row]))),
+        replace(first, in_print=lambda row: first.text(row) + _mark(warning_kinds([row]))),
         *sizes,
         numbers("N", lambda row: str(row.key.concurrency or row.key.word)),
         *(replace(measured_column(table, each), label=each.instrument) for each in programs),

@@ -78,7 +78,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         numbers(EFFICIENCY, share),
         numbers("Nodes", lambda group: str(len(group.rows))),
         words("Apart", _apart),
-        Column(label="Notes", kind="notes", text=lambda group: notes.warnings(group.every)),
+        Column(label="Notes", kind="notes", in_print=lambda group: notes.warnings(group.every)),
     ]
     remarks = presentation.remarks_on_gaps(
         results, table, rows, {series.instrument for series in table.series}
