@@ -11,6 +11,8 @@ sockets.csv             microarchitecture -> the best memory that any machine of
 bundle.csv              parts of a bundle -> their names and descriptions
 HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
                         hpcc's: sizes of its transposition, none
+tables.yaml             the tables of a report; tools.tables reads it
+refusals.yaml           Slurm's answers -> what to do; slurm.failures reads it
 modules.sh              prints what loading environment modules changes
 *.txt.j2                what commands print
 """
