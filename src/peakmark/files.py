@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -102,8 +103,7 @@ def below(folder: Path, name: str) -> Path:
 
 def free(folder: Path) -> int:
     """Bytes that an ordinary user may still write on the disk of a folder. Errors: OSError."""
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+    return shutil.disk_usage(folder).free
 
 
 def no_room(place: Path, need: int, who: str) -> str | None:

@@ -10,8 +10,9 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from peakmark.analysis.row import Row
+from peakmark.errors import Sentence
 from peakmark.formatting import typeset
-from peakmark.messages import Merged, Message, Number, Sentence, between, merge
+from peakmark.messages import Merged, Message, Number, between, merge
 
 BESIDE = "A number beside a letter is what the note says of that row."
 BETWEEN = ", "  # two letters of notes
