@@ -8,6 +8,7 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,16 @@ def below(folder: Path, name: str) -> Path:
     ):
         raise RecordError(f"{name!r} lies outside its folder, {folder}")
     return place
+
+
+def unusable(folder: Path) -> str | None:
+    """Why no file can be made in a folder, None where one can: /proc has room and takes none."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"0")
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    return None
 
 
 def free(folder: Path) -> int:
