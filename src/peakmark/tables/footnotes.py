@@ -94,6 +94,9 @@ class Notes:
         return BETWEEN.join(texts)
 
 
+NO_NOTES = Notes({}, {}, (), {})
+
+
 def closed(sentence: str) -> str:
     """The sentence with its full stop."""
     return f"{sentence.rstrip('.')}."

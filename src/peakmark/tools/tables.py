@@ -119,9 +119,10 @@ class Table:
         return replace(self, factor=factor, shown="" if unit == self.quantity else unit)
 
 
+_TOOLS = sorted(references().values(), key=lambda tool: tool.place)
 _PROGRAMS = [
-    (row.subsystem, metrics(row.subsystem, row.workloads[0]), Program(tool.name, tool.heading))
-    for tool in sorted(references().values(), key=lambda tool: tool.place)
+    (row.subsystem, metrics(row.subsystem, row.workloads[0]), program)
+    for tool, program in [(tool, Program(tool.name, tool.heading)) for tool in _TOOLS]
     for row in tool.rows
 ]
 """Subsystem, metrics and columns of each reference tool, in the order of the columns."""
