@@ -18,7 +18,7 @@ import msgspec
 
 from peakmark import files
 from peakmark.errors import RecordError
-from peakmark.formatting import listed
+from peakmark.formatting import listed, natural
 from peakmark.storage import records
 from peakmark.storage.records import ASIDE
 from peakmark.storage.types import Facts
@@ -50,24 +50,18 @@ def read(path: Path) -> dict[str, Any]:
     return facts
 
 
-def survey(directory: Path) -> dict[str, dict[str, Any] | RecordError]:
-    """Host -> its facts, or why they do not count, for every file below ``machine/`` of a campaign."""
-    known: dict[str, dict[str, Any] | RecordError] = {}
-    for path in sorted((directory / FOLDER).glob("*.json")):
+def survey(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Host -> its facts, and host -> why its facts do not count, of all files below ``machine/`` of a
+    campaign; node2 before node10.
+    """
+    whole, damaged = {}, {}
+    paths = (directory / FOLDER).glob("*.json")
+    for path in sorted(paths, key=lambda path: natural(path.stem)):
         try:
-            known[path.stem] = read(path)
+            whole[path.stem] = read(path)
         except RecordError as error:
-            known[path.stem] = error
-    return known
-
-
-def whole(directory: Path) -> dict[str, dict[str, Any]]:
-    """Those of ``survey`` that count."""
-    return {
-        host: facts
-        for host, facts in survey(directory).items()
-        if not isinstance(facts, RecordError)
-    }
+            damaged[path.stem] = str(error)
+    return whole, damaged
 
 
 def set_aside(directory: Path, host: str) -> Path:
