@@ -61,6 +61,27 @@ def outliers(rows: Sequence[Row]) -> Iterator[Message]:
             )
 
 
+def slow_nodes(rows: Sequence[Row]) -> Iterator[Message]:
+    """Pairs of NUMA nodes that are much slower than others as far apart."""
+    for row in rows:
+        matrix = matrix_of(row)
+        usual = median(matrix.values())
+        way = 1 if row.table.lower_is_better else -1
+        factors = {pair: (value / usual) ** way for pair, value in matrix.items()}
+        slow = [pair for pair, factor in factors.items() if factor > OUTLIER]
+        if slow:
+            worst = sorted(slow, key=lambda pair: -factors[pair])[:MOST_NAMED]
+            yield message(
+                "slow-nodes",
+                workload=row.key.workload,
+                distance=row.key.variant,
+                count=len(slow),
+                pairs=len(matrix),
+                worst=tuple(f"{core} and {memory}" for core, memory in worst),
+                factor=factors[worst[0]],
+            )
+
+
 def level_of(row: Row) -> str:
     """``L1`` to ``DRAM`` of a ladder's row."""
     return row.key.variant.partition("-")[0].upper()

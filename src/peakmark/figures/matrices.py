@@ -19,27 +19,28 @@ from peakmark.formatting import significant
 from peakmark.tools.tables import Table
 
 WIDTH = 6.85  # inches
-MOST_NUMBERS = 16
-"""Up to so many places, each field holds its number."""
+FEW, MOST_NUMBERS = 4, 10
+"""Up to so many places the figure is small, or each field holds its number."""
 MOST_TICKS = 16
 FEWEST = 3
-"""Places that make a matrix."""
+"""CPUs that make a matrix: between two there is one number."""
 
 
 def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     """The figure of one table: a heat map for each workload of each node; None without rows, or
-    where two places make but one number.
+    with two CPUs.
 
     CPUs stand in the order of the topology, so that those that lie near each other are neighbours.
     """
     grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row.key.node, row.key.workload].append(row)
-    if max(map(len, map(shapes.places_of, grouped.values())), default=0) < FEWEST:
+    fewest = FEWEST if table.metric == "core_to_core" else 1
+    if max(map(len, map(shapes.places_of, grouped.values())), default=0) < fewest:
         return None
     columns = min(2, len(grouped))
     lines = math.ceil(len(grouped) / columns)
-    side = 2.1 if len(shapes.places_of(rows)) <= MOST_NUMBERS // 2 else WIDTH / 2
+    side = 2.1 if len(shapes.places_of(rows)) <= FEW else WIDTH / 2
     figure = style.figure(side * 1.15 * columns, side * lines, w_pad=0.06, h_pad=0.06)
     axes = style.panels(figure, len(grouped), columns)
     several = len({node for node, _ in grouped}) > 1

@@ -27,7 +27,7 @@ def of(question: Question, limit: Limit) -> Limit:
     bounds = [bound for bound in parts[question.subsystem](question) if bound]
     if not bounds:
         return limit
-    tightest = min(bounds, key=lambda bound: bound.bound or 0.0)
+    tightest = memory.of_one_node(question, min(bounds, key=lambda bound: bound.bound or 0.0))
     return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))
 
 

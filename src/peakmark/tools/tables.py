@@ -198,6 +198,18 @@ TABLES = (
         quantity="Latency", block=None, variant="Distance",
     ),
     _table(
+        "memory_numa_latency", "NUMA latency", 1e9, "ns",
+        "Time of one dependent load of a core of one NUMA node from the memory of another; the median of the pairs of nodes "
+        "that lie equally far apart.",
+        quantity="Latency", block=None, variant="Distance",
+    ),
+    _table(
+        "memory_numa_throughput", "NUMA throughput", 1e-9, "GB/sec",
+        "Bytes that the cores of one NUMA node read from, or write to, the memory of another, while all other nodes are idle; "
+        "the median of the pairs of nodes that lie equally far apart.",
+        quantity="Throughput", block=None, variant="Distance",
+    ),
+    _table(
         "memory_ladder_latency", "Latency by working set", 1e9, "ns",
         "Time of one dependent load, one for each cache line; the median of the working sets that lie clearly inside a "
         "cache or beyond the last, on small or huge pages. The working set is that in their middle, of DRAM the largest.",
