@@ -1,76 +1,42 @@
 /* From NUMA node to NUMA node: the nodes from folders as the kernel shows them, where pages lie,
  * and a matrix of this machine's first node with itself. */
-#include "check.h"
+#include "machine_root.h"
 
-#include <ftw.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "memory/numa.h"
 
 #define CPUS 8 /* 2 sockets, 2 NUMA nodes each, 2 CPUs each; nodes 6 and 7 have memory only */
 
-static char root[64], cpu_folder[80];
+/* root/cpu0 stands for /sys/devices/system, which has the folders cpu and node. */
+static char cpu_folder[80];
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where) {
-    (void)status;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-static int remove_root(void **state) {
-    (void)state;
-    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void folder(const char *name, int number) {
-    char path[256], last[64];
-    snprintf(last, sizeof last, name, number);
-    snprintf(path, sizeof path, "%s/%s", root, last);
-    assert_int_equal(mkdir(path, 0700), 0);
-}
-
-static void fact(const char *name, int number, const char *text) {
-    char path[256], last[64];
-    snprintf(last, sizeof last, name, number);
-    snprintf(path, sizeof path, "%s/%s", root, last);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+static void system_fact(const char *name, int number, const char *text) {
+    char path[64];
+    snprintf(path, sizeof path, name, number);
+    fact(0, path, "%s", text);
 }
 
 static int make_machine(void **state) {
-    (void)state;
-    static const char *const lists[] = {"0-1\n", "2-3\n", "4-5\n", "6-7\n", "\n", "\n"};
-    static const char *const distances[] = {"10 12 32 32 17 40\n", "12 10 32 32 17 40\n",
-                                            "32 32 10 12 40 17\n", "32 32 12 10 40 17\n",
-                                            "17 17 40 40 10 50\n", "40 40 17 17 50 10\n"};
-    snprintf(root, sizeof root, "/tmp/test_numa.XXXXXX");
-    if (mkdtemp(root) == NULL) {
-        return -1;
+    static const char *const lists[] = {"0-1", "2-3", "4-5", "6-7", "", ""};
+    static const char *const distances[] = {"10 12 32 32 17 40", "12 10 32 32 17 40",
+                                            "32 32 10 12 40 17", "32 32 12 10 40 17",
+                                            "17 17 40 40 10 50", "40 40 17 17 50 10"};
+    int failed = make_root(state);
+    snprintf(cpu_folder, sizeof cpu_folder, "%s/cpu0/cpu", root);
+    for (int cpu = 0; cpu < CPUS && failed == 0; cpu++) {
+        char node[64];
+        snprintf(node, sizeof node, "cpu/cpu%d/node%d/cpumap", cpu, cpu / 2);
+        system_fact(node, 0, "");
+        system_fact("cpu/cpu%d/topology/physical_package_id", cpu, cpu < CPUS / 2 ? "0" : "1");
     }
-    snprintf(cpu_folder, sizeof cpu_folder, "%s/cpu", root);
-    folder("cpu", 0);
-    folder("node", 0);
-    fact("node/online", 0, "0-3,6-7\n");
-    for (int cpu = 0; cpu < CPUS; cpu++) {
-        char text[48];
-        folder("cpu/cpu%d", cpu);
-        folder("cpu/cpu%d/topology", cpu);
-        snprintf(text, sizeof text, "cpu/cpu%d/node%d", cpu, cpu / 2);
-        folder(text, 0);
-        fact("cpu/cpu%d/topology/physical_package_id", cpu, cpu < CPUS / 2 ? "0\n" : "1\n");
+    system_fact("node/online", 0, "0-3,6-7");
+    for (int i = 0; i < 6 && failed == 0; i++) {
+        const int node = i < 4 ? i : i + 2;
+        system_fact("node/node%d/cpulist", node, lists[i]);
+        system_fact("node/node%d/distance", node, distances[i]);
     }
-    for (int i = 0; i < 6; i++) {
-        int node = i < 4 ? i : i + 2;
-        folder("node/node%d", node);
-        fact("node/node%d/cpulist", node, lists[i]);
-        fact("node/node%d/distance", node, distances[i]);
-    }
-    return 0;
+    return failed;
 }
 
 /* CPUs of two nodes only, and the memory of all but one. */

@@ -35,29 +35,6 @@ int cpubench_main(int argc, char **argv);
 #include "memory/bench.h"
 #include "memory/numa.h"
 
-/* What a process that runs `job` printed, and its exit code. */
-static struct process *printed_by(void (*job)(void)) {
-    struct process *process = calloc(1, sizeof *process);
-    int out[2], err[2];
-    assert_non_null(process);
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
-    process->pid = fork();
-    assert_true(process->pid >= 0);
-    if (process->pid == 0) {
-        dup2(out[1], STDOUT_FILENO);
-        dup2(err[1], STDERR_FILENO);
-        job();
-        _exit(0);
-    }
-    close(out[1]);
-    close(err[1]);
-    process->out = out[0];
-    process->err = err[0];
-    process_wait(process);
-    return process;
-}
-
 /* The last CPU of those that this process may use. */
 static struct cpu_list choose_victim(void) {
     static struct cpu_list allowed;
@@ -145,7 +122,7 @@ static void misplace_pages(void) {
 static void expect_victim(void (*job)(void)) {
     char wanted[64];
     choose_victim();
-    struct process *process = printed_by(job);
+    struct process *process = process_run_job(job);
     snprintf(wanted, sizeof wanted, "{\"wrong_cpus\": [%d]}\n", victim);
     assert_string_equal(process->output, wanted);
     snprintf(wanted, sizeof wanted, "on CPU %d ", victim);
@@ -170,7 +147,7 @@ static void a_core_that_reads_or_writes_a_node_wrong(void **state) {
 
 static void pages_on_another_node(void **state) {
     (void)state;
-    struct process *process = printed_by(misplace_pages);
+    struct process *process = process_run_job(misplace_pages);
     if (process->status == PROCESS_NOT_DISABLED) {
         process_free(process);
         skip_because("the kernel lets no system call be disabled");

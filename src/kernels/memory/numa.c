@@ -223,31 +223,23 @@ static void finish(struct team_member *member) {
     }
 }
 
-/* What the words of a chunk sum up to, and whether all of them are one value. */
-static uint64_t sum_of(const unsigned char *chunk, uint64_t value, bool *same) {
-    uint64_t sum = 0, different = 0, word;
-    for (size_t at = 0; at < NUMA_CHUNK; at += sizeof word) {
-        memcpy(&word, chunk + at, sizeof word);
-        sum += word;
-        different |= word ^ value;
-    }
-    *same = different == 0;
-    return sum;
+static bool holds_only(const unsigned char *chunk, uint64_t value) {
+    return memcmp(chunk, &value, sizeof value) == 0 &&
+           memcmp(chunk, chunk + sizeof value, NUMA_CHUNK - sizeof value) == 0;
 }
 
-/* Whether `visits` visits to `chunks` chunks read what the memory holds, or left what they wrote:
- * visit i the value + i. */
+/* Whether `visits` visits to `chunks` chunks left what they wrote, visit i the value + i, or read
+ * what the memory holds. */
 static bool is_right(const struct sweep *sweep, uint64_t chunks, uint64_t visits, uint64_t value,
                      bool writes, uint64_t sum) {
     uint64_t expected = 0;
     for (uint64_t i = 0; i < chunks && i < visits; i++) {
-        const uint64_t often = (visits - 1 - i) / chunks + 1;
-        bool same;
-        expected +=
-            often * sum_of(sweep->source + i * NUMA_CHUNK, value + i + (often - 1) * chunks, &same);
-        if (writes && !same) {
+        const unsigned char *chunk = sweep->source + i * NUMA_CHUNK;
+        const uint64_t laps = (visits - 1 - i) / chunks;
+        if (writes && !holds_only(chunk, value + i + laps * chunks)) {
             return false;
         }
+        expected += (laps + 1) * sweep_sum(chunk, NUMA_CHUNK);
     }
     return writes || sum == expected;
 }
@@ -458,8 +450,7 @@ static int collect(const struct numa *numa, enum numa_place place, double (*poin
         }
     }
     if (count > 0) {
-        sort_doubles(values, (size_t)count);
-        *median = (values[(count - 1) / 2] + values[count / 2]) / 2;
+        *median = sort_median(values, (size_t)count);
     }
     free(values);
     return count;

@@ -43,6 +43,15 @@ def places_of(rows: Sequence[Row]) -> list[int]:
     return list(order or sorted({place for pair in pairs for place in pair}))
 
 
+def matrices(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """(node, workload) -> its rows; empty where they hold but one number."""
+    grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[row.key.node, row.key.workload].append(row)
+    numbers = [sum(len(matrix_of(row)) for row in group) for group in grouped.values()]
+    return grouped if max(numbers, default=0) > 1 else {}
+
+
 def outliers(rows: Sequence[Row]) -> Iterator[Message]:
     """Pairs of CPUs that are much slower than others as far apart."""
     for row in rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,21 +21,16 @@ WIDTH = 6.85  # inches
 FEW, MOST_NUMBERS = 4, 10
 """Up to so many places the figure is small, or each field holds its number."""
 MOST_TICKS = 16
-FEWEST = 3
-"""CPUs that make a matrix: between two there is one number."""
 
 
 def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     """The figure of one table: a heat map for each workload of each node; None without rows, or
-    with two CPUs.
+    with one number.
 
     CPUs stand in the order of the topology, so that those that lie near each other are neighbours.
     """
-    grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        grouped[row.key.node, row.key.workload].append(row)
-    fewest = FEWEST if table.metric == "core_to_core" else 1
-    if max(map(len, map(shapes.places_of, grouped.values())), default=0) < fewest:
+    grouped = shapes.matrices(rows)
+    if not grouped:
         return None
     columns = min(2, len(grouped))
     lines = math.ceil(len(grouped) / columns)
