@@ -19,8 +19,10 @@ from peakmark.tools.base import (
 )
 from peakmark.tools.common import Output, cpu_list
 
-ITERATIONS, SAMPLES = 1000, 300
-"""Round trips of a sample, and samples of a pair: those that it takes without being told."""
+ITERATIONS, SAMPLES = 100, 300
+"""Round trips of a sample, and samples of a pair: those of rambench. It prints their mean, which others
+on its CPUs spoil.
+"""
 
 
 class CoreToCore(Instrument):

@@ -128,7 +128,9 @@ enum numa_place numa_place_of(const struct numa_map *map, int core, int memory) 
 static void read_memories(struct cpu_list *memories) {
     unsigned long mask[NUMA_NODES / BITS] = {0};
     memories->count = 0;
-    if (syscall(SYS_get_mempolicy, NULL, mask, NUMA_NODES, NULL, MPOL_F_MEMS_ALLOWED) != 0) {
+    mask[0] = 1;
+    if (syscall(SYS_get_mempolicy, NULL, mask, NUMA_NODES, NULL, MPOL_F_MEMS_ALLOWED) != 0 &&
+        errno != ENOSYS) {
         fail_impossible("the kernel does not tell which NUMA nodes have memory (get_mempolicy: "
                         "%s): a container needs CAP_SYS_NICE for it",
                         strerror(errno));

@@ -162,7 +162,7 @@ def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool: Path) 
     assert instruments(made) == set(KERNELS.values()) | set(references())
 
 
-@pytest.mark.parametrize(("nodes", "cpus"), [(1, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize(("nodes", "cpus"), [(1, 1), (1, 2), (2, 2), (8, 256)])
 def test_a_matrix_is_planned_where_it_has_two_ends(
     nodes: int, cpus: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
