@@ -53,25 +53,7 @@ def matrices(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def outliers(rows: Sequence[Row]) -> Iterator[Message]:
-    """Pairs of CPUs that are much slower than others as far apart."""
-    for row in rows:
-        matrix = matrix_of(row)
-        usual = median(matrix.values())
-        slow = {pair: time for pair, time in matrix.items() if time > OUTLIER * usual}
-        if slow:
-            worst = sorted(slow, key=lambda pair: -slow[pair])[:MOST_NAMED]
-            yield message(
-                "slow-pairs",
-                distance=row.key.variant,
-                count=len(slow),
-                pairs=len(matrix),
-                worst=tuple(f"{first} and {second}" for first, second in worst),
-                factor=slow[worst[0]] / usual,
-            )
-
-
-def slow_nodes(rows: Sequence[Row]) -> Iterator[Message]:
-    """Pairs of NUMA nodes that are much slower than others as far apart."""
+    """Pairs of CPUs or NUMA nodes that are much slower than others as far apart."""
     for row in rows:
         matrix = matrix_of(row)
         usual = median(matrix.values())
@@ -81,12 +63,13 @@ def slow_nodes(rows: Sequence[Row]) -> Iterator[Message]:
         if slow:
             worst = sorted(slow, key=lambda pair: -factors[pair])[:MOST_NAMED]
             yield message(
-                "slow-nodes",
+                "slow-pairs",
                 workload=row.key.workload,
+                places="CPUs" if row.table.metric == "core_to_core" else "NUMA nodes",
                 distance=row.key.variant,
                 count=len(slow),
                 pairs=len(matrix),
-                worst=tuple(f"{core} and {memory}" for core, memory in worst),
+                worst=tuple(f"{first} and {second}" for first, second in worst),
                 factor=factors[worst[0]],
             )
 

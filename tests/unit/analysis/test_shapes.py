@@ -71,7 +71,7 @@ def test_a_matrix_of_nodes_has_a_row_for_each_place(
     assert [row.key.variant for row in rows] == [name for name in PLACES for _ in range(workloads)]
     assert all(row.measured.summary.n == 3 and not row.missing for row in rows)
     found = [dict(each.message.values) for each in findings.conclusions(rows)
-             if each.message.code == "slow-nodes"]  # fmt: skip
+             if each.message.code == "slow-pairs"]  # fmt: skip
     assert len(found) == workloads
     for values in found:
         assert (values["distance"], values["worst"]) == ("other-socket", ("1 and 6",))
