@@ -68,11 +68,13 @@ def _limit(question: Question) -> Limit:
 
 def plain(question: Question) -> Question:
     """The question of a ladder's level as that of a row of LAT or RS in this working set; of NUMA-RS
-    and NUMA-WS as that of RS and WS in a pool.
+    and NUMA-WS as that of RS and WS in a pool of the whole node.
     """
     if question.workload in ("NUMA-RS", "NUMA-WS"):
         workload = question.workload.removeprefix("NUMA-")
-        return replace(question, workload=workload, variant="pool", metric="throughput")
+        return replace(
+            question, workload=workload, variant="pool", metric="throughput", placed=None
+        )
     if question.workload not in LADDERS:
         return question
     workload = LADDERS[question.workload]

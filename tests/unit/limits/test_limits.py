@@ -336,12 +336,13 @@ def test_a_pair_of_nodes_has_the_channels_of_one() -> None:
     facts = machine(cpu={**MILAN, "numa": nodes}, memory={"channels": 16, "speed_mts": 3200})
     guest = {**facts["cpu"], "virtualised": "kvm"}
     unknown, latency = {**facts, "cpu": guest, "memory": {}}, {"memory": {"latency": 9e-8}}
-    whole = memory("RS-pool", MIB, 64, unknown)
     beside = {**facts, "cpu": {**facts["cpu"], "numa": [*nodes, {**nodes[0], "cpus": ""}]}}
     for place in catalogue.PLACES:
         row = ("memory", "NUMA-RS", place, None, 64, "numa_throughput")
-        assert limits.for_row(*row, facts).value == pytest.approx(4 * 3200e6 * 8)
-        assert limits.for_row(*row, unknown).bound == pytest.approx((whole.bound or 0) / 4) != 0
+        for reached in (None, ONE):
+            channels = limits.for_row(*row, facts, placed=reached).value
+            assert channels == pytest.approx(4 * 3200e6 * 8)
+        assert limits.for_row(*row, unknown).bound == pytest.approx(4 * 3200e6 * 8)
         assert limits.for_row(*row, beside).value is None
         row = ("memory", "NUMA-LAT", place, None, 64, "numa_latency")
         assert limits.for_row(*row, facts, latency).value == (9e-8 if place == "local" else None)
