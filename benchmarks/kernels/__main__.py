@@ -45,6 +45,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
     add("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
     add("--loaded-latency", metavar="PATH", help="where Arm's loaded-latency is, if not on PATH")
+    add("--core-to-core-latency", metavar="PATH", help="where that of crates.io is, if not on PATH")
     add("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
@@ -133,7 +134,9 @@ def main() -> int:
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     cpus = facts["limits"]["cpus_allowed"]
     small = not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(encoding="ascii")
-    plan = Plan(chosen.seconds, len(cpus), small)
+    levels = [cache for cache in facts["cpu"]["caches"] if cache["type"] != "instruction"]
+    caches = tuple(sorted(int(cache["size"]) for cache in levels))
+    plan = Plan(chosen.seconds, len(cpus), small, caches)
     rows = select(pairs.rows(plan), chosen.only, chosen.quick)
     minutes = expected_seconds(rows, chosen.pairs) / 60
     print(f"{len(rows)} rows, about {minutes:.0f} minutes", file=sys.stderr)
@@ -141,7 +144,8 @@ def main() -> int:
         for row in rows:
             print(f"{row.group} {row.name}: against {row.against}, {row.target}")
         return 0
-    named = {"pmbw": chosen.pmbw, "loaded-latency": chosen.loaded_latency}
+    elsewhere = ("pmbw", "loaded-latency", "core-to-core-latency")
+    named = {name: getattr(chosen, name.replace("-", "_")) for name in elsewhere}
     paths = {name: path for name, path in named.items() if path}
     short = results.facts_in_short(facts)
     with ExitStack() as stack:

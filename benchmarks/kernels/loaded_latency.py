@@ -5,6 +5,7 @@ rate of reads at a time, in pages of the system's size.
 from __future__ import annotations
 
 from peakmark.cell import Cell
+from peakmark.errors import ParseError
 from peakmark.tools.base import (
     Completed,
     Cost,
@@ -39,6 +40,8 @@ class LoadedLatency(Instrument):
         return Invocation(self.command(cell, [tool.path, *words.split(), *loaders, *times]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
+        if "without any measurements" in done.stdout:
+            raise ParseError(f"{self.name} was not ready after {SETUP_S:g} s: end other programs")
         lines = (line.partition("=") for line in done.stdout.splitlines())
         found = Output(self.name, {name.strip(): value.split()[:1] for name, _, value in lines})
         latency = Output(self.name, {"latency": found["Average Latency"][0]}).number("latency")

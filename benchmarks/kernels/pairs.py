@@ -12,6 +12,7 @@ from peakmark.catalogue import UNITS
 from peakmark.cell import Cell, Scalar
 from peakmark.tools import references
 from peakmark.tools.base import Coverage
+from peakmark.tools.programs import pmbw
 from peakmark.units import format_size
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -42,6 +43,7 @@ class Row:
     bundle     rows with the same bundle are measured together: in each turn every cell of them runs
                once, in order
     quick      whether --quick measures it too
+    working_set  bytes of the point of a ladder that is compared, at which the reference runs
     """
 
     ours: Cell
@@ -52,6 +54,7 @@ class Row:
     bundle: str = ""
     routine: str = ""
     quick: bool = False
+    working_set: int = 0
 
     @property
     def group(self) -> str:
@@ -65,7 +68,9 @@ class Row:
         parts = [
             self.ours.workload,
             self.ours.variant or ("pool" if options.get("pool") else ""),
-            format_size(self.ours.block) if self.ours.block else "",
+            format_size(self.ours.block or self.working_set)
+            if self.ours.block or self.working_set
+            else "",
             str(options.get("isa", "")),
             str(options.get("store", "")),
             "small-pages" if small_pages else "",
@@ -86,13 +91,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the command line decides: seconds of one run, and how large a share of the machine may
-    be measured.
+    """What the command line decides, and what the machine is: seconds of one run, how large a share
+    of the machine may be measured, bytes of its data caches from the first level on.
     """
 
     seconds: float
     cpus: int
     small_pages: bool
+    caches: tuple[int, ...] = ()
 
     def threads(self, *wanted: int) -> tuple[int, ...]:
         """Those numbers of threads that have a CPU each."""
@@ -101,7 +107,7 @@ class Plan:
 
 def rows(plan: Plan) -> list[Row]:
     """All rows, group by group."""
-    kinds = (_cpu, _memory, _latency, _loaded, _disk, _depths, _network)
+    kinds = (_cpu, _memory, _latency, _ladder, _c2c, _loaded, _disk, _depths, _network)
     return [row for kind in kinds for row in kind(plan)]
 
 
@@ -180,6 +186,41 @@ def _latency(plan: Plan) -> Iterator[Row]:
         theirs = _cell("memory", "pmbw", ("LAT", "", area, 1))
         bundle = f"memory LAT {area}"
         yield Row(ours, theirs, "latency", Target(0.95, 1.05), bundle=bundle, quick=area <= MIB)
+
+
+def _ladder(plan: Plan) -> Iterator[Row]:
+    """A size inside each cache and one beyond the last, of which each doubling is a point."""
+    first, last = (plan.caches[0] // 2, plan.caches[-1]) if plan.caches else (GIB, 0)
+    sizes = [first << step for step in range(32) if first << step <= min(4 * last, GIB)]
+    inside = [max(size for size in sizes if size <= cache // 2) for cache in plan.caches]
+    # likwid-bench and pmbw ask for no huge pages.
+    variant = "small" if plan.small_pages else "huge"
+    longer: dict[str, Scalar] = {"seconds": plan.seconds * len(sizes), "steps": 1, "pool": GIB}
+    ours, latency = (
+        _cell("memory", "rambench", (workload, variant, None, 1), **longer)
+        for workload in ("LADDER-RS", "LADDER-LAT")
+    )
+    for size in dict.fromkeys([*inside, *sizes[-1:]]):
+        for other, routine in (("likwid-bench", ""), ("pmbw", "UnrollLoop")):
+            if other == "pmbw" and size not in pmbw.AREAS:
+                continue
+            theirs = _cell("memory", other, ("RS", "block", size, 1), seconds=plan.seconds)
+            bundle = "memory LADDER-RS"
+            yield Row(ours, theirs, "throughput", AS_MUCH, "", bundle, routine, working_set=size)
+    # In larger areas pmbw comes to each line eight times, the ladder once: other things are counted.
+    for size in inside[:1]:
+        theirs = _cell("memory", "pmbw", ("LAT", "", size, 1))
+        bundle = "memory LADDER-LAT"
+        yield Row(latency, theirs, "latency", Target(0.95, 1.05), "", bundle, working_set=size)
+
+
+def _c2c(plan: Plan) -> Iterator[Row]:
+    for threads in plan.threads(2):
+        point: Point = ("C2C", "", None, threads)
+        ours, theirs = (
+            _cell("memory", tool, point) for tool in ("rambench", "core-to-core-latency")
+        )
+        yield Row(ours, theirs, "core_to_core", Target(0.95, 1.05), bundle="memory C2C")
 
 
 def _loaded(plan: Plan) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kernels import load
+from benchmarks.kernels.core_to_core import CoreToCore
 from benchmarks.kernels.loaded_latency import LoadedLatency
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
@@ -24,7 +25,7 @@ from peakmark.tools.base import Measurement, Tool, Workspace, last_line
 from peakmark.tools.programs import pmbw
 
 NOT_POSSIBLE = 77
-INSTRUMENTS = {**REGISTRY, "loaded-latency": LoadedLatency()}
+INSTRUMENTS = {**REGISTRY, **{tool.name: tool for tool in (LoadedLatency(), CoreToCore())}}
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,14 @@ class Run:
             return next(
                 (value for name, value in self.routines.items() if name.endswith(row.routine)), None
             )
-        found = self.of(row.ours, row.metric)
+        cell = row.reference if row.working_set and row.reference else row.ours
+        found = self.of(cell, row.metric)
         return None if found is None else found.value
+
+    def at(self, working_set: int) -> float | None:
+        """The point of a ladder at so many bytes, None when it has none."""
+        points = (point for one in self.measurements for point in one.details["points"])
+        return next((value for size, value in points if size == working_set), None)
 
     def of(self, cell: Cell, metric: str) -> Measurement | None:
         """The measurement that belongs to a cell's row; a tool may fill several rows."""
@@ -161,6 +168,8 @@ class Runner:
         if row.metric == "clock":
             return _clocks(mine, ours)
         value = None if mine is None else mine.value
+        if row.working_set:
+            value = ours.at(row.working_set)
         if theirs is None:
             limit = None if mine is None else self._limit(row, mine)
             held_up = mine is not None and mine.details.get("held_up")

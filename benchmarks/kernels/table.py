@@ -19,7 +19,8 @@ _SCALES = {
     "B/s": (1e9, "GB/s"),
     "bit/s": (1e9, "Gbit/s"),
 }
-_UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s", "loaded_latency": "s"}
+_UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s"}
+_UNITS |= {"loaded_latency": "s", "core_to_core": "s"}
 
 
 @dataclass

@@ -55,6 +55,9 @@ SHAPES = {
     "LADDER-RS": "ladder_throughput",
     "LADDER-LAT": "ladder_latency",
     "LOADED": "loaded_latency",
+    "NUMA-RS": "numa_throughput",
+    "NUMA-WS": "numa_throughput",
+    "NUMA-LAT": "numa_latency",
 }
 """Workloads of the memory of which one cell measures a whole matrix or curve -> the metric of its
 rows. What a row was measured at is its variant; the details of its value hold all points.
@@ -65,6 +68,10 @@ PAGES = ("small", "huge")
 """Variants of the cells of ladders: the pages that their memory lies on."""
 LEVELS = tuple(f"{level}-{pages}" for pages in PAGES for level in ("l1", "l2", "l3", "l4", "dram"))
 """Variants of the rows of ladders."""
+NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
+"""Matrices from NUMA node to NUMA node, which a node with one of them does not have."""
+PLACES = ("local", "same-socket", "other-socket")
+"""Variants of their rows: where the memory lies as seen from the cores."""
 MIXES = ("r100", "r75", "r50")
 """Variants of the rows of latency under load: percent of the traffic that are reads."""
 
@@ -103,7 +110,7 @@ SUBSYSTEMS = {
                 "ladder_latency": "s",
                 "loaded_latency": "s",
             },
-            variants=("pool", "pool-temporal", "block", "", *LEVELS, *MIXES),
+            variants=("pool", "pool-temporal", "block", "", *LEVELS, *MIXES, *PLACES),
             default="block",
             allowed=(
                 "block|pool|pool-temporal|small|huge",

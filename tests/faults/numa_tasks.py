@@ -1,5 +1,5 @@
-"""What test_numa.py has done in an emulated machine of two sockets, two NUMA nodes and two threads
-a core: cells on CPUs that it names.
+"""What test_numa.py and test_numa_matrix.py have done in an emulated machine of two sockets and two
+NUMA nodes: cells on CPUs that they name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ Order = Mapping[str, Any]
 
 DEADLINE_S = 300.0  # two emulated CPUs on a machine that is busy otherwise
 POOL = 32 << 20  # bytes of all threads together
+SWEEP = ("--workload", "RS", "--block", "64KiB")
 PAGE = 4096
 LARGE = 1024  # pages: buffers, and not the stacks beside them
 
@@ -37,6 +38,22 @@ def on_cpus(order: Order) -> list[dict[str, Any]]:
     return [*seen, {"pages": [pages(Path(order["kernels"]), cpus) for cpus in order["pages"]]}]
 
 
+def matrices(order: Order) -> dict[str, Any]:
+    """What rambench prints of each workload; then where pages lie while a matrix is measured."""
+    kernels, workloads = Path(order["kernels"]), order["workloads"]
+    words = ["--threads", "2", "--pool", str(POOL), "--seconds", "0.1", "--warmup", "0"]
+    printed = [
+        subprocess.run(
+            [kernels / "rambench", "--workload", workload, *words],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for workload in workloads
+    ]
+    return {"printed": printed, "pages": pages(kernels, [0, 1], ["--workload", workloads[0]])}
+
+
 def _record(cell_json: Mapping[str, Any], order: Order) -> dict[str, Any]:
     cell, folder = Cell.from_json(cell_json), Path(order["folder"])
     path = folder / "cells" / f"{cell.id}.json"
@@ -46,11 +63,11 @@ def _record(cell_json: Mapping[str, Any], order: Order) -> dict[str, Any]:
 # -- where the pages of rambench lie
 
 
-def pages(kernels: Path, cpus: list[int]) -> dict[str, int]:
+def pages(kernels: Path, cpus: list[int], words: Sequence[str] = SWEEP) -> dict[str, int]:
     """NUMA node -> pages of rambench's buffers while it runs on these CPUs, as the kernel lists its
-    mappings.
+    mappings; ``words`` say what it measures.
     """
-    argv = [str(kernels / "rambench"), "--workload", "RS", "--block", "64KiB", "--pool", str(POOL)]
+    argv = [str(kernels / "rambench"), *words, "--pool", str(POOL)]
     argv += ["--seconds", "1000", "--warmup", "0", "--threads", str(len(cpus))]
     argv += ["--cpus", ",".join(map(str, cpus))]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:

@@ -33,6 +33,7 @@ int cpubench_main(int argc, char **argv);
 #undef main
 #undef kernel_find
 #include "memory/bench.h"
+#include "memory/numa.h"
 
 /* The last CPU of those that this process may use. */
 static struct cpu_list choose_victim(void) {
@@ -57,6 +58,12 @@ static uint64_t read_faulty(const struct sweep *sweep) {
     return sound_sweeper->read(sweep) + (sched_getcpu() == victim);
 }
 
+static uint64_t write_faulty(const struct sweep *sweep) {
+    sound_sweeper->write(sweep);
+    sweep->target[sweep->first * sweep->stride] ^= sched_getcpu() == victim;
+    return 0;
+}
+
 static void sweep_memory(void) {
     static struct cpu_list allowed;
     allowed = choose_victim();
@@ -70,6 +77,46 @@ static void sweep_memory(void) {
     if (!team_run(&team, &allowed, &plan, &bench_sweep_job, &bench)) {
         report_failure(&team);
     }
+}
+
+/* Measures from the first node to its memory, and to that of another number. */
+static void measure_nodes(sweep_function *sweep, int other) {
+    static struct cpu_list allowed;
+    allowed = choose_victim();
+    struct cpu_location *locations = calloc((size_t)allowed.count, sizeof *locations);
+    assert_non_null(locations);
+    topology_locate("/sys/devices/system/cpu", &allowed, locations);
+    const int node = locations[0].node;
+    for (int i = 0; i < allowed.count; i++) {
+        locations[i].node = node;
+    }
+    struct numa numa = {
+        .sweep = sweep, .writes = sweep == write_faulty, .bytes = HUGE_PAGE, .seconds = 0.01};
+    numa.map = (struct numa_map){
+        .cores = 1, .memories = 2, .core = {node}, .memory = {node, node + other}};
+    struct team team;
+    if (!numa_run(&numa, locations, allowed.count, 0, &team)) {
+        report_failure(&team);
+    }
+}
+
+static void read_nodes(void) {
+    sound_sweeper = sweeper_find(ISA_SCALAR);
+    measure_nodes(read_faulty, 0);
+}
+
+static void write_nodes(void) {
+    sound_sweeper = sweeper_find(ISA_SCALAR);
+    measure_nodes(write_faulty, 0);
+}
+
+/* The kernel says that it binds memory, and does not. */
+static void misplace_pages(void) {
+    const struct disabled_call unheeded = {.number = SYS_mbind, .error = 0};
+    if (!process_disable(&unheeded)) {
+        _exit(PROCESS_NOT_DISABLED);
+    }
+    measure_nodes(sweeper_find(ISA_SCALAR)->read, 1);
 }
 
 static void expect_victim(void (*job)(void)) {
@@ -92,10 +139,29 @@ static void a_core_that_reads_wrong(void **state) {
     expect_victim(sweep_memory);
 }
 
+static void a_core_that_reads_or_writes_a_node_wrong(void **state) {
+    (void)state;
+    expect_victim(read_nodes);
+    expect_victim(write_nodes);
+}
+
+static void pages_on_another_node(void **state) {
+    (void)state;
+    struct process *process = process_run_job(misplace_pages);
+    if (process->status == PROCESS_NOT_DISABLED) {
+        process_free(process);
+        skip_because("the kernel lets no system call be disabled");
+        return;
+    }
+    process_expect(process, 1, "pages that were bound to NUMA node");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_core_that_computes_wrong),
         cmocka_unit_test(a_core_that_reads_wrong),
+        cmocka_unit_test(a_core_that_reads_or_writes_a_node_wrong),
+        cmocka_unit_test(pages_on_another_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -324,6 +324,7 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
     return [
         *records,
         *core_to_core(2, 1, 1, 2, 1, repetitions=repetitions),
+        *numa(2, 1, repetitions=repetitions),
         *ladders(),
         *loaded(repetitions),
     ]
@@ -361,6 +362,41 @@ def core_to_core(
                 details={"points": of_class, "order": list(range(len(places)))},
             )
             for name, of_class in points.items()
+        ]  # fmt: skip
+        records.append(record(of, measured))
+    return records
+
+
+PLACES = {"local": 1.0, "same-socket": 1.3, "other-socket": 2.0}
+
+
+def numa(
+    sockets: int, nodes: int, repetitions: int = 3, slow: tuple[int, int] = (-1, -1)
+) -> list[dict[str, Any]]:
+    """Records of the matrices from NUMA node to NUMA node on a made-up machine: sockets, and nodes
+    of each, 32 cores in each. From the first to the second node of ``slow`` all is three times
+    slower.
+    """
+    metrics = {"NUMA-LAT": ("numa_latency", 9e-8), "NUMA-RS": ("numa_throughput", -4e10)}
+    records = []
+    for (workload, (metric, best)), repetition in itertools.product(
+        [*metrics.items(), ("NUMA-WS", ("numa_throughput", -2e10))], range(repetitions)
+    ):
+        of = cell("rambench", workload, subsystem="memory", block=None,
+                  concurrency=32 * sockets * nodes, repetition=repetition)  # fmt: skip
+        points: dict[str, list[list[float]]] = defaultdict(list)
+        for pair in itertools.product(range(sockets * nodes), repeat=2):
+            core, memory = pair
+            name = "local" if core == memory else "same-socket"
+            name = name if core // nodes == memory // nodes else "other-socket"
+            factor = PLACES[name] * (3 if pair == slow else 1) * (1 + 0.01 * repetition)
+            points[name].append([*pair, best * factor if best > 0 else -best / factor])
+        measured = [
+            measurement(
+                of, metric, statistics.median(point[2] for point in of_place), variant=name,
+                details={"points": of_place, "order": None},
+            )
+            for name, of_place in points.items()
         ]  # fmt: skip
         records.append(record(of, measured))
     return records

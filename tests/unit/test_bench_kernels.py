@@ -27,7 +27,8 @@ from peakmark.messages import Unavailable
 from peakmark.tools.base import Measurement
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
-ROWS = pairs.rows(Plan(seconds=0.5, cpus=2, small_pages=True))
+CACHES = (48 * KIB, MIB, 32 * MIB)
+ROWS = pairs.rows(Plan(seconds=0.5, cpus=2, small_pages=True, caches=CACHES))
 PEAK = next(one for one in ROWS if one.against == pairs.PEAK and one.ours.workload == "DP")
 CLOCK = next(one for one in ROWS if one.metric == "clock")
 CLOCKS = {"clock_hz_before": 3.1e9, "clock_hz_after": 2.9e9}
@@ -109,7 +110,8 @@ def test_both_sides_of_every_row_can_be_measured_alike() -> None:
             instrument.check(cell)
             assert instrument.estimate(cell).seconds > 0
         other = one.reference or one.ours
-        assert (one.ours.block, one.ours.concurrency) == (other.block, other.concurrency)
+        assert one.ours.concurrency == other.concurrency
+        assert (one.working_set or one.ours.block) == other.block
         assert not INSTRUMENTS[one.ours.instrument].reference
         if one.ours.variant == "pool" and one.against == "likwid-bench":
             assert one.ours.options["store"] == other.options["store"]
@@ -120,6 +122,21 @@ def test_both_sides_of_every_row_can_be_measured_alike() -> None:
     for rows, pages in ((ROWS, False), (single, True)):
         areas = [one.ours.options for one in rows if one.ours.workload == "LAT"]
         assert {options.get("huge_pages", True) for options in areas} == {pages}
+
+
+def test_a_ladder_is_compared_at_points_of_it() -> None:
+    ladders = [one for one in ROWS if one.working_set]
+    sizes = {24 * KIB << step for step in range(13)}
+    assert len(ladders) == 4 + 3 + 1  # pmbw measures no 96 MiB
+    assert {one.working_set for one in ladders} <= sizes
+    assert max(one.working_set for one in ladders) <= 4 * CACHES[-1]
+    points = [[size, 1e9 + size] for size in sizes]
+    level = Measurement("LADDER-RS", "l1-small", None, 1, "ladder_throughput", 1.0, "B/s", {"points": points})  # fmt: skip
+    one = next(one for one in ladders if one.against == "likwid-bench")
+    theirs = Measurement("RS", "block", one.working_set, 1, "throughput", 1e9, "B/s", {})
+    pair, wrong = runner()._pair(one, Run((level,)), Run((theirs,)))
+    assert (pair.ours, pair.reference, wrong) == (1e9 + one.working_set, 1e9, "")
+    assert runner()._pair(one, Run(), Run((theirs,)))[0].ours is None
 
 
 def test_rows_are_chosen_by_the_beginning_of_their_name(capsys: Any) -> None:

@@ -15,8 +15,9 @@
 /* A working set of so many last-level caches lies in DRAM: less is partly read from the caches. */
 #define CACHES 4
 
-static const char *const workloads[] = {"RS",  "WS",  "RWS",       "RR",         "WR",     "RWR",
-                                        "LAT", "C2C", "LADDER-RS", "LADDER-LAT", "LOADED", NULL};
+static const char *const workloads[] = {"RS",     "WS",      "RWS",     "RR",        "WR",
+                                        "RWR",    "LAT",     "C2C",     "LADDER-RS", "LADDER-LAT",
+                                        "LOADED", "NUMA-RS", "NUMA-WS", "NUMA-LAT",  NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 static const char *const pairs[] = {"sample", "all", NULL};
@@ -25,11 +26,10 @@ static const char *const pairs[] = {"sample", "all", NULL};
 static const struct shape {
     const char *workload;
     shape_function *measure;
-} shapes[] = {{"C2C", c2c_measure},
-              {"LADDER-RS", ladder_measure},
-              {"LADDER-LAT", ladder_measure},
-              {"LOADED", loaded_measure},
-              {NULL, NULL}};
+} shapes[] = {{"C2C", c2c_measure},           {"LADDER-RS", ladder_measure},
+              {"LADDER-LAT", ladder_measure}, {"LOADED", loaded_measure},
+              {"NUMA-RS", numa_measure},      {"NUMA-WS", numa_measure},
+              {"NUMA-LAT", numa_measure},     {NULL, NULL}};
 
 static const struct shape *shape_of(const char *workload) {
     const struct shape *shape = shapes;
@@ -55,7 +55,10 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "cache to four\n"
             "times the last, one thread.\n"
             "LOADED measures the latency on the first thread while the others load the memory, at "
-            "growing rates; each takes 0.05 --seconds, or 0.03 s.",
+            "growing rates; each takes 0.05 --seconds, or 0.03 s.\n"
+            "NUMA-RS, NUMA-WS and NUMA-LAT do as RS, WS and LAT from the cores of each NUMA node "
+            "to the memory\n"
+            "of each, one pair of nodes after the other.",
         .example = "rambench --workload RWS --block 1MiB --pool 1GiB --threads 2 --seconds 1"};
     const struct option_spec specs[] = {
         {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to do",
@@ -67,7 +70,8 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
                  "thread "
                  "uses one block again and again; LADDER: largest working set (default 1GiB); "
                  "LOADED: what the loaders read (default: four times their last-level caches), and "
-                 "as much to copy to"},
+                 "as much to copy to; NUMA: of all nodes together (default: four times the "
+                 "last-level caches)"},
         COMMON_OPTIONS(&a->common),
         {"total", OPTION_SIZE, &a->total, "SIZE",
          .help = "read plus write SIZE bytes in all instead of --seconds"},
@@ -126,7 +130,7 @@ static void check_work(const struct arguments *a) {
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
         fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
-                   "C2C, LADDER-RS, LADDER-LAT, LOADED");
+                   "C2C, LADDER-RS, LADDER-LAT, LOADED, NUMA-RS, NUMA-WS, NUMA-LAT");
     }
     if (shape_of(a->workload) != NULL) {
         bool pool = a->pool != NULL && shape_of(a->workload)->measure == c2c_measure;

@@ -20,6 +20,6 @@ struct arguments {
 typedef void shape_function(const struct arguments *arguments, const struct cpu_list *cpus,
                             struct warnings *warnings);
 
-shape_function c2c_measure, ladder_measure, loaded_measure;
+shape_function c2c_measure, ladder_measure, loaded_measure, numa_measure;
 
 #endif

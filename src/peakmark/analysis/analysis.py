@@ -15,7 +15,7 @@ from peakmark import disturbances, limits
 from peakmark.analysis import clocks, comparability, core_checks, findings, fleet, row_warnings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
-from peakmark.catalogue import SHAPES, UNITS
+from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
@@ -158,7 +158,9 @@ def _table_rows(
             filled[cell.row].add(key)
             draft = drafts[key]
             (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
-    lacking = {record.cell.row for record in results.refused if record.cell.workload in UNITS}
+    lacking = {
+        record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
+    }
     for cell in results.cells:
         if cell.row in lacking:
             continue

@@ -90,7 +90,7 @@ def _concluded(labels: LabelFormatter, found: Sequence[tuple[Topic, Message]]) -
 
 def _of_shape(table: Table, rows: Sequence[Row]) -> Iterator[Message]:
     """What a matrix or curve says beyond its rows."""
-    if table.metric == "core_to_core":
+    if table.metric in ("core_to_core", "numa_latency", "numa_throughput"):
         yield from shapes.outliers(rows)
     if table.metric == "ladder_latency":
         yield from shapes.measured_caches(rows)

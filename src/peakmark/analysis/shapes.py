@@ -18,8 +18,6 @@ from peakmark.messages import Message, message
 OUTLIER = 1.5
 """So many times the median of its kind a pair must take to be named."""
 MOST_NAMED = 3
-FEWEST = 3
-"""Places that make a matrix."""
 
 LEFT = 2.0
 """Factor of its plateau at which a curve has left it."""
@@ -46,29 +44,33 @@ def places_of(rows: Sequence[Row]) -> list[int]:
 
 
 def matrices(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """(node, workload) -> its rows; empty where two places make but one number."""
+    """(node, workload) -> its rows; empty where they hold but one number."""
     grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row.key.node, row.key.workload].append(row)
-    most = max(map(len, map(places_of, grouped.values())), default=0)
-    return grouped if most >= FEWEST else {}
+    numbers = [sum(len(matrix_of(row)) for row in group) for group in grouped.values()]
+    return grouped if max(numbers, default=0) > 1 else {}
 
 
 def outliers(rows: Sequence[Row]) -> Iterator[Message]:
-    """Pairs of CPUs that are much slower than others as far apart."""
+    """Pairs of CPUs or NUMA nodes that are much slower than others as far apart."""
     for row in rows:
         matrix = matrix_of(row)
         usual = median(matrix.values())
-        slow = {pair: time for pair, time in matrix.items() if time > OUTLIER * usual}
+        way = 1 if row.table.lower_is_better else -1
+        factors = {pair: (value / usual) ** way for pair, value in matrix.items()}
+        slow = [pair for pair, factor in factors.items() if factor > OUTLIER]
         if slow:
-            worst = sorted(slow, key=lambda pair: -slow[pair])[:MOST_NAMED]
+            worst = sorted(slow, key=lambda pair: -factors[pair])[:MOST_NAMED]
             yield message(
                 "slow-pairs",
+                workload=row.key.workload,
+                places="CPUs" if row.table.metric == "core_to_core" else "NUMA nodes",
                 distance=row.key.variant,
                 count=len(slow),
                 pairs=len(matrix),
                 worst=tuple(f"{first} and {second}" for first, second in worst),
-                factor=slow[worst[0]] / usual,
+                factor=factors[worst[0]],
             )
 
 

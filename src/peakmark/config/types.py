@@ -356,7 +356,7 @@ class Campaign(Keys):
         modules: Environment modules that bring a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
         cpu: Grids of the CPU: workloads QP HP SP DP FP32 QPDOT FP16 BF16DOT QPMM BF16MM.
-        memory: Grids of the memory: workloads RWS RWR RS WS RR WR LAT C2C LADDER-RS LADDER-LAT LOADED;
+        memory: Grids of RS WS RWS RR WR RWR LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT;
             variants block (cache), pool (DRAM), pool-temporal (DRAM with ordinary stores, beside
             pool with streaming ones); of ladders small and huge (pages).
         disk: Grids of the disk: workloads WS RS WR RR; variants psync and io_uring-qdN.

@@ -32,6 +32,8 @@ from peakmark.tools.tables import TABLES
 
 PLOTS = {
     "core_to_core": matrices.plot,
+    "numa_latency": matrices.plot,
+    "numa_throughput": matrices.plot,
     "ladder_latency": curves.plot_ladder,
     "ladder_throughput": curves.plot_ladder,
     "loaded_latency": curves.plot_loaded,

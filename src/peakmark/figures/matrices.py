@@ -18,14 +18,14 @@ from peakmark.formatting import significant
 from peakmark.tools.tables import Table
 
 WIDTH = 6.85  # inches
-MOST_NUMBERS = 16
-"""Up to so many places, each field holds its number."""
+FEW, MOST_NUMBERS = 4, 10
+"""Up to so many places the figure is small, or each field holds its number."""
 MOST_TICKS = 16
 
 
 def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     """The figure of one table: a heat map for each workload of each node; None without rows, or
-    where two places make but one number.
+    with one number.
 
     CPUs stand in the order of the topology, so that those that lie near each other are neighbours.
     """
@@ -34,7 +34,7 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
         return None
     columns = min(2, len(grouped))
     lines = math.ceil(len(grouped) / columns)
-    side = 2.1 if len(shapes.places_of(rows)) <= MOST_NUMBERS // 2 else WIDTH / 2
+    side = 2.1 if len(shapes.places_of(rows)) <= FEW else WIDTH / 2
     figure = style.figure(side * 1.15 * columns, side * lines, w_pad=0.06, h_pad=0.06)
     axes = style.panels(figure, len(grouped), columns)
     several = len({node for node, _ in grouped}) > 1

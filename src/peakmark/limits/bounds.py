@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from peakmark import data
-from peakmark.catalogue import SHAPES
+from peakmark.catalogue import NUMA, SHAPES
 from peakmark.config import published
 from peakmark.formatting import plural
 from peakmark.limits import cpu, memory, network
@@ -27,11 +27,12 @@ def of(question: Question, limit: Limit) -> Limit:
     bounds = [bound for bound in parts[question.subsystem](question) if bound]
     if not bounds:
         return limit
-    tightest = min(bounds, key=lambda bound: bound.bound or 0.0)
+    tightest = memory.of_one_node(question, min(bounds, key=lambda bound: bound.bound or 0.0))
     return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))
 
 
 def _memory(question: Question) -> list[Limit | None]:
+    of_node = question.workload in NUMA  # by its memory alone: its cores may be fewer than all
     question = memory.plain(question)
     if question.workload in SHAPES:
         return []
@@ -39,7 +40,8 @@ def _memory(question: Question) -> list[Limit | None]:
         return [_latency(question)]
     column, cached = memory.column(question.workload), question.variant == "block"
     cores, _ = cpu.core_count(question)
-    return [_cores(question, cores, column, cached), None if cached else _sockets(question)]
+    by_cores = None if of_node else _cores(question, cores, column, cached)
+    return [by_cores, None if cached else _sockets(question)]
 
 
 def _cores(

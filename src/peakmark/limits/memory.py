@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from peakmark import data
-from peakmark.catalogue import LADDERS, SHAPES
+from peakmark.catalogue import LADDERS, NUMA, SHAPES
 from peakmark.formatting import plural
 from peakmark.limits import cpu
 from peakmark.limits.base import Limit, Question
@@ -44,8 +44,15 @@ class Level(NamedTuple):
 
 def limit(question: Question) -> Limit:
     """Bytes per second (read and written added) or seconds per dependent load that memory allows."""
-    question = plain(question)
+    return of_one_node(question, _limit(plain(question)))
+
+
+def _limit(question: Question) -> Limit:
     block = question.block
+    if question.workload == "NUMA-LAT" and question.variant == "local":
+        stated = question.stated("memory", "latency")
+        if stated is not None:
+            return question.by_site(stated, "memory")
     if question.workload in SHAPES:
         known = dram(question).value if question.workload == "LOADED" else None
         return replace(question.unknown("shape"), bandwidth=known)
@@ -60,13 +67,40 @@ def limit(question: Question) -> Limit:
 
 
 def plain(question: Question) -> Question:
-    """The question of a ladder's level as that of a row of LAT or RS in this working set."""
+    """The question of a ladder's level as that of a row of LAT or RS in this working set; of NUMA-RS
+    and NUMA-WS as that of RS and WS in a pool of the whole node.
+    """
+    if question.workload in ("NUMA-RS", "NUMA-WS"):
+        workload = question.workload.removeprefix("NUMA-")
+        return replace(
+            question, workload=workload, variant="pool", metric="throughput", placed=None
+        )
     if question.workload not in LADDERS:
         return question
     workload = LADDERS[question.workload]
     variant = "pool" if question.variant.startswith("dram") else "block"
     metric = question.metric.removeprefix("ladder_")
     return replace(question, workload=workload, variant=variant, metric=metric)
+
+
+def of_one_node(question: Question, limit: Limit) -> Limit:
+    """The part of a throughput's limit or bound that one NUMA node has, for rows from node to node.
+
+    There is none beside memory without cores: it may be slower, or faster, than the channels.
+    """
+    most = limit.bound if limit.value is None else limit.value
+    if question.workload not in NUMA or question.unit == "s" or most is None:
+        return limit
+    every = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
+    nodes = len(every)
+    if nodes < 2 or not all(node["cpus"] for node in every):
+        return question.unknown("shape")
+    formula = (
+        f"{limit.formula}, of which one of {nodes} NUMA nodes has {quantity(most / nodes, 'B/s')}"
+    )
+    if limit.value is None:
+        return replace(limit, bound=most / nodes, formula=formula)
+    return replace(limit, value=most / nodes, formula=formula)
 
 
 def _moved(question: Question, limit: Limit) -> Limit:

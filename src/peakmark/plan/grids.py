@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from peakmark.catalogue import AUTO, KERNELS, LADDERS, PAGES, POOLS, SHAPES, SUBSYSTEMS
+from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPES, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
@@ -62,6 +62,8 @@ def cells(
             concurrency = list(dict.fromkeys(aliases.values()))
             grid = _Grid(config, subsystem, {**keys, "concurrency": concurrency}, node)
             for cell, criterion in grid.kernel_cells():
+                if on_this_machine and not _has_distance(cell):
+                    continue
                 _check_possible(place, cell)
                 yield cell, criterion
             for name, changes in keys.get("references", {}).items():
@@ -148,6 +150,14 @@ def concurrency_aliases(
     return {
         value: measured[threads_of(value)] if isinstance(value, str) else value for value in values
     }
+
+
+def _has_distance(cell: Cell) -> bool:
+    """Whether this machine has the two NUMA nodes or CPUs that a matrix or curve goes between."""
+    if cell.workload in NUMA:
+        return len(topology.numa(Host())) > 1
+    between_cpus = cell.workload in ("C2C", "LOADED") and cell.word
+    return not between_cpus or threads_of(cell.word) > 1
 
 
 def _check_possible(place: str, cell: Cell) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peakmark.catalogue import AUTO, POOLS
+from peakmark.catalogue import AUTO, NUMA, POOLS
 from peakmark.cell import Cell
 from peakmark.machine import topology
 from peakmark.machine.host import Facts, Host
@@ -77,7 +77,8 @@ def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: i
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
     loaded = cell.workload == "LOADED"
-    if (loaded or cell.variant in POOLS) and cell.options.get("pool") == AUTO:
+    walks = loaded or cell.workload in NUMA or cell.variant in POOLS
+    if walks and cell.options.get("pool") == AUTO:
         cached = topology.reach(cpu_locations, used)["last_level_bytes"]
         room = memory // 2 if loaded else memory  # LOADED copies, and has an area, beside its pool
         cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})

@@ -12,7 +12,7 @@ from peakmark.tools.tables import TABLES
 PERCENTILES = ("disk_latency_percentiles", "network_latency_percentiles")
 FIGURES = (
     "overview", "fleet", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency",
-    "memory_core_to_core", "memory_ladder_latency", "memory_ladder_throughput", "memory_loaded_latency", "roofline", "disk_throughput",
+    "memory_core_to_core", "memory_numa_latency", "memory_numa_throughput", "memory_ladder_latency", "memory_ladder_throughput", "memory_loaded_latency", "roofline", "disk_throughput",
     "disk_iops", "disk_latency", "network_throughput", "network_latency", *PERCENTILES,
 )  # fmt: skip
 NODES = "nodes"  # each figure of many nodes

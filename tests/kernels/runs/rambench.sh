@@ -12,4 +12,8 @@ ${RUNNER:-} "$1/rambench" --workload C2C --threads 2 --cpus 0,1 --warmup 0.01 >/
 for workload in LADDER-LAT LADDER-RS; do
     ${RUNNER:-} "$1/rambench" --workload "$workload" --pool 1MiB --steps 1 --seconds 0.05 --warmup 0.01 --huge-pages off >/dev/null || [ $? = 77 ]
 done
+# Where there are not two NUMA nodes, nothing goes from one to another.
+for workload in NUMA-RS NUMA-WS NUMA-LAT; do
+    ${RUNNER:-} "$1/rambench" --workload "$workload" --threads 2 --pool 64MiB --seconds 0.05 --warmup 0.01 >/dev/null || [ $? = 77 ]
+done
 ${RUNNER:-} "$1/rambench" --workload LOADED --threads 2 --rates 2 --seconds 0.05 --warmup 0.01 >/dev/null

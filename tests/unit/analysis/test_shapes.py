@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import findings, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
+from peakmark.catalogue import PLACES
 from peakmark.cell import Cell
 from peakmark.figures import matrices
 
@@ -57,6 +59,30 @@ def test_pairs_that_take_longer_than_their_like_are_named(tmp_path: Path) -> Non
     assert found["same-cache"]["count"] == 7 and found["same-node"]["count"] == 8
     assert found["same-cache"]["factor"] == pytest.approx(3)
     assert any(each.message.code == "slow-pairs" for each in findings.conclusions(rows))
+
+
+@pytest.mark.parametrize(("metric", "workloads"), [("latency", 1), ("throughput", 2)])
+def test_a_matrix_of_nodes_has_a_row_for_each_place(
+    metric: str, workloads: int, tmp_path: Path
+) -> None:
+    slow = (1, 6)
+    folder = make.write(tmp_path / "c", make.numa(2, 4, slow=slow))
+    rows = list(Analysis.of(folder).rows[f"memory_numa_{metric}"])
+    assert [row.key.variant for row in rows] == [name for name in PLACES for _ in range(workloads)]
+    assert all(row.measured.summary.n == 3 and not row.missing for row in rows)
+    found = [dict(each.message.values) for each in findings.conclusions(rows)
+             if each.message.code == "slow-pairs"]  # fmt: skip
+    assert len(found) == workloads
+    for values in found:
+        assert (values["distance"], values["worst"]) == ("other-socket", ("1 and 6",))
+        assert (values["count"], values["pairs"]) == (1, 32)
+        assert values["factor"] == pytest.approx(3)
+    figure = matrices.plot(rows[0].table, rows)
+    assert figure is not None
+    panels = [axis.images[0].get_array() for axis in figure.axes if axis.images]
+    assert len(panels) == workloads
+    worst = (np.argmax if metric == "latency" else np.argmin)(panels[0])
+    assert divmod(int(worst), 8) == slow
 
 
 @pytest.mark.parametrize("sizes", [NODE, (1, 1, 2, 2, 1)])

@@ -331,6 +331,23 @@ def test_memorys_limit_is_that_of_the_channels_the_threads_reach() -> None:
         assert "1 of 2 NUMA nodes" in half.formula and whole.finding is None
 
 
+def test_a_pair_of_nodes_has_the_channels_of_one() -> None:
+    nodes = [{"node": number, "cpus": f"{number}", "memory": 1 << 36} for number in range(4)]
+    facts = machine(cpu={**MILAN, "numa": nodes}, memory={"channels": 16, "speed_mts": 3200})
+    guest = {**facts["cpu"], "virtualised": "kvm"}
+    unknown, latency = {**facts, "cpu": guest, "memory": {}}, {"memory": {"latency": 9e-8}}
+    beside = {**facts, "cpu": {**facts["cpu"], "numa": [*nodes, {**nodes[0], "cpus": ""}]}}
+    for place in catalogue.PLACES:
+        row = ("memory", "NUMA-RS", place, None, 64, "numa_throughput")
+        for reached in (None, ONE):
+            channels = limits.for_row(*row, facts, placed=reached).value
+            assert channels == pytest.approx(4 * 3200e6 * 8)
+        assert limits.for_row(*row, unknown).bound == pytest.approx(4 * 3200e6 * 8)
+        assert limits.for_row(*row, beside).value is None
+        row = ("memory", "NUMA-LAT", place, None, 64, "numa_latency")
+        assert limits.for_row(*row, facts, latency).value == (9e-8 if place == "local" else None)
+
+
 @pytest.mark.parametrize(("sockets", "channels"), [(1, 8), (2, 16)])
 def test_a_missing_module_is_a_finding(sockets: int, channels: int) -> None:
     sold = {**MILAN, "sockets": sockets}

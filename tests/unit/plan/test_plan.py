@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peakmark.catalogue import KERNELS, SHAPES, UNITS, WORKLOADS
+from peakmark.catalogue import KERNELS, NUMA, SHAPES, UNITS, WORKLOADS
 from peakmark.config import overrides
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
@@ -160,6 +160,22 @@ def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool: Path) 
         assert len({cell.asked for cell in own}) >= (1 if cores == 1 else 2)
         assert {cell.repetition for cell in own} == {0, 1, 2}
     assert instruments(made) == set(KERNELS.values()) | set(references())
+
+
+@pytest.mark.parametrize(("nodes", "cpus"), [(1, 1), (1, 2), (2, 2), (8, 256)])
+def test_a_matrix_is_planned_where_it_has_two_ends(
+    nodes: int, cpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topology, "numa", lambda _host: [{"node": one} for one in range(nodes)])
+    monkeypatch.setattr(grids, "threads_of", lambda _word: cpus)
+    grid = {"workloads": ["RS", "C2C", "LOADED", *NUMA], "concurrency": ["cores"], "blocks": ["1MiB"]}  # fmt: skip
+    planned = {cell.workload for cell in make(memory=[grid]).cells}
+    absent = ({"C2C", "LOADED"} if cpus == 1 else set()) | (set(NUMA) if nodes == 1 else set())
+    assert planned == set(grid["workloads"]) - absent
+    elsewhere = Cluster("p", "any", ("any",), cpus=8, memory=1 << 20, limit=None, count=1)
+    counts = {"repetitions": 1, "reference_repetitions": 1}
+    everywhere = plan.make({"memory": [grid], **counts}, elsewhere).cells
+    assert {cell.workload for cell in everywhere} == set(grid["workloads"])
 
 
 def test_a_total_is_named_after_what_is_counted() -> None:

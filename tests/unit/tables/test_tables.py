@@ -22,6 +22,8 @@ CLASSIC = {
     "memory_latency": ("Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Latency (us)"),
     "memory_loaded_latency": ("Workload, Concurrency, Mix", "MyRAMBench", "Latency (ns)"),
     "memory_core_to_core": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
+    "memory_numa_latency": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
+    "memory_numa_throughput": ("Workload, Concurrency", "MyRAMBench", "Throughput (GB/sec)"),
     "memory_ladder_latency": ("Workload, Concurrency, Working Set", "MyRAMBench", "Latency (ns)"),
     "memory_ladder_throughput": (
         "Workload, Concurrency, Working Set", "MyRAMBench", "Throughput (GB/sec)",

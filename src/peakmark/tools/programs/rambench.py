@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from peakmark.catalogue import AUTO, LADDERS, PAGES, POOLS, SHAPES
+from peakmark.catalogue import AUTO, LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
@@ -38,6 +38,8 @@ MOST_PAIRS = 640
 """As many pairs of CPUs C2C measures at most, 128 of each distance."""
 PAIR_S = 0.02
 """Of one pair, where a cache line takes 300 ns."""
+NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
+"""Seconds of a pair of NUMA nodes at least, and as many pairs as nodes usually have at most."""
 LADDER_S = 4.0
 """What laying out the working sets takes."""
 
@@ -84,6 +86,8 @@ class RamBench(common.Kernel):
             argv += common.flags(cell, "pairs", "steps", "reads", "rates")
             if cell.workload in LADDERS:
                 pages = ["--huge-pages", "on" if cell.variant == "huge" else "off"]
+            if cell.workload == "NUMA-WS":
+                argv += common.flags(cell, "store")
             if cell.workload != "C2C":
                 argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
@@ -114,6 +118,11 @@ class RamBench(common.Kernel):
         if cell.workload in LADDERS:
             clock_s = common.clock_s(cell, "total", 0.1)
             return Cost(0.3 + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
+        if cell.workload in NUMA:
+            pairs_s = max(common.seconds_of(cell), MOST_NUMA_PAIRS * NUMA_PAIR_S)
+            memory = pool_of(cell)
+            fixed_s = 0.3 + common.warmup_of(cell, 0.1) + pairs_s
+            return Cost(fixed_s, work_s=memory / _TOUCH + pairs_s, memory_bytes=memory)
         if cell.workload == "LOADED":
             mixes = str(cell.options.get("reads", READS)).count(",") + 1
             points = mixes * (1 + (common.option_number(cell, "rates") or RATES))
