@@ -2,8 +2,6 @@
 a core: cells on CPUs that it names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
