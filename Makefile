@@ -37,7 +37,8 @@ bench-method: setup-test kernels ## does the method see faults put in on purpose
 bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
 
-PARTS := lint test-unit test-kernels test-workflow test-faults test-cluster
+# The unit tests last, as they take every CPU when the other parts have ended.
+PARTS := lint test-kernels test-workflow test-unit test-faults test-cluster
 # The kernels first: parts run side by side, and each makes sure that they are there.
 test: setup-test kernels ## everything, with times and what was skipped at the end
 	@+MAKE="$(MAKE)" python tests/parts.py $(PARTS)
@@ -68,11 +69,11 @@ test-kernels: setup-test
 	@$(MAKE) --no-print-directory -C src/kernels test CMOCKA=$(CMOCKA)
 	@$(MAKE) --no-print-directory -C src/kernels arm
 	@$(MAKE) --no-print-directory -C src/kernels sanitize CMOCKA=$(CMOCKA)
-	@$(call where,clang) $(MAKE) --no-print-directory -C src/kernels fuzz
+	@$(call where,clang) $(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=3
 
 fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
-	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/tools/test_broken.py tests/unit/storage/test_integrity.py
+	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/tools/test_outputs.py tests/unit/storage/test_integrity.py
 
 SEED ?= 1
 COUNT ?= 900

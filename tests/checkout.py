@@ -1,7 +1,5 @@
 """A folder from which snakemake and peakmark are run as a user would."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -92,7 +90,7 @@ class Checkout:
     directory: Path
 
     @classmethod
-    def copied(cls, directory: Path) -> Checkout:
+    def copied(cls, directory: Path) -> "Checkout":
         """This checkout with its compiled kernels, in another folder."""
         copy(directory)
         return cls(directory)
@@ -115,18 +113,13 @@ class Checkout:
         return subprocess.run(argv, cwd=self.directory, env=environment, check=False, **how)
 
     def start(
-        self,
-        *argv: str,
-        env: dict[str, str] | None = None,
-        own_session: bool = False,
-        stdout: Any = subprocess.PIPE,
+        self, *argv: str, env: dict[str, str] | None = None, **more: Any
     ) -> subprocess.Popen[str]:
-        """The same in the background; in a session of its own it can be sent what a terminal sends
-        to all.
-        """
-        streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
+        """The same in the background, with further options of ``Popen``."""
+        pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        streams = {"stdin": subprocess.DEVNULL, **pipes, **more}
         where: dict[str, Any] = {"cwd": self.directory, "env": self._environment(env)}
-        return subprocess.Popen(argv, **where, **streams, text=True, start_new_session=own_session)
+        return subprocess.Popen(argv, text=True, **where, **streams)
 
     def snakemake(self, config: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         profile = ("--profile", "local", "--configfile", str(config))

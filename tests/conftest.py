@@ -2,8 +2,6 @@
 not decide.
 """
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """A mount namespace of its own for the process of the tests."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -4,8 +4,6 @@ Blocks marked ``sh`` are run by tests, those marked ``bash`` need root, a cluste
 reader has, and are only parsed. A block with a title is the file of that name.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

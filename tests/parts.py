@@ -5,12 +5,10 @@ why.
     python tests/parts.py --times 10 --load 8 ...     all of them ten times, however each ends,
                                                       while 8 processes keep the machine busy
 
-Parts that mostly wait run beside the others, one after the other; the output of such a part is shown
-whole once it has ended. All output is kept in build/tests/. A test that is skipped prints a line of
-pytest's form, those in C as well.
+Each part that mostly waits runs beside all others; its output is shown whole once it has ended. All
+output is kept in build/tests/. A test that is skipped prints a line of pytest's form, those in C as
+well.
 """
-
-from __future__ import annotations
 
 import argparse
 import contextlib
@@ -76,7 +74,7 @@ def run(name: str, log: Path, is_shown: bool) -> Part:
 
 
 def run_all(targets: Sequence[str], suffix: str, go_on: bool) -> list[Part]:
-    """Make each target, those that wait in a thread beside the others where there are two CPUs.
+    """Make each target, each that waits in a thread of its own where there are two CPUs.
 
     Args:
         targets: of the Makefile.
@@ -104,14 +102,19 @@ def run_all(targets: Sequence[str], suffix: str, go_on: bool) -> list[Part]:
             print(f"== {part.name} said:\n{part.output.rstrip()}")
             part.print_end()
 
-    thread = threading.Thread(target=lambda: silent.extend(run_each(waiting, False)))
+    def run_silent(name: str) -> None:
+        silent.extend(run_each([name], False))
+
+    threads = [threading.Thread(target=run_silent, args=[name]) for name in waiting]
     if waiting:
         print(f"== {' '.join(waiting)}: beside the others, shown at the end of each", flush=True)
-    thread.start()
+    for thread in threads:
+        thread.start()
     for part in run_each([name for name in targets if name not in waiting], True):
         part.print_end()
         show_silent()
-    thread.join()
+    for thread in threads:
+        thread.join()
     show_silent()
     return parts
 

@@ -1,7 +1,5 @@
 """Programs that a test needs, and that a user without root's packages may lack."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -2,8 +2,6 @@
 own, measuring in an empty folder with an empty home.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig
@@ -32,7 +30,7 @@ class Installation(Checkout):
     home: Path
 
     @classmethod
-    def make(cls, folder: Path) -> Installation:
+    def make(cls, folder: Path) -> "Installation":
         """The wheel without its dependencies, which are those of the tests' environment."""
         installation = cls._empty(folder, sys.executable)
         installation.install(*OFFLINE)
@@ -41,14 +39,14 @@ class Installation(Checkout):
         return installation
 
     @classmethod
-    def resolved(cls, folder: Path, python: str, *constraints: str) -> Installation:
+    def resolved(cls, folder: Path, python: str, *constraints: str) -> "Installation":
         """The wheel with the dependencies that pip finds, as a user of this Python has them."""
         installation = cls._empty(folder, python)
         installation.install(*constraints)
         return installation
 
     @classmethod
-    def _empty(cls, folder: Path, python: str) -> Installation:
+    def _empty(cls, folder: Path, python: str) -> "Installation":
         installation = cls(folder / "work", folder / "environment", folder / "home")
         for path in (installation.directory, installation.home):
             path.mkdir(parents=True)

@@ -55,17 +55,9 @@ def site() -> Iterator[Cluster]:
     queue, partitions that refuse something, fio on the login side only, and where the machine
     lets it, control groups.
     """
-    yield from start(
-        **SIZES,
-        cgroups=why_no_groups() is None,
-        name="hpc",
-        prefix="gn",
-        accounting=True,
-        account=True,
-        max_submit=5,
-        rules=True,
-        without=("fio",),
-    )
+    groups, rules = why_no_groups() is None, {"account": True, "max_submit": 5, "rules": True}
+    names = {"name": "hpc", "prefix": "gn", "without": ("fio",)}
+    yield from start(**SIZES, **rules, **names, accounting=True, cgroups=groups)
 
 
 @pytest.fixture

@@ -1,12 +1,8 @@
 """The process that runs a campaign: interrupted, killed, without its terminal, inside a job."""
 
-import fcntl
 import os
-import pty
 import shlex
 import signal
-import termios
-import threading
 
 import pytest
 from testcluster.processes import wait_until
@@ -71,59 +67,6 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(
     workflow.snakemake()
     after = workflow.started()
     assert len(after) == 6 and {name: after[name] for name in before} == before
-
-
-class Terminal:
-    """A terminal of one's own; what is printed on it is read all the time, as its buffer is small."""
-
-    def __init__(self) -> None:
-        self.master, self.slave = pty.openpty()
-        self.shown = b""
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        try:
-            while text := os.read(self.master, 4096):
-                self.shown += text
-        except OSError:
-            return
-
-    def take(self) -> None:
-        """In the child: the leader of a session whose terminal this is, as a shell's foreground job
-        nearly is.
-        """
-        os.setsid()
-        # Whoever tests under nohup has it ignored, and children inherit that.
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
-
-
-@pytest.mark.trouble
-def test_a_campaign_outlives_its_terminal(equal_workflow: Workflow) -> None:
-    workflow = equal_workflow
-    workflow.configure(cpu=[{**CPU[0], "seconds": 0.3, "repetitions": 12}])
-    terminal = Terminal()
-    process = workflow.cluster.popen(
-        workflow.argv,
-        cwd=workflow.directory,
-        env={**workflow.environment, "TERM": "xterm-256color"},
-        stdin=terminal.slave,
-        stdout=terminal.slave,
-        stderr=terminal.slave,
-        preexec_fn=terminal.take,
-    )
-    os.close(terminal.slave)
-    wait_until(workflow.records, 120, "the first cell is measured", 0.1)
-    assert len(workflow.records()) < 12
-    os.close(terminal.master)  # as when the window is closed: the kernel hangs the session up
-    log = workflow.results / "logs" / "hangup.log"
-    wait_until(lambda: log.exists() and "has gone" in log.read_text(), 120, "it is heard", 0.1)
-    assert process.wait(240) == 0, log.read_text()
-    said = log.read_text()
-    assert "Traceback" not in said and "Exception" not in said, said
-    assert "report  results/short/report.pdf" in said, said
-    assert len(workflow.records()) == 12 and not workflow.attempts()
-    assert b"12 cells through Slurm" in terminal.shown
 
 
 @pytest.mark.trouble

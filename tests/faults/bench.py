@@ -2,12 +2,9 @@
 afterwards.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -131,11 +128,6 @@ class Bench:
                     if ours and (name is None or (entry / "comm").read_text().strip() == name):
                         found.append(int(entry.name))
         return sorted(found)
-
-    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
-        """A signal to the one process of this name, once it is there."""
-        wait_for(lambda: self.processes(name), f"{name} runs")
-        os.kill(self.processes(name)[0], number)
 
     def attempts(self, cell: Cell) -> list[dict[str, Any]]:
         folder = self.campaign / "attempts" / cell.id

@@ -1,7 +1,5 @@
 """Every test has a bench of its own; mounts are made in a namespace that ends with the tests."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -41,11 +39,8 @@ def mount(private_mounts: None) -> Iterator[Callable[..., None]]:
 
     def do(folder: Path, kind: str, options: str, device: str = "none") -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            ["mount", "-t", kind, "-o", options, device, str(folder)],
-            capture_output=True,
-            text=True,
-        )
+        words = ["mount", "-t", kind, "-o", options, device, str(folder)]
+        done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
             pytest.skip(f"this kernel cannot mount {kind} with {options}: {done.stderr.strip()}")
         mounted.append(folder)

@@ -7,8 +7,6 @@ touch nothing but the campaign that it was given. What fails is kept, with the w
 again.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os
@@ -103,11 +101,8 @@ def _become(place: Path, given: Input) -> None:
         for stream in (1, 2):
             os.dup2(printed, stream)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.environ |= {
-            "HOME": str(place / "home"),
-            "TMPDIR": str(place / "tmp"),
-            "PYTHONFAULTHANDLER": "1",
-        }
+        folders = {"HOME": str(place / "home"), "TMPDIR": str(place / "tmp")}
+        os.environ |= {**folders, "PYTHONFAULTHANDLER": "1"}
         tempfile.tempdir = None
         os.chdir(place)
         if given.closed:
@@ -199,9 +194,8 @@ def campaign(work: Path, seed: int, count: int, kinds: dict[str, Kind]) -> list[
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=900)
     parser.add_argument(

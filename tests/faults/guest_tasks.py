@@ -1,7 +1,5 @@
 """What test_guest.py has done in a guest, where this is root; records stay in a task's folder."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -279,8 +277,5 @@ def backwards(program: str, word: str) -> Iterator[list[float]]:
 
 
 TASKS: dict[str, Callable[[Order], dict[str, Any]]] = {
-    "line": line,
-    "line-more": line,
-    "quota": quota,
-    "clock": clock,
-}
+    "line": line, "line-more": line, "quota": quota, "clock": clock,
+}  # fmt: skip

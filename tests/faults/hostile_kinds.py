@@ -2,8 +2,6 @@
 command that reads it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -31,14 +29,8 @@ PRECIOUS = Path("precious")
 """Files of others: nothing in it may change, whatever a campaign says."""
 OTHERS = ("thesis.pdf", "notes.txt", "tables/cpu.csv", "0.json", "measurements.csv")
 OUTSIDE = (
-    "../../precious",
-    "../../../precious/thesis.pdf",
-    "/etc/passwd",
-    "/tmp/x",
-    "..",
-    "",
-    "a\0b",
-)
+    "../../precious", "../../../precious/thesis.pdf", "/etc/passwd", "/tmp/x", "..", "", "a\0b",
+)  # fmt: skip
 """Where a name in a file must not lead."""
 CONFIGURATIONS = {"config": "config/presets", "site": "config/sites", "layout": "reports/layouts"}
 
@@ -184,12 +176,8 @@ def campaign_file(place: Path, chance: random.Random) -> Input:
     """A file of the campaign: its plan, facts, own texts, records, decisions."""
     folder = place / CAMPAIGN
     kinds = (
-        "plan.json",
-        "machine/*.json",
-        "inputs/*.json",
-        "repetitions/*.json",
-        "attempts/**/*.json",
-    )
+        "plan.json", "machine/*.json", "inputs/*.json", "repetitions/*.json", "attempts/**/*.json",
+    )  # fmt: skip
     path = chance.choice(sorted(folder.glob(chance.choice((*kinds, *["cells/**/*.json"] * 3)))))
     value, way = read(path), chance.random()
     if way < 0.15:

@@ -2,8 +2,6 @@
 NUMA nodes: cells on CPUs that they name.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Who may read and write what a cell leaves and works with, whatever the user's umask."""
 
-from __future__ import annotations
-
 import os
 import stat
 

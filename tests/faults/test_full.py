@@ -4,8 +4,6 @@ written.
 Quotas: test_guest.py.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """A small part of ``make fuzz-cli``: each kind of hostile input, a few times."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -21,14 +19,12 @@ def test_hostile_input_ends_in_a_sentence_or_a_result() -> None:
     assert f"{COUNT} inputs, 0 failed" in done.stdout
 
 
+NOTES = hostile_kinds.PRECIOUS / "notes.txt"
 WRONG = {
     "a traceback": ("print('Traceback')", "traceback"),
     "a crash": ("import os; os.abort()", "ended with -6"),
     "advice to delete": ("print('Delete it')", "delete"),
-    "a file of others": (
-        f"open('{hostile_kinds.PRECIOUS}/notes.txt', 'a').write('x')",
-        "files of others",
-    ),
+    "a file of others": (f"open('{NOTES}', 'a').write('x')", "files of others"),
     "what a terminal obeys": ("print(chr(27))", "terminal"),
 }
 
@@ -41,7 +37,6 @@ def test_the_judge_sees_what_is_wrong(
     hostile_kinds.prepare(base)
     code, words = WRONG[kind]
     monkeypatch.setattr(fuzz_cli.cli, "main", lambda _: exec(code) or 0)  # noqa: S102
-    wrong, _, _ = fuzz_cli.one(
-        base, tmp_path / "place", "1", lambda *_: hostile_kinds.Input(["status"])
-    )
+    status = lambda *_: hostile_kinds.Input(["status"])  # noqa: E731
+    wrong, _, _ = fuzz_cli.one(base, tmp_path / "place", "1", status)
     assert len(wrong) == 1 and words in wrong[0]

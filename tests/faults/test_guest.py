@@ -6,8 +6,6 @@ it). Programs start slowly there and share one CPU, so no rate means anything: e
 against what the guest's kernel itself has counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -2,8 +2,6 @@
 Nothing here is measured.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -61,15 +59,10 @@ def measurement(of: Cell, metric: str, value: float, **changes: Any) -> dict[str
     """One measurement of a record; its row is the cell's own unless ``changes`` says otherwise."""
     unit = "bit/s" if of.subsystem == "network" and metric == "throughput" else UNITS[metric]
     return {
-        "workload": of.workload,
-        "variant": of.variant,
-        "block": of.block,
-        "concurrency": of.concurrency,
-        "metric": metric,
-        "value": value,
-        "unit": unit,
+        "workload": of.workload, "variant": of.variant, "block": of.block,
+        "concurrency": of.concurrency, "metric": metric, "value": value, "unit": unit,
         "details": {},
-    } | changes
+    } | changes  # fmt: skip
 
 
 def record(
@@ -84,6 +77,7 @@ def record(
     context: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A record of ``of``, valid against the schema."""
+    argv = [f"/usr/bin/{of.instrument}", "--workload", of.workload]
     return {
         "schema": 1,
         "cell": of.to_json(),
@@ -95,13 +89,7 @@ def record(
             "job_id": None,
             "started": started,
             "seconds": 1.0,
-            "commands": [
-                {
-                    "argv": [f"/usr/bin/{of.instrument}", "--workload", of.workload],
-                    "returncode": 0,
-                    "seconds": 1.0,
-                }
-            ],
+            "commands": [{"argv": argv, "returncode": 0, "seconds": 1.0}],
             "tool": {"name": of.instrument, "path": f"/usr/bin/{of.instrument}", "version": "1.2"},
             "cpus": list(range(of.concurrency)),
             "load_before": 0.1,
@@ -200,34 +188,32 @@ def write(
     """
     records, planned = list(records), list(planned)
     if not records and not planned:
-        records = [
-            record(
-                cell("ping", "LAT-ICMP", subsystem="network"),
-                status="unavailable",
-                reason="no ping",
-            )
-            | {"raw": {}}
-        ]
+        ping = cell("ping", "LAT-ICMP", subsystem="network")
+        records = [record(ping, status="unavailable", reason="no ping") | {"raw": {}}]
     cells = [entry["cell"] for entry in records] + [entry.to_json() for entry in planned]
     plan = {
-        "schema": 1,
-        "campaign": directory.name,
-        "config": dict(config or {}),
-        "cells": cells,
-        "references": list(references),
-        "node": "any",
-        "created": "2026-11-21T03:59:00+00:00",
-    }
+        "schema": 1, "campaign": directory.name, "config": dict(config or {}), "cells": cells,
+        "references": list(references), "node": "any", "created": "2026-11-21T03:59:00+00:00",
+    }  # fmt: skip
     _write(directory / "plan.json", plan)
     for entry in records:
         _write_record(directory / "cells" / f"{Cell.from_json(entry['cell']).id}.json", entry)
     for number, entry in enumerate(attempts):
-        _write_record(
-            directory / "attempts" / f"{Cell.from_json(entry['cell']).id}.{number}.json", entry
-        )
+        name = f"{Cell.from_json(entry['cell']).id}.{number}.json"
+        _write_record(directory / "attempts" / name, entry)
     for host, found in {**(machines or {}), **({} if facts is None else {"node1": facts})}.items():
         _write(directory / "machine" / f"{host}.json", found)
     return directory
+
+
+def called(folder: Path, text: str) -> Path:
+    """A campaign in which host, warning, failure, title, author and course are this text."""
+    records = runs("cpubench", "DP", 4e10, host=text)
+    records[0]["warnings"] = [text]
+    hpl = cell("hpl", "DP", subsystem="cpu")
+    failed = record(hpl, status="failed", reason=text, host=text)
+    config = {"report": dict.fromkeys(("title", "author", "course"), text)}
+    return write(folder, records, attempts=[failed], config=config, facts={"host": text})
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
@@ -251,83 +237,51 @@ def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[st
         for repetition in range(count):
             of = cell(instrument, workload, repetition=repetition, **place)
             wobble = 1 + 0.02 * math.sin(7.3 * repetition + len(records))
-            records.append(
-                record(
-                    of, [measurement(of, name, value * wobble) for name, value in metrics.items()]
-                )
-            )
+            values = {name: value * wobble for name, value in metrics.items()}
+            records.append(record(of, [measurement(of, *each) for each in values.items()]))
 
     for x in threads:
+        cpu = {"subsystem": "cpu", "concurrency": x}
         for number, workload in enumerate(("QP", "HP", "SP", "DP")):
-            add(
-                "cpubench",
-                workload,
-                {"rate": 400e9 * x / 2**number},
-                subsystem="cpu",
-                concurrency=x,
-            )
-        add("hpl", "DP", {"rate": 45e9 * x}, subsystem="cpu", concurrency=x)
-        for variant, gain in (("pool", 1.0), ("block", 9.0)):
+            add("cpubench", workload, {"rate": 400e9 * x / 2**number}, **cpu)
+        add("hpl", "DP", {"rate": 45e9 * x}, **cpu)
+        memory = {"subsystem": "memory", "concurrency": x}
+        for variant, gain, slope in (("pool", 1.0, 0.05), ("block", 9.0, -0.1)):
             for workload, rate in (("RS", 20e9), ("WS", 12e9), ("RWS", 17e9), ("RWR", 9e9)):
                 for block in (1024, 1 << 20, 10 << 20):
-                    value = (
-                        rate
-                        * gain
-                        * x**0.5
-                        * (block / 1024) ** (0.05 if variant == "pool" else -0.1)
-                    )
-                    place = {
-                        "subsystem": "memory",
-                        "variant": variant,
-                        "block": block,
-                        "concurrency": x,
-                    }
+                    value = rate * gain * x**0.5 * (block / 1024) ** slope
+                    place = memory | {"variant": variant, "block": block}
                     add("rambench", workload, {"throughput": value}, **place)
                     if workload in ("RS", "WS") and variant == "block":
                         add("pmbw", workload, {"throughput": value * 0.8}, **place)
         for block in (16 << 10, 1 << 20, 256 << 20):
             latency = 1.2e-9 * (block / 16384) ** 0.5
-            add(
-                "rambench",
-                "LAT",
-                {"latency": latency},
-                subsystem="memory",
-                block=block,
-                concurrency=x,
-            )
+            add("rambench", "LAT", {"latency": latency}, block=block, **memory)
+        disk = {"subsystem": "disk", "variant": "psync", "concurrency": x}
         for workload, rate in (("RS", 2.0e9), ("RR", 1.8e9), ("WS", 1.1e9), ("WR", 0.9e9)):
             for block in (1 << 20, 16 << 20):
-                place = {"subsystem": "disk", "variant": "psync", "block": block, "concurrency": x}
-                add("diskbench", workload, {"throughput": rate * x**0.3}, **place)
-                add("fio", workload, {"throughput": rate * 1.05 * x**0.3}, **place)
+                add("diskbench", workload, {"throughput": rate * x**0.3}, block=block, **disk)
+                add("fio", workload, {"throughput": rate * 1.05 * x**0.3}, block=block, **disk)
+        small = disk | {"block": 4096}
         for workload, rate in (("RR", 15e3), ("WR", 22e3)):
-            place = {"subsystem": "disk", "variant": "psync", "block": 4096, "concurrency": x}
-            add("diskbench", workload, {"iops": rate * x**0.8, "latency": x**0.2 / rate}, **place)
-            add("fio", workload, {"iops": rate * x**0.7, "latency": x**0.3 / rate}, **place)
+            add("diskbench", workload, {"iops": rate * x**0.8, "latency": x**0.2 / rate}, **small)
+            add("fio", workload, {"iops": rate * x**0.7, "latency": x**0.3 / rate}, **small)
+        network = {"subsystem": "network", "concurrency": x}
         for workload, rate in (("TCP", 30e9), ("UDP", 4e9)):
             for block in (1024, 32768):
-                place = {"subsystem": "network", "block": block, "concurrency": x}
-                add(
-                    "netbench",
-                    workload,
-                    {"throughput": rate * (block / 32768) ** 0.3 * x**0.4},
-                    **place,
-                )
-                add(
-                    "iperf3", workload, {"throughput": rate * 0.9 * (block / 32768) ** 0.3}, **place
-                )
-            place = {"subsystem": "network", "block": 1, "concurrency": x}
-            add("netbench", f"LAT-{workload}", {"latency": 9e-6 * x**0.2}, **place)
+                value = rate * (block / 32768) ** 0.3
+                place = network | {"block": block}
+                add("netbench", workload, {"throughput": value * x**0.4}, **place)
+                add("iperf3", workload, {"throughput": value * 0.9}, **place)
+            add("netbench", f"LAT-{workload}", {"latency": 9e-6 * x**0.2}, block=1, **network)
             if x == 1:
-                add("qperf", f"LAT-{workload}", {"latency": 8e-6}, **place)
+                add("qperf", f"LAT-{workload}", {"latency": 8e-6}, block=1, **network)
     add("ping", "LAT-ICMP", {"latency": 11e-6}, subsystem="network", block=56, concurrency=1)
-    return [
-        *records,
+    matrices = [
         *core_to_core(2, 1, 1, 2, 1, repetitions=repetitions),
         *numa(2, 1, repetitions=repetitions),
-        *ladders(),
-        *loaded(repetitions),
     ]
+    return [*records, *matrices, *ladders(), *loaded(repetitions)]
 
 
 DISTANCES = {
@@ -409,13 +363,8 @@ def ladders() -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     for number, output in enumerate(json.loads((DATA / "ladders.json").read_text())["ladders"]):
         pages = "huge" if output["huge_pages"] else "small"
-        of = cell(
-            "rambench",
-            output["workload"],
-            subsystem="memory",
-            variant=pages,
-            repetition=number // 4,
-        )
+        place = {"subsystem": "memory", "variant": pages, "repetition": number // 4}
+        of = cell("rambench", output["workload"], **place)
         parsed = REGISTRY["rambench"].parse(of, Completed((), 0, json.dumps(output), ""))
         records.append(record(of, [vars(one) for one in parsed.measurements]))
     return records

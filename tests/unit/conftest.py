@@ -1,7 +1,5 @@
 """What several test files share because it takes seconds to make."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -2,8 +2,6 @@
 what a sentence is.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import random

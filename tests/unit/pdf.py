@@ -1,7 +1,5 @@
 """What a PDF says, for the tests that look into one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -2,10 +2,9 @@
 measured.
 """
 
-from __future__ import annotations
-
+import itertools
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,9 @@ from peakmark.plan import plan
 from peakmark.resources import ROOT
 
 PRESETS = (
-    "four-subsystems-2018-hyperion",
-    "four-subsystems-2018-prometheus",
-    "disk-patterns-2020",
-    "six-core-evaluation",
-    "file-io-lab",
-)
+    "four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus", "disk-patterns-2020",
+    "six-core-evaluation", "file-io-lab",
+)  # fmt: skip
 METRICS = {"cpu": ["rate"], "disk": ["throughput", "iops", "latency"]}
 
 
@@ -41,14 +37,9 @@ def record(cell: Cell, number: int) -> dict[str, Any]:
     """A record with all the values that the cell's instrument would give, none of them measured."""
     if cell.workload == "ALL":
         metrics = ("iops", "latency") if cell.options.get("ops") else ("throughput",)
-        return make.record(
-            cell,
-            [
-                make.measurement(cell, metric, 2e9 + number, workload=workload)
-                for workload in ("RS", "WS", "RR", "WR")
-                for metric in metrics
-            ],
-        )
+        every = itertools.product(("RS", "WS", "RR", "WR"), metrics)
+        of_cell = partial(make.measurement, cell, value=2e9 + number)
+        return make.record(cell, [of_cell(metric, workload=name) for name, metric in every])
     latency = cell.workload.startswith("LAT")
     metrics = METRICS.get(cell.subsystem, ["latency" if latency else "throughput"])
     return make.record(cell, [make.measurement(cell, metric, 1e9 + number) for metric in metrics])

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from benchmarks.kernels import __main__ as command
 from benchmarks.kernels import namespaces, pairs, table
-from benchmarks.kernels.load import Reading, share
 from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
 from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
 from benchmarks.kernels.run import INSTRUMENTS, Run, Runner
@@ -76,13 +75,6 @@ def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none(
 ])  # fmt: skip
 def test_verdicts(target: Target, found: tuple[float, float, float] | None, word: str) -> None:
     assert judge(target, found and comparison(*found)) == word
-
-
-def test_others_have_the_time_that_is_not_ours() -> None:
-    before = Reading(0, 100, 10)
-    assert share(before, Reading(2, 103, 11), 2) == 0.5
-    assert share(before, Reading(2, 101.99, 12), 2) == 0.0  # The counter lags.
-    assert share(before, before, 2) == 0.0
 
 
 def test_the_table_scales_and_the_csv_is_in_si_units() -> None:

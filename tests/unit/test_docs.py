@@ -1,7 +1,5 @@
 """The documentation: its commands can be typed, and its generated pages are whole."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

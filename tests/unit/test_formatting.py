@@ -1,7 +1,5 @@
 """Numbers, sizes and dates: as people read them, and as they write them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -14,25 +12,22 @@ from peakmark.formatting import DATE_LANGUAGES, date, duration, percent, plural,
 from peakmark.units import format_size, parse_size
 
 
-@pytest.mark.parametrize(
-    ("value", "step", "text"),
-    [
-        (38.4321, 0, "38.43"),
-        (9.99961, 0, "10.00"),
-        (99.9951, 0, "100.0"),
-        (26336.4, 0, "26336"),
-        (0.0000204, 0, "0.00002040"),
-        (1e-12, 0, "0.00000000"),
-        (0.0, 0, "0"),
-        (-3.14159, 0, "-3.142"),
-        # No decimals that the instrument does not give.
-        (0.023, 1e-3, "0.023"),
-        (0.0235, 1e-3, "0.024"),
-        (0.0115, 5e-4, "0.0115"),
-        (12.3456, 1e-3, "12.35"),
-        (7.4, 1, "7"),
-    ],
-)
+@pytest.mark.parametrize(("value", "step", "text"), [
+    (38.4321, 0, "38.43"),
+    (9.99961, 0, "10.00"),
+    (99.9951, 0, "100.0"),
+    (26336.4, 0, "26336"),
+    (0.0000204, 0, "0.00002040"),
+    (1e-12, 0, "0.00000000"),
+    (0.0, 0, "0"),
+    (-3.14159, 0, "-3.142"),
+    # No decimals that the instrument does not give.
+    (0.023, 1e-3, "0.023"),
+    (0.0235, 1e-3, "0.024"),
+    (0.0115, 5e-4, "0.0115"),
+    (12.3456, 1e-3, "12.35"),
+    (7.4, 1, "7"),
+])  # fmt: skip
 def test_significant_digits(value: float, step: float, text: str) -> None:
     assert significant(value, step=step) == text
 
@@ -48,19 +43,16 @@ def test_significant_is_close_and_never_in_exponent_form(value: float) -> None:
     assert float(text) == pytest.approx(value, rel=5.1e-4)
 
 
-@pytest.mark.parametrize(
-    ("function", "texts"),
-    [
-        (percent, {0.915: "91.5", 0.00531: "0.53", 2.471: "247"}),
-        (percent, {0.9996: "100.0", 0.09999: "10.00"}),
-        (size, {1 << 20: "1 MiB", 1500: "1500 B", None: "", 10**6: "1 MB", 10**7: "10 MB"}),
-        (size, {1000: "1 kB", 1024000: "1000 KiB"}),
-        (duration, {0.2: "1 s", 48: "48 s", 700: "12 min"}),
-        (duration, {7190: "2 h 0 min", 12_000: "3 h 20 min"}),
-        (lambda count: plural(count, "cell"), {0: "0 cells", 1: "1 cell", 2.5: "2.5 cells"}),
-        (lambda n: plural(n, "entry", "entries"), {1: "1 entry", 2 * 10**7: "20000000 entries"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("function", "texts"), [
+    (percent, {0.915: "91.5", 0.00531: "0.53", 2.471: "247"}),
+    (percent, {0.9996: "100.0", 0.09999: "10.00"}),
+    (size, {1 << 20: "1 MiB", 1500: "1500 B", None: "", 10**6: "1 MB", 10**7: "10 MB"}),
+    (size, {1000: "1 kB", 1024000: "1000 KiB"}),
+    (duration, {0.2: "1 s", 48: "48 s", 700: "12 min"}),
+    (duration, {7190: "2 h 0 min", 12_000: "3 h 20 min"}),
+    (lambda count: plural(count, "cell"), {0: "0 cells", 1: "1 cell", 2.5: "2.5 cells"}),
+    (lambda n: plural(n, "entry", "entries"), {1: "1 entry", 2 * 10**7: "20000000 entries"}),
+])  # fmt: skip
 def test_quantities_in_words(function: object, texts: dict[float, str]) -> None:
     assert callable(function)
     assert {value: function(value) for value in texts} == texts
@@ -101,13 +93,8 @@ def test_the_decimal_mark_and_signs_of_print(text: str) -> None:
 
 
 SIZES = {
-    "1KiB": 1024,
-    "16 MiB": 16 << 20,
-    "4096": 4096,
-    "1B": 1,
-    "1.5GiB": 3 << 29,
-    "1TiB": 1 << 40,
-}
+    "1KiB": 1024, "16 MiB": 16 << 20, "4096": 4096, "1B": 1, "1.5GiB": 3 << 29, "1TiB": 1 << 40,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "size"), [*SIZES.items(), (4096, 4096)])

@@ -3,8 +3,6 @@ no record outside its campaign. Any value of any key of a configuration or a sit
 ``config/test_config.py``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -78,14 +76,11 @@ def test_a_tools_json_with_a_changed_value(case: str, chance: random.Random) -> 
 CELL = samples.cell("fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
 
 
-@pytest.mark.parametrize(
-    ("changes", "name"),
-    [
-        ({}, "disk/fio/RR-psync_4KiB_x2/any/0"),
-        ({"variant": "io_uring-qd4"}, "disk/fio/RR-io_uring-qd4_4KiB_x2/any/0"),
-        ({"variant": "", "block": None, "repetition": 3}, "disk/fio/RR_none_x2/any/3"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "name"), [
+    ({}, "disk/fio/RR-psync_4KiB_x2/any/0"),
+    ({"variant": "io_uring-qd4"}, "disk/fio/RR-io_uring-qd4_4KiB_x2/any/0"),
+    ({"variant": "", "block": None, "repetition": 3}, "disk/fio/RR_none_x2/any/3"),
+])  # fmt: skip
 def test_the_identity_is_the_path_of_the_record(changes: dict[str, Any], name: str) -> None:
     assert Cell.from_json({**CELL, **changes}).id == name
 

@@ -2,8 +2,6 @@
 timed.
 """
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

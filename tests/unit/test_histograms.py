@@ -1,7 +1,5 @@
 """Histograms of the kernels: their percentiles, and what tables and comparisons make of them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

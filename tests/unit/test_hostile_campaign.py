@@ -2,8 +2,6 @@
 command, what its sentence names. No command hangs, prints a traceback or writes to files of others.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.hostile import CELL, Peakmark, change, copied, in_time, refused, stored
+from tests.unit.hostile import CELL, Peakmark, change, in_time, refused, stored
 
 from peakmark.bundle import bundle
 from peakmark.storage import facts, records
@@ -180,21 +178,18 @@ LIST = ["html", "campaign"]
 COMPARE = ["compare", "campaign", "own.csv"]
 
 
-@pytest.mark.parametrize(
-    ("name", "broken", "command", "code", "words"),
-    [
-        ("own.csv", f"{LINE}s,h,cpu,DP,-1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
-        ("own.csv", f"{LINE}s,h,cpu,XX,1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
-        ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1e308,op/s,,\n", COMPARE, 2, ["line 2", "allowed"]),
-        ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1,op/s,best,\n", COMPARE, 2, ["line 2", "allowed"]),
-        ("own.csv", HUGE, COMPARE, 2, ["own.csv"]),
-        ("config.yaml", HUGE, ["plan", "--configfile", "config.yaml"], 2, ["config.yaml"]),
-        ("inputs/inputs.json", '{"text": {"a.typ": "\\u0000"}}', LIST, 1, ["inputs.json"]),
-        ("inputs/inputs.json", '{"text": {"a.typ": "\\ud800"}}', LIST, 1, ["inputs.json"]),
-        ("inputs/inputs.json", '{"text": {"a.typ": "inputs/loop.typ"}}', LIST, 2, ["loop.typ"]),
-        ("inputs/inputs.json", "[", LIST, 1, ["inputs.json"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "broken", "command", "code", "words"), [
+    ("own.csv", f"{LINE}s,h,cpu,DP,-1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
+    ("own.csv", f"{LINE}s,h,cpu,XX,1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
+    ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1e308,op/s,,\n", COMPARE, 2, ["line 2", "allowed"]),
+    ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1,op/s,best,\n", COMPARE, 2, ["line 2", "allowed"]),
+    ("own.csv", HUGE, COMPARE, 2, ["own.csv"]),
+    ("config.yaml", HUGE, ["plan", "--configfile", "config.yaml"], 2, ["config.yaml"]),
+    ("inputs/inputs.json", '{"text": {"a.typ": "\\u0000"}}', LIST, 1, ["inputs.json"]),
+    ("inputs/inputs.json", '{"text": {"a.typ": "\\ud800"}}', LIST, 1, ["inputs.json"]),
+    ("inputs/inputs.json", '{"text": {"a.typ": "inputs/loop.typ"}}', LIST, 2, ["loop.typ"]),
+    ("inputs/inputs.json", "[", LIST, 1, ["inputs.json"]),
+])  # fmt: skip
 def test_a_broken_file_beside_the_campaign(
     name: str, broken: Any, command: list[str], code: int, words: list[str],
     campaign: Path, peakmark: Peakmark,
@@ -283,18 +278,3 @@ def test_a_bundle_that_was_sealed_again_is_blamed_itself(
     )
     assert done.returncode == 1
     assert "\033" not in done.stderr and "x1b" in done.stderr
-
-
-def test_no_message_advises_to_delete(campaign: Path, tmp_path: Path, peakmark: Peakmark) -> None:
-    """Of a bundle that was added to, and of a record that does not count."""
-    whole = copied(campaign, tmp_path, "whole")
-    assert peakmark("bundle", whole, "-o", tmp_path / "w.zip").returncode == 0
-    with zipfile.ZipFile(tmp_path / "w.zip") as archive:
-        archive.extractall(tmp_path / "w")
-    (tmp_path / "w" / "cells" / "more.json").write_text("{}")
-    done = peakmark("report", tmp_path / "w")
-    assert done.returncode == 1 and "more.json" in done.stderr and "delete" not in done.stderr
-    path = campaign / RECORD
-    path.write_text(path.read_text().replace("4e", "5e").replace("4000000000", "5000000000"))
-    said = peakmark("status", campaign).stdout
-    assert "delete" not in said and "sets it aside" in said

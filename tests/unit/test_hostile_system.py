@@ -2,8 +2,6 @@
 rights, what a killed run has left; each ends in one sentence.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import json
@@ -41,24 +39,16 @@ def system_error(number: int, *names: str | None) -> OSError:
     return OSError(number, os.strerror(number), *names)
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "words"),
-    [
-        (system_error(errno.ENOSPC, "/t/a"), 1, "/t/a: No space left on device; make"),
-        (system_error(errno.EDQUOT, "/t/a"), 1, "/t/a: Disk quota exceeded; your quota"),
-        (system_error(errno.EIO, "/t/a"), 1, "/t/a: Input/output error; its disk"),
-        (system_error(errno.EXDEV, "/a", None, "/b"), 1, "/a -> /b: "),
-        (OSError("it went wrong"), 1, "it went wrong"),
-        (KeyboardInterrupt(), 130, "interrupted"),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize(("error", "code", "words"), [
+    (system_error(errno.ENOSPC, "/t/a"), 1, "/t/a: No space left on device; make"),
+    (system_error(errno.EDQUOT, "/t/a"), 1, "/t/a: Disk quota exceeded; your quota"),
+    (system_error(errno.EIO, "/t/a"), 1, "/t/a: Input/output error; its disk"),
+    (system_error(errno.EXDEV, "/a", None, "/b"), 1, "/a -> /b: "),
+    (OSError("it went wrong"), 1, "it went wrong"),
+    (KeyboardInterrupt(), 130, "interrupted"),
+], ids=repr)  # fmt: skip
 def test_what_the_system_refuses_is_one_sentence(
-    error: BaseException,
-    code: int,
-    words: str,
-    peakmark: Peakmark,
-    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException, code: int, words: str, peakmark: Peakmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: object) -> int:
         raise error
@@ -71,16 +61,13 @@ def test_what_the_system_refuses_is_one_sentence(
     assert done.stderr.startswith(f"peakmark: {words}") and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("streams", "code", "words"),
-    [
-        ("1>/dev/full", 1, ["standard output", "No space left"]),
-        ("1>&-", 1, ["standard output"]),
-        ("2>&-", 0, []),
-        ("0>&- 1>&-", 1, ["standard output"]),
-        ("0>&- 1>&- 2>&-", 1, []),
-    ],
-)
+@pytest.mark.parametrize(("streams", "code", "words"), [
+    ("1>/dev/full", 1, ["standard output", "No space left"]),
+    ("1>&-", 1, ["standard output"]),
+    ("2>&-", 0, []),
+    ("0>&- 1>&-", 1, ["standard output"]),
+    ("0>&- 1>&- 2>&-", 1, []),
+])  # fmt: skip
 def test_a_command_without_standard_streams(
     streams: str, code: int, words: list[str], small: Path, tmp_path: Path
 ) -> None:
@@ -134,20 +121,28 @@ def test_a_status_is_not_watched_at_every_pace(
         peakmark("status", small, "--watch", seconds)
 
 
-@pytest.mark.parametrize("scratch", ["/etc/passwd", "/proc", "/nowhere", "/dev/null", "here"])
+@pytest.mark.parametrize(
+    "scratch", ["/etc/passwd", "/proc", "/nowhere", "/dev/null", "/dev/shm", "here"]
+)
 def test_doctor_takes_no_scratch_that_takes_no_file(scratch: str, tmp_path: Path) -> None:
     place = tmp_path if scratch == "here" else Path(scratch)
     text, healthy = doctor.examine(place, KERNELS)
     (line,) = [line for line in text.splitlines() if "scratch" in line and str(place) in line]
-    assert line.startswith("missing") == (scratch != "here")
-    assert scratch == "here" or not healthy
+    usable = scratch in ("/dev/shm", "here")
+    assert line.startswith("missing") != usable
+    assert usable or not healthy
+    assert scratch != "/dev/shm" or "this is memory" in line
 
 
-def test_doctor_says_where_iozone_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_says_where_iozone_is_and_what_is_not_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    text, _ = doctor.examine(tmp_path, tmp_path)
-    (line,) = (line for line in text.splitlines() if "iozone3" in line)
+    lines = doctor.examine(tmp_path, tmp_path)[0].splitlines()
+    (line,) = (line for line in lines if "iozone3" in line)
     assert "non-free" in line
+    (line,) = (line for line in lines if " cpubench " in line)
+    assert "not compiled" in line
 
 
 def sentence(check: Callable[[], object]) -> str:
@@ -211,13 +206,10 @@ def test_caches_are_not_in_the_home(
     assert os.environ["MPLCONFIGDIR"] == str(folder / "matplotlib")
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (PeakmarkError("cpu[0] is wrong: write another"), "cpu[0] is wrong: write another"),
-        (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; make"),
-    ],
-)
+@pytest.mark.parametrize(("error", "words"), [
+    (PeakmarkError("cpu[0] is wrong: write another"), "cpu[0] is wrong: write another"),
+    (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; make"),
+])  # fmt: skip
 def test_the_snakefile_speaks_without_the_place_in_the_rules(error: Exception, words: str) -> None:
     """Snakemake finds places by the traceback of what it prints; this file stands for one of the
     rules.
@@ -313,10 +305,7 @@ def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     monkeypatch.setattr(cleanup, "YOUNG_S", 0.0)
     mark = json.dumps({"host": socket.gethostname(), "process": 1, "purpose": "x"})
-    left, foreign = (
-        tmp_path / "scratch" / "peakmark-abcdefgh",
-        tmp_path / "scratch" / "peakmark-zzzzzzzz",
-    )
+    left, foreign = (tmp_path / "scratch" / f"peakmark-{name}" for name in ("abcdefgh", "zzzzzzzz"))
     for folder in (left, foreign):
         folder.mkdir(parents=True, mode=0o700)
         (folder / "data").write_text("x")

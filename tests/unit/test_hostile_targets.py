@@ -2,8 +2,6 @@
 is read-only.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

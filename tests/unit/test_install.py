@@ -4,8 +4,6 @@ services that stay off.
 dpkg is asked with an empty database of its own (DPKG_ADMINDIR), so that every package is missing.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -4,8 +4,6 @@ each other.
 Imports within functions and those for type checkers count as all others do.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from graphlib import CycleError, TopologicalSorter

@@ -1,7 +1,5 @@
 """Messages: codes with values, put into words by one catalogue."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

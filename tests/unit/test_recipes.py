@@ -1,7 +1,5 @@
 """Recipes for package managers have the version and the dependencies of the package."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.util import module_from_spec, spec_from_file_location

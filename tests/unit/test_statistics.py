@@ -22,15 +22,12 @@ samples = st.lists(numbers, min_size=1, max_size=40)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([], "no values"),
-        ([1.0, math.nan, 2.0], "value 1 of 3 is nan"),
-        ([math.inf, 1.0], "value 0 of 2 is inf"),
-        ([1.0, 2.0, -math.inf], "value 2 of 3 is -inf"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), [
+    ([], "no values"),
+    ([1.0, math.nan, 2.0], "value 1 of 3 is nan"),
+    ([math.inf, 1.0], "value 0 of 2 is inf"),
+    ([1.0, 2.0, -math.inf], "value 2 of 3 is -inf"),
+])  # fmt: skip
 def test_what_is_no_measurement_is_rejected(
     function: str, values: list[float], message: str
 ) -> None:
@@ -38,18 +35,15 @@ def test_what_is_no_measurement_is_rejected(
         getattr(statistics, function)(values)
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([100.0, 103.0, 97.0], {"n": 3, "mean": 100, "median": 100, "minimum": 97, "maximum": 103, "stdev": 3, "cv": 0.03,
-                                "low": 97, "high": 103, "level": 0.75, "enough": False}),
-        # One value has no spread.
-        ([5.0], {"mean": 5, "median": 5, "stdev": None, "cv": None, "low": 5, "high": 5,
-                 "level": 0, "enough": False}),
-        ([0.1] * 9, {"stdev": 0, "cv": 0, "low": 0.1, "high": 0.1, "enough": True}),
-        ([1.0, -1.0], {"cv": None}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "expected"), [
+    ([100.0, 103.0, 97.0], {"n": 3, "mean": 100, "median": 100, "minimum": 97, "maximum": 103, "stdev": 3, "cv": 0.03,
+                            "low": 97, "high": 103, "level": 0.75, "enough": False}),
+    # One value has no spread.
+    ([5.0], {"mean": 5, "median": 5, "stdev": None, "cv": None, "low": 5, "high": 5,
+             "level": 0, "enough": False}),
+    ([0.1] * 9, {"stdev": 0, "cv": 0, "low": 0.1, "high": 0.1, "enough": True}),
+    ([1.0, -1.0], {"cv": None}),
+])  # fmt: skip
 def test_a_summary(values: list[float], expected: dict[str, float | None]) -> None:
     summary = statistics.summarise(values)
     assert {name: getattr(summary, name) for name in expected} == pytest.approx(expected)
@@ -185,19 +179,16 @@ def test_units_change_nothing_and_backwards_the_drift_turns_round(
 LOW, HIGH = [1, 2, 3], [4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "p"),
-    [
-        ([([1, 2, 3, 4], [5, 6, 7, 8])], 2 / 70),
-        ([([5, 6, 7, 8], [1, 2, 3, 4])], 2 / 70),
-        ([([1, 1, 1], [1, 1])], 1),
-        ([([1.0] * 40, [1.0] * 40)], 1),
-        # Pairs that all agree are as rare as counted, those that disagree say nothing.
-        ([(LOW, HIGH)], 2 / 20),
-        ([(LOW, HIGH)] * 7, 2 / 20**7),
-        ([(LOW, HIGH), (HIGH, LOW)], 1),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "p"), [
+    ([([1, 2, 3, 4], [5, 6, 7, 8])], 2 / 70),
+    ([([5, 6, 7, 8], [1, 2, 3, 4])], 2 / 70),
+    ([([1, 1, 1], [1, 1])], 1),
+    ([([1.0] * 40, [1.0] * 40)], 1),
+    # Pairs that all agree are as rare as counted, those that disagree say nothing.
+    ([(LOW, HIGH)], 2 / 20),
+    ([(LOW, HIGH)] * 7, 2 / 20**7),
+    ([(LOW, HIGH), (HIGH, LOW)], 1),
+])  # fmt: skip
 def test_rank_test(pairs: list[tuple[list[float], list[float]]], p: float) -> None:
     assert statistics.rank_test(pairs) == pytest.approx(p)
 

@@ -1,7 +1,5 @@
 """One name for one thing: no class name stands twice, and no name that was given up comes back."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A checkout of one's own for each test, with the compiled kernels of this one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

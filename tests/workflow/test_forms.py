@@ -1,7 +1,5 @@
 """The other forms of the report: the HTML page that the flow writes, and Snakemake's own report."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

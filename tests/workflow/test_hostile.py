@@ -2,8 +2,6 @@
 configuration to the PDF; kernels, folders and a standard output that fail a run.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

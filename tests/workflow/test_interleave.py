@@ -2,8 +2,6 @@
 what is missing again.
 """
 
-from __future__ import annotations
-
 from tests.checkout import TINY, Checkout
 
 A, B = "tiny-beside-plain", "plain-beside-tiny"
@@ -50,32 +48,3 @@ def test_two_configurations_are_measured_in_turn_and_compared(checkout: Checkout
     later = checkout.peakmark("compare", f"results/{A}", f"results/{B}")
     assert later.stdout == again.stdout
     assert checkout.peakmark("status", f"results/{A}").stdout.rstrip().endswith("complete")
-
-
-def test_what_cannot_be_measured_in_turn_is_one_sentence(checkout: Checkout) -> None:
-    first = checkout.write_config("tiny.yaml", TINY)
-    other = checkout.write_config("other.yaml", {**TINY, "cpu": [{"workloads": ["HP"], "concurrency": [1]}],
-                                                 "memory": [], "disk": [], "network": []})  # fmt: skip
-    adaptive = checkout.write_config(
-        "adaptive.yaml", {"repetitions": {"min": 6, "max": 9, "until": "2%"}}
-    )
-    nodes = checkout.write_config("nodes.yaml", {"nodes": ["n1", "n2"]})
-    every = checkout.write_config("every.yaml", {"nodes": "all"})
-    elsewhere = checkout.write_config("elsewhere.yaml", {"nodes": "another-host"})
-    (checkout.directory / "cluster.yaml").write_text(
-        "schema: 1\nname: here\nslurm: {partition: main}\n"
-    )
-    cluster = checkout.write_config("cluster-a.yaml", {**TINY, "site": "cluster.yaml"})
-    in_a_job = "srun --exclusive --nodes=1"
-    for second, words in (
-        (other, "no cell in common"),
-        (adaptive, "repetitions is a number"),
-        (nodes, in_a_job),
-        (every, in_a_job),
-        (elsewhere, in_a_job),
-        (cluster, "and this is no job"),
-    ):
-        told = checkout.peakmark("compare", "--interleave", str(first), str(second))
-        assert (told.returncode, len(told.stderr.splitlines())) == (2, 1), told.stderr
-        assert words in told.stderr
-    assert not (checkout.directory / "results").exists()

@@ -1,7 +1,5 @@
 """What Snakemake's catalogue asks of a workflow: lint, with the one exception that is meant, format and place."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The archive for machines without a network, installed and run in a namespace that has none."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 lost.
 """
 
-from __future__ import annotations
-
 import pytest
 from tests import presets
 from tests.checkout import Checkout

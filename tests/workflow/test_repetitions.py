@@ -2,8 +2,6 @@
 node.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from typing import Any

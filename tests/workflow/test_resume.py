@@ -2,8 +2,6 @@
 snakemake.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -189,7 +187,7 @@ def test_ctrl_c_twice_ends_in_words(checkout: Checkout) -> None:
     values = {**CPU, "cpu": [{**TINY["cpu"][0], "seconds": 60}]}
     config = checkout.write_config("tiny.yaml", values)
     words = ["snakemake", "--profile", "local", "--configfile", str(config)]
-    with checkout.start(*words, own_session=True) as process:
+    with checkout.start(*words, start_new_session=True) as process:
         machine = checkout.directory / "results/tiny/machine"
         while not list(machine.glob("*.json")):  # the first cell measures
             assert process.poll() is None
@@ -208,7 +206,7 @@ def test_ctrl_c_during_the_report_names_the_command_that_finishes_it(checkout: C
     config = checkout.write_config("tiny.yaml", values)
     results = checkout.directory / "results/tiny"
     words = ["snakemake", "--profile", "local", "--configfile", str(config)]
-    with checkout.start(*words, own_session=True) as process:
+    with checkout.start(*words, start_new_session=True) as process:
         while not (results / "logs/report.log").exists():
             assert process.poll() is None
             time.sleep(0.01)

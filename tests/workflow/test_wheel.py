@@ -1,7 +1,5 @@
 """What a wheel measures in an empty folder, and that it writes nowhere else."""
 
-from __future__ import annotations
-
 import shutil
 import tomllib
 from pathlib import Path

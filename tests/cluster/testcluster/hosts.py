@@ -60,16 +60,9 @@ class Hosts:
         table = f"--pid=/proc/{self.controller.pid}/ns/pid"
         command = ["nsenter", f"--target={self.keeper.pid}", *MOUNTS, "--net", "--uts", table, "--"]
         command += [
-            "setsid",
-            "--fork",
-            "unshare",
-            "--mount",
-            "--net",
-            "--uts",
-            "--pid",
-            "--fork",
+            "setsid", "--fork", "unshare", "--mount", "--net", "--uts", "--pid", "--fork",
             "--kill-child",
-        ]
+        ]  # fmt: skip
         command += [*KEEPER, "--host", name, "--sys"]
         with _start(command, stderr=subprocess.PIPE) as child:
             self.nodes[name] = _first_process(child, f"the namespaces of {name}")

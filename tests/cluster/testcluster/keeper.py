@@ -100,15 +100,8 @@ def make_login_side(directory: Path) -> None:
 def start_controller() -> tuple["subprocess.Popen[str]", int]:
     """The process table of the daemons; setpriv and --kill-child end it with the keeper."""
     command = [
-        "setpriv",
-        "--pdeathsig",
-        "KILL",
-        "unshare",
-        "--pid",
-        "--mount",
-        "--fork",
-        "--kill-child",
-    ]
+        "setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--mount", "--fork", "--kill-child",
+    ]  # fmt: skip
     command += [sys.executable, "-I", __file__, "--host", config.LOGIN]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     assert child.stdout

@@ -10,17 +10,9 @@ from typing import Any
 from .processes import wait_until
 
 SLURM = [
-    "slurmctld",
-    "slurmd",
-    "scontrol",
-    "sinfo",
-    "squeue",
-    "sbatch",
-    "srun",
-    "scancel",
-    "sacct",
+    "slurmctld", "slurmd", "scontrol", "sinfo", "squeue", "sbatch", "srun", "scancel", "sacct",
     "munged",
-]
+]  # fmt: skip
 ACCOUNTING = ["slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db"]
 TOOLS = ["ip", "nsenter", "unshare", "setpriv", "setsid", "env"]
 PACKAGES = "slurm-wlm munge iproute2 util-linux"

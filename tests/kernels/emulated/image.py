@@ -2,8 +2,6 @@
 libraries.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -13,15 +11,9 @@ from pathlib import Path
 
 from benchmarks.guest.common import archive
 
-PACKAGES = (
-    "bochs",
-    "bochs-term",
-    "bochsbios",
-    "vgabios",
-    "isolinux",
-    "syslinux-common",
-    "genisoimage",
-)
+PACKAGES = [
+    "bochs", "bochs-term", "bochsbios", "vgabios", "isolinux", "syslinux-common", "genisoimage",
+]  # fmt: skip
 KERNEL = "linux-image-cloud-amd64"  # the smallest of Debian's kernels; it has the serial port, and needs no module
 # No devices and checks that are not needed: a boot is half a billion instructions, and bochs does
 # 20 million a second. What bochs says of itself is not all true. Protection keys (CPU feature 515)
@@ -110,21 +102,12 @@ def make(root: Path, build: Path, programs: Mapping[str, Path], jobs: Iterable[s
         f" tsc_early_khz={INSTRUCTIONS_PER_SECOND // 1000}\n"
     )
     image = build / "boot.iso"
-    boot = (
-        "-b",
-        "isolinux/isolinux.bin",
-        "-c",
-        "isolinux/boot.cat",
-        "-no-emul-boot",
-        "-boot-load-size",
-        "4",
-    )
-    maker = part(root, "usr/bin/genisoimage")
-    subprocess.run(
-        [maker, "-quiet", "-o", image, *boot, "-boot-info-table", tree],
-        env=environment(root),
-        check=True,
-    )
+    boot = [
+        "-b", "isolinux/isolinux.bin", "-c", "isolinux/boot.cat", "-no-emul-boot",
+        "-boot-load-size", "4",
+    ]  # fmt: skip
+    maker = [part(root, "usr/bin/genisoimage"), "-quiet", "-o", image]
+    subprocess.run([*maker, *boot, "-boot-info-table", tree], env=environment(root), check=True)
     return image
 
 

@@ -1,7 +1,5 @@
 """One boot of an emulated machine: bochs, whose serial port is read as its programs run."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -40,36 +38,26 @@ def boot(root: Path, build: Path, image: Path, cpu: str, limit_s: float) -> Iter
     ``limit_s`` seconds.
     """
     with contextlib.ExitStack() as stack:
-        serial, serial_end = (
-            pty.openpty()
-        )  # a file would be written in blocks, and the last of them never
-        screen, screen_end = (
-            pty.openpty()
-        )  # bochs wants a terminal of this size for the emulated display
+        # A file would be written in blocks, and the last of them never.
+        serial, serial_end = pty.openpty()
+        # bochs wants a terminal of this size for the emulated display.
+        screen, screen_end = pty.openpty()
         for end in (serial, serial_end, screen, screen_end):
             stack.callback(os.close, end)
         tty.setraw(serial_end)
         fcntl.ioctl(screen_end, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         config, start = build / "bochsrc", build / "start"
         config.write_text(_config(root, build, image, cpu, os.ttyname(serial_end)))
-        start.write_text(
-            "continue\n"
-        )  # Debian's bochs has the debugger built in, which waits for this word
+        # Debian's bochs has the debugger built in, which waits for this word.
+        start.write_text("continue\n")
         argv = [part(root, "usr/bin/bochs-bin"), "-q", "-f", config, "-rc", start]
-        process = subprocess.Popen(
-            argv,
-            stdin=screen_end,
-            stdout=screen_end,
-            stderr=screen_end,
-            env=environment(root),
-            cwd=build,
-            start_new_session=True,
-        )
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), screen_end)
+        where = {"env": environment(root), "cwd": build, "start_new_session": True}
+        process = subprocess.Popen(argv, **streams, **where)
         stack.callback(process.wait)
         stack.callback(process.send_signal, signal.SIGKILL)
-        yield from _read(
-            process, serial, screen, build / f"serial.{cpu}.txt", time.monotonic() + limit_s
-        )
+        kept = build / f"serial.{cpu}.txt"
+        yield from _read(process, serial, screen, kept, time.monotonic() + limit_s)
 
 
 def _read(

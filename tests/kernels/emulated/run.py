@@ -9,8 +9,6 @@ bochsbios, vgabios, isolinux, syslinux-common and genisoimage are missing they a
 half a minute.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence
@@ -121,12 +119,10 @@ def main(arguments: Sequence[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [model.name for model in MODELS]
-    parser.add_argument(
-        "--cpu", action="append", choices=names, help="only this model; may be repeated"
-    )
-    parser.add_argument(
-        "--limit", type=float, default=900, metavar="S", help="seconds for each boot (default 900)"
-    )
+    several = "only this model; may be repeated"
+    parser.add_argument("--cpu", action="append", choices=names, help=several)
+    seconds = "seconds for each boot (default 900)"
+    parser.add_argument("--limit", type=float, default=900, metavar="S", help=seconds)
     options = parser.parse_args(arguments)
     BUILD.mkdir(parents=True, exist_ok=True)
     root = image.unpack(BUILD)

@@ -1,7 +1,5 @@
 """Rows for the tests of the checks, and what a message tells without its words."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -2,8 +2,6 @@
 are counted wrong.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Each check finds what it is for, with its weight and its numbers, and is silent otherwise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -224,9 +222,3 @@ def test_the_threshold_falls_to_the_true_spread_as_repetitions_come() -> None:
     assert checks.widest(3) == pytest.approx(0.05 * (7.824 / 2) ** 0.5, rel=0.01)
     assert checks.widest(30) == pytest.approx(0.05 * (46.693 / 29) ** 0.5, rel=0.002)
     assert checks.QUIET < widths[-1] < 1.1 * checks.QUIET
-
-
-def test_thresholds_between_the_simulated_numbers_are_the_stricter_ones() -> None:
-    assert checks._threshold(checks._OUTLIER, 7) == checks._threshold(checks._OUTLIER, 6)
-    assert checks._threshold(checks._OUTLIER, 1000) == checks._OUTLIER[-1][1]
-    assert checks._threshold(checks._FIRST, 2) == checks._FIRST[0][1]

@@ -1,7 +1,5 @@
 """Clock and work per cycle are two figures: a throttled node reaches its limit at a low clock."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What two sides did not have alike is said, and rows that it changes get no verdict."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,13 +28,9 @@ def of_all(
 ) -> Dataset:
     """A row of each subsystem by the own kernel, and one of the memory by another program."""
     records = []
-    for instrument, workload in (
-        ("cpubench", "DP"),
-        ("rambench", "RS"),
-        ("likwid-bench", "RS"),
-        ("diskbench", "RS"),
-        ("netbench", "TCP"),
-    ):
+    workloads = {"cpubench": "DP", "netbench": "TCP"}
+    for instrument in ("cpubench", "rambench", "likwid-bench", "diskbench", "netbench"):
+        workload = workloads.get(instrument, "RS")
         subsystem = {"subsystem": "memory"} if instrument == "likwid-bench" else {}
         records += make.runs(
             instrument, workload, *make.near(1e9 * factor), details=details, context=context,
@@ -52,38 +46,32 @@ def changed(facts: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
 
 
 AT_FIRST = {
-    "cpu.governor": "performance",
-    "cpu.smt": False,
-    "storage.model": "A disk",
-    "build.compiler": "gcc 12",
-    "os.unheard_of": "old",
-}
+    "cpu.governor": "performance", "cpu.smt": False, "storage.model": "A disk",
+    "build.compiler": "gcc 12", "os.unheard_of": "old",
+}  # fmt: skip
 """What the virtual machine does not tell."""
 KERNEL_ROWS = {"cpubench", "rambench"}
 COMPUTING = KERNEL_ROWS | {"likwid-bench"}
 INPUT = {"diskbench", "netbench"}
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "title", "stopped"),
-    [
-        ("cpu.model_name", "another", "CPU", COMPUTING | INPUT),
-        ("cpu.microcode", "0x2", "microcode", COMPUTING),
-        ("cpu.mitigations", {"spectre_v2": "Vulnerable"}, "mitigation spectre_v2", {"rambench", "likwid-bench"} | INPUT),
-        ("cpu.smt", True, "SMT", COMPUTING | INPUT),
-        ("cpu.governor", "powersave", "governor", COMPUTING | INPUT),
-        ("os.kernel", "6.99", "kernel", INPUT),
-        ("build.compiler", "gcc 99", "compiler", KERNEL_ROWS),
-        ("storage.model", "Another disk", "disk model", {"diskbench"}),
-        ("storage.device", "nvme9n1", "disk", {"diskbench"}),
-        ("os.distribution", "another", "distribution", set()),
-        ("os.unheard_of", "new", "os.unheard_of", set()),
-        ("memory.available", 1, "", set()),
-        ("details.isa", "avx2", "instruction set", COMPUTING),
-        ("context.peakmark", "9.9", "peakmark", set()),
-        ("context.tool", {"name": "x", "path": "/x", "version": "9"}, "version of the program", COMPUTING | INPUT),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "value", "title", "stopped"), [
+    ("cpu.model_name", "another", "CPU", COMPUTING | INPUT),
+    ("cpu.microcode", "0x2", "microcode", COMPUTING),
+    ("cpu.mitigations", {"spectre_v2": "Vulnerable"}, "mitigation spectre_v2", {"rambench", "likwid-bench"} | INPUT),
+    ("cpu.smt", True, "SMT", COMPUTING | INPUT),
+    ("cpu.governor", "powersave", "governor", COMPUTING | INPUT),
+    ("os.kernel", "6.99", "kernel", INPUT),
+    ("build.compiler", "gcc 99", "compiler", KERNEL_ROWS),
+    ("storage.model", "Another disk", "disk model", {"diskbench"}),
+    ("storage.device", "nvme9n1", "disk", {"diskbench"}),
+    ("os.distribution", "another", "distribution", set()),
+    ("os.unheard_of", "new", "os.unheard_of", set()),
+    ("memory.available", 1, "", set()),
+    ("details.isa", "avx2", "instruction set", COMPUTING),
+    ("context.peakmark", "9.9", "peakmark", set()),
+    ("context.tool", {"name": "x", "path": "/x", "version": "9"}, "version of the program", COMPUTING | INPUT),
+])  # fmt: skip
 def test_a_fact_that_differs_is_listed_and_stops_the_rows_to_which_it_matters(
     tmp_path: Path, name: str, value: Any, title: str, stopped: set[str]
 ) -> None:
@@ -129,32 +117,22 @@ def test_another_link_is_not_judged(tmp_path: Path) -> None:
     assert "A has" not in compare.report(before, before)[0]
 
 
-@pytest.mark.parametrize(
-    ("subsystem", "workload", "option", "values", "difference"),
-    [
-        ("cpu", "DP", "isa", ("auto", "scalar"), ("instruction set", "auto", "scalar")),
-        ("cpu", "DP", "placement", ("compact", "scatter"), ("placement", "compact", "scatter")),
-        ("memory", "RS", "pool", (1 << 28, 1 << 30), ("pool", "256 MiB", "1 GiB")),
-        ("memory", "RS", "huge_pages", ("try", "never"), ("huge pages", "try", "never")),
-        ("disk", "RS", "size", (1 << 26, 1 << 28), ("file size", "64 MiB", "256 MiB")),
-        ("disk", "RS", "engine", ("psync", "io_uring"), ("engine", "psync", "io_uring")),
-        ("disk", "RS", "depth", (1, 8), ("queue depth", "1", "8")),
-        ("network", "TCP", "interface", ("eth0", "eth1"), ("interface", "eth0", "eth1")),
-    ],
-)
+@pytest.mark.parametrize(("subsystem", "workload", "option", "values", "difference"), [
+    ("cpu", "DP", "isa", ("auto", "scalar"), ("instruction set", "auto", "scalar")),
+    ("cpu", "DP", "placement", ("compact", "scatter"), ("placement", "compact", "scatter")),
+    ("memory", "RS", "pool", (1 << 28, 1 << 30), ("pool", "256 MiB", "1 GiB")),
+    ("memory", "RS", "huge_pages", ("try", "never"), ("huge pages", "try", "never")),
+    ("disk", "RS", "size", (1 << 26, 1 << 28), ("file size", "64 MiB", "256 MiB")),
+    ("disk", "RS", "engine", ("psync", "io_uring"), ("engine", "psync", "io_uring")),
+    ("disk", "RS", "depth", (1, 8), ("queue depth", "1", "8")),
+    ("network", "TCP", "interface", ("eth0", "eth1"), ("interface", "eth0", "eth1")),
+])  # fmt: skip
 def test_each_choice_that_changes_what_is_measured_is_said(
-    tmp_path: Path,
-    subsystem: str,
-    workload: str,
-    option: str,
-    values: tuple[Any, Any],
-    difference: tuple[str, str, str],
+    tmp_path: Path, subsystem: str, workload: str, option: str, values: Any, difference: Any
 ) -> None:
+    kernel = KERNELS[subsystem]
     before, after = (
-        side(
-            tmp_path / name,
-            make.runs(KERNELS[subsystem], workload, *make.near(value), **{option: setting}),
-        )
+        side(tmp_path / name, make.runs(kernel, workload, *make.near(value), **{option: setting}))
         for name, value, setting in zip("ab", (1e9, 5e8), values, strict=True)
     )
     ((found,), _, _) = compare.compare(before, after)
@@ -195,27 +173,19 @@ def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(
 DIRECT = {"sync": "each", "fill": "new"}
 
 
-@pytest.mark.parametrize(
-    ("instrument", "workload", "value", "options", "settings"),
-    [
-        # Operations of another kind than the published ones.
-        ("cpubench", "DP", 1.7e11, {"isa": "auto"}, ["instruction set"]),
-        ("cpubench", "DP", 1.7e11, {"isa": "scalar"}, []),
-        # Copies as they are counted here.
-        ("rambench", "RWS", 2 * 3.973819e9, {"store": "libc"}, []),
-        ("rambench", "RWS", 2 * 3.973819e9, {"store": "temporal"}, ["stores"]),
-        # Writes as they reached the disk.
-        ("diskbench", "WS", 5e7, DIRECT, ["O_DIRECT"]),
-        ("diskbench", "WS", 5e7, {}, ["O_DIRECT", "fill", "sync"]),
-    ],
-)
+@pytest.mark.parametrize(("instrument", "workload", "value", "options", "settings"), [
+    # Operations of another kind than the published ones.
+    ("cpubench", "DP", 1.7e11, {"isa": "auto"}, ["instruction set"]),
+    ("cpubench", "DP", 1.7e11, {"isa": "scalar"}, []),
+    # Copies as they are counted here.
+    ("rambench", "RWS", 2 * 3.973819e9, {"store": "libc"}, []),
+    ("rambench", "RWS", 2 * 3.973819e9, {"store": "temporal"}, ["stores"]),
+    # Writes as they reached the disk.
+    ("diskbench", "WS", 5e7, DIRECT, ["O_DIRECT"]),
+    ("diskbench", "WS", 5e7, {}, ["O_DIRECT", "fill", "sync"]),
+])  # fmt: skip
 def test_what_a_published_report_did_otherwise_is_not_judged(
-    tmp_path: Path,
-    instrument: str,
-    workload: str,
-    value: float,
-    options: dict[str, Any],
-    settings: list[str],
+    tmp_path: Path, instrument: str, workload: str, value: float, options: Any, settings: list[str]
 ) -> None:
     records = make.runs(instrument, workload, *[value] * 6, **options)
     report = datasets.read("four-subsystems-2018-hyperion")

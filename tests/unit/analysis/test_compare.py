@@ -1,7 +1,5 @@
 """Comparing: the verdict says what the values carry, and no more."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,37 +48,26 @@ def sides(
         ComparedPoint(table, instrument, "DP", "", 0, threads, "")
         for threads in range(1, len(rows) + 1)
     ]
-    return [
-        Dataset(
-            "s",
-            {
-                point: DatasetRow(tuple(both[side]))
-                for point, both in zip(points, rows, strict=True)
-            },
-            **{"bare": False, **more},
-        )
-        for side in (0, 1)
-    ]
+    of_both = [[DatasetRow(tuple(values)) for values in side] for side in zip(*rows, strict=True)]
+    entries = [dict(zip(points, of_side, strict=True)) for of_side in of_both]
+    return [Dataset("s", of_side, **{"bare": False, **more}) for of_side in entries]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "table", "tolerance", "verdict"),
-    [
-        (STEADY, [1.2 * value for value in STEADY], "cpu", 0.0, "better"),
-        (STEADY, [0.8 * value for value in STEADY], "cpu", 0.0, "worse"),
-        (STEADY, [1.2 * value for value in STEADY], "memory_latency", 0.0, "worse"),
-        (STEADY, [0.8 * value for value in STEADY], "memory_latency", 0.0, "better"),
-        (STEADY, STEADY, "cpu", 0.0, SAME),
-        (STEADY, [1.002 * value for value in STEADY], "cpu", 0.0, SAME),
-        # Too few values cannot tell, however far apart.
-        ([1.0] * 2, [9.0] * 2, "cpu", 0.0, "cannot tell"),
-        ([1.0] * 1, [9.0] * 8, "cpu", 0.0, "cannot tell"),
-        ([1.0] * 3, [9.0] * 3, "cpu", 0.0, "better"),
-        (CALM, [0.96 * value for value in CALM], "cpu", None, "worse"),
-        (CALM, [0.98 * value for value in CALM], "cpu", None, SAME),
-        (CALM, [1.04 * value for value in CALM], "cpu", 0.05, SAME),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "table", "tolerance", "verdict"), [
+    (STEADY, [1.2 * value for value in STEADY], "cpu", 0.0, "better"),
+    (STEADY, [0.8 * value for value in STEADY], "cpu", 0.0, "worse"),
+    (STEADY, [1.2 * value for value in STEADY], "memory_latency", 0.0, "worse"),
+    (STEADY, [0.8 * value for value in STEADY], "memory_latency", 0.0, "better"),
+    (STEADY, STEADY, "cpu", 0.0, SAME),
+    (STEADY, [1.002 * value for value in STEADY], "cpu", 0.0, SAME),
+    # Too few values cannot tell, however far apart.
+    ([1.0] * 2, [9.0] * 2, "cpu", 0.0, "cannot tell"),
+    ([1.0] * 1, [9.0] * 8, "cpu", 0.0, "cannot tell"),
+    ([1.0] * 3, [9.0] * 3, "cpu", 0.0, "better"),
+    (CALM, [0.96 * value for value in CALM], "cpu", None, "worse"),
+    (CALM, [0.98 * value for value in CALM], "cpu", None, SAME),
+    (CALM, [1.04 * value for value in CALM], "cpu", 0.05, SAME),
+])  # fmt: skip
 def test_the_verdict_follows_the_interval_and_the_direction(
     before: list[float], after: list[float], table: str, tolerance: float | None, verdict: str
 ) -> None:
@@ -95,20 +82,17 @@ def scaled(values: Sequence[float], factor: float) -> tuple[Sequence[float], lis
     return values, [factor * value for value in values]
 
 
-@pytest.mark.parametrize(
-    ("factors", "verdicts"),
-    [
-        # A table that moved as a whole: by the change or by the time between.
-        ([0.9] * 5, ["worse or drift"] * 5),
-        ([1.02] * 5, [SAME] * 5),
-        ([0.98, 0.98, 0.8, 0.98, 0.98], [SAME, SAME, "worse", SAME, SAME]),
-        ([0.9, 0.9, 0.8, 0.9, 0.9], ["worse or drift"] * 2 + ["worse"] + ["worse or drift"] * 2),
-        # The row that stayed is no better, though it is so against the others.
-        ([0.9, 0.9, 1.0, 0.9, 0.9], ["worse or drift"] * 2 + [SAME] + ["worse or drift"] * 2),
-        # Of two rows none tells what the other would have done.
-        ([1.0, 0.8], [SAME, "worse or drift"]),
-    ],
-)
+@pytest.mark.parametrize(("factors", "verdicts"), [
+    # A table that moved as a whole: by the change or by the time between.
+    ([0.9] * 5, ["worse or drift"] * 5),
+    ([1.02] * 5, [SAME] * 5),
+    ([0.98, 0.98, 0.8, 0.98, 0.98], [SAME, SAME, "worse", SAME, SAME]),
+    ([0.9, 0.9, 0.8, 0.9, 0.9], ["worse or drift"] * 2 + ["worse"] + ["worse or drift"] * 2),
+    # The row that stayed is no better, though it is so against the others.
+    ([0.9, 0.9, 1.0, 0.9, 0.9], ["worse or drift"] * 2 + [SAME] + ["worse or drift"] * 2),
+    # Of two rows none tells what the other would have done.
+    ([1.0, 0.8], [SAME, "worse or drift"]),
+])  # fmt: skip
 def test_at_two_times_only_a_row_that_leaves_its_table_is_a_claim(
     factors: list[float], verdicts: list[str]
 ) -> None:

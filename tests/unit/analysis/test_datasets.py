@@ -1,7 +1,5 @@
 """The sides of a comparison: campaigns, published results, and campaigns measured in turn."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
@@ -32,18 +30,11 @@ def campaign(
             hour = 5 if number in late else 4
             started = f"2026-11-21T{hour:02d}:{10 + number:02d}:{2 * row + (factor != 1):02d}+00:00"
             value = 1e10 * moved * (1 + (factor - 1) * own) * (own if factor == 1 else 1)
-            records += make.runs(
-                "cpubench",
-                workload,
-                value,
-                repetition=number,
-                isa=isa,
-                context={"started": started},
-            )
+            place = {"repetition": number, "isa": isa, "context": {"started": started}}
+            records += make.runs("cpubench", workload, value, **place)
     path = make.write(folder, records) / "plan.json"
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | ({"beside": beside} if beside else {}))
-    )
+    plan = json.loads(path.read_text()) | ({"beside": beside} if beside else {})
+    path.write_text(json.dumps(plan))
     return datasets.read(str(folder))
 
 
@@ -70,14 +61,10 @@ def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path: Path) -> Non
     assert counts == {"worse": 4}
 
 
-@pytest.mark.parametrize(
-    ("factor", "late", "verdict", "left_out"),
-    [
-        (1.004, (), "no difference shown", 0),
-        (1.05, (2,), "better", 4),
-        (1.05, (2, 3), "cannot tell", 8),
-    ],
-)
+@pytest.mark.parametrize(("factor", "late", "verdict", "left_out"), [
+    (1.004, (), "no difference shown", 0), (1.05, (2,), "better", 4),
+    (1.05, (2, 3), "cannot tell", 8),
+])  # fmt: skip
 def test_a_half_that_was_measured_at_another_time_is_no_pair(
     tmp_path: Path, factor: float, late: Sequence[int], verdict: str, left_out: int
 ) -> None:

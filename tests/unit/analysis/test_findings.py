@@ -1,7 +1,5 @@
 """What the rows of a table say: each finding from its numbers, and none that they do not carry."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -154,17 +152,14 @@ def test_widths_that_double_the_rate_are_one_sentence(tmp_path: Path) -> None:
     assert (one.code, value(one, "numbers")) == ("proportions", "8 : 4 : 2 : 1")
 
 
-@pytest.mark.parametrize(
-    ("speeds", "case", "dips"),
-    [
-        ((1.0, 2.0, 4.0, 8.0), "grows", ()),
-        ((1.0, 2.0, 2.0, 2.0), "saturates", ()),
-        ((1.0, 2.0, 2.0, 1.0), "peak", ()),
-        ((1.0, 0.5, 0.5, 0.4), "falls", ()),
-        ((1.446, 3.508, 2.631, 3.5), "saturates", ("4",)),
-        ((1.0, 0.8, 2.0, 3.0), "grows", ("2",)),
-    ],
-)
+@pytest.mark.parametrize(("speeds", "case", "dips"), [
+    ((1.0, 2.0, 4.0, 8.0), "grows", ()),
+    ((1.0, 2.0, 2.0, 2.0), "saturates", ()),
+    ((1.0, 2.0, 2.0, 1.0), "peak", ()),
+    ((1.0, 0.5, 0.5, 0.4), "falls", ()),
+    ((1.446, 3.508, 2.631, 3.5), "saturates", ("4",)),
+    ((1.0, 0.8, 2.0, 3.0), "grows", ("2",)),
+])  # fmt: skip
 def test_a_trend_holds_at_every_later_point(
     tmp_path: Path, speeds: Sequence[float], case: str, dips: tuple[str, ...]
 ) -> None:

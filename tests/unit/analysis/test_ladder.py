@@ -2,8 +2,6 @@
 and RS measured beside them. What is made of them: rows, limits, the sizes of the caches, figures.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from typing import Any

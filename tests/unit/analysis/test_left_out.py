@@ -2,8 +2,6 @@
 from edited records of a real campaign.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
@@ -49,18 +47,15 @@ def set_shares(campaign: Path, workload: str, shares: Iterable[float], clock: fl
         records.write(path, record)
 
 
-@pytest.mark.parametrize(
-    ("workload", "shares", "wrong"),
-    [
-        (DP, (9.8, 0.9, 0.92), [1]),
-        (DP, (1.04, 0.9, 1.2), [3]),
-        (DP, (9.8, 9.9, 9.7), []),
-        (DP, (9.8, 9.9, 0.9), []),
-        (LAT, (0.9, 9.8, 0.92), [2]),
-        (RS, (0.02, 0.03, 1.2), [3]),  # a bound
-        (RS, (9.8, 9.9, 0.03), []),
-    ],
-)
+@pytest.mark.parametrize(("workload", "shares", "wrong"), [
+    (DP, (9.8, 0.9, 0.92), [1]),
+    (DP, (1.04, 0.9, 1.2), [3]),
+    (DP, (9.8, 9.9, 9.7), []),
+    (DP, (9.8, 9.9, 0.9), []),
+    (LAT, (0.9, 9.8, 0.92), [2]),
+    (RS, (0.02, 0.03, 1.2), [3]),  # a bound
+    (RS, (9.8, 9.9, 0.03), []),
+])  # fmt: skip
 def test_a_repetition_above_its_limit_leaves_the_summary(
     campaign: Path, workload: str, shares: tuple[float, ...], wrong: list[int]
 ) -> None:

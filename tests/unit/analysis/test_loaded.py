@@ -1,7 +1,5 @@
 """Latency under load: knee, saturation and idle latency of curves, and threads that did not overlap."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -23,16 +21,13 @@ LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 45
 """Doubled at 4.1e9: a twentieth of the way from the third to the fourth point."""
 
 
-@pytest.mark.parametrize(
-    ("curve", "knee"),
-    [
-        (LINEAR, 4.1e9),
-        (LINEAR[:3], None),
-        ([(1e9, 100e-9), (3e9, 200e-9)], 3e9),
-        ([(1e9, 100e-9), (2e9, 250e-9), (3e9, 120e-9), (4e9, 300e-9)], 1e9 + 2e9 / 3),
-        (LINEAR[:1], None),
-    ],
-)
+@pytest.mark.parametrize(("curve", "knee"), [
+    (LINEAR, 4.1e9),
+    (LINEAR[:3], None),
+    ([(1e9, 100e-9), (3e9, 200e-9)], 3e9),
+    ([(1e9, 100e-9), (2e9, 250e-9), (3e9, 120e-9), (4e9, 300e-9)], 1e9 + 2e9 / 3),
+    (LINEAR[:1], None),
+])  # fmt: skip
 def test_the_knee_is_where_the_latency_doubles(
     curve: list[tuple[float, float]], knee: float | None
 ) -> None:

@@ -5,8 +5,6 @@ What an author says of a graph whose numbers the report does not print (CPU, dis
 ``six-core-evaluation``) can be held against nothing.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import statistics
@@ -111,8 +109,7 @@ NEAR_THE_LIMIT = [
 
 @pytest.fixture(scope="module")
 def report_text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """What the report says of a chapter, a line for each sentence: page one's and those below its
-    tables.
+    """What the report says of a chapter below its tables, a line for each sentence.
 
     The campaign has a report's own numbers as its preset would measure them: every run that it
     prints, else its average as one; with ``facts`` beside its own theoretical values. With ``six``
@@ -148,7 +145,6 @@ def report_text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
         for section in data["sections"]:
             texts = [one["text"] for part in section["parts"] for one in part["findings"]]
             found[section["title"].lower()] = "\n".join(texts)
-        found["page one"] = "\n".join(f"{one['title']}: {one['text']}" for one in data["verdicts"])
         return found
 
     return lambda name, chapter, facts=False, six=False: chapters(name, facts, six)[chapter]
@@ -168,20 +164,3 @@ def test_shares_of_the_limit_are_said(
     report_text: Callable[..., str], report: str, chapter: str, claim: str, words: str
 ) -> None:
     assert words in report_text(report, chapter, facts=True).replace("\u00a0", " "), claim
-
-
-def test_what_was_measured_once_is_marked(report_text: Callable[..., str]) -> None:
-    lines = report_text(HYPERION, "cpu").splitlines()
-    claims = [line for line in lines if re.search("faster|slower|[Gg]ains", line)]
-    assert claims and all("not tested" in line for line in claims)
-    assert "not tested" not in report_text(HYPERION, "cpu", six=True)
-
-
-@pytest.mark.parametrize(
-    ("report", "value"),
-    [(HYPERION, "Network: .* 26106 Mb/s"), (LAB, "Disk: .* 2210 MB/s"), (PROMETHEUS, "Disk: .* 565.5 MB/s")],
-)  # fmt: skip
-def test_page_one_shows_the_best_row(
-    report_text: Callable[..., str], report: str, value: str
-) -> None:
-    assert re.search(value, report_text(report, "page one"))

@@ -2,8 +2,6 @@
 ratio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,15 +15,12 @@ from peakmark.analysis import findings, ratios
 from peakmark.resources import ROOT
 
 
-@pytest.mark.parametrize(
-    ("own", "tool", "workload", "details", "counts"),
-    [
-        ("cpubench", "hpl", "DP", {"seconds": 0.08}, False),
-        ("cpubench", "hpl", "DP", {"seconds": 20.0}, True),
-        ("rambench", "pmbw", "RS", {"estimate": True}, False),
-        ("rambench", "pmbw", "RS", {}, True),
-    ],
-)
+@pytest.mark.parametrize(("own", "tool", "workload", "details", "counts"), [
+    ("cpubench", "hpl", "DP", {"seconds": 0.08}, False),
+    ("cpubench", "hpl", "DP", {"seconds": 20.0}, True),
+    ("rambench", "pmbw", "RS", {"estimate": True}, False),
+    ("rambench", "pmbw", "RS", {}, True),
+])  # fmt: skip
 def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(
     tmp_path: Path, own: str, tool: str, workload: str, details: dict[str, Any], counts: bool
 ) -> None:
@@ -64,20 +59,14 @@ def test_what_ships_repeats_references_as_often_as_the_own_kernels(name: str) ->
     assert shipped["reference_repetitions"] == shipped["repetitions"]
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "ratio"),
-    [
-        ((1.0, 1.2, 1.1), (1.0, 1.0, 1.0), (1.1, 1.0, 1.2)),
-        ((1.0, 0.5, 0.8), (1.0, 0.55, 0.4), (1.0, 0.909, 2.0)),
-        ((1.0, 0.9, 0.61), (0.99, 0.95, 0.6), (1.01, 0.947, 1.017)),
-        ((1.0, 1.0, 0.5), (1.0,), (1.0, 1.0, 1.0)),
-    ],
-)
+@pytest.mark.parametrize(("ours", "theirs", "ratio"), [
+    ((1.0, 1.2, 1.1), (1.0, 1.0, 1.0), (1.1, 1.0, 1.2)),
+    ((1.0, 0.5, 0.8), (1.0, 0.55, 0.4), (1.0, 0.909, 2.0)),
+    ((1.0, 0.9, 0.61), (0.99, 0.95, 0.6), (1.01, 0.947, 1.017)),
+    ((1.0, 1.0, 0.5), (1.0,), (1.0, 1.0, 1.0)),
+])  # fmt: skip
 def test_a_ratio_is_the_median_of_the_rounds_that_both_ran_in(
-    tmp_path: Path,
-    ours: Sequence[float],
-    theirs: Sequence[float],
-    ratio: tuple[float, float, float],
+    tmp_path: Path, ours: Sequence[float], theirs: Sequence[float], ratio: Sequence[float]
 ) -> None:
     records = make.runs("diskbench", "RS", *ours) + make.runs("fio", "RS", *theirs)
     row = make.only_row(tmp_path / "c", records)

@@ -1,7 +1,5 @@
 """What a row is marked with beside the checks: holes, programs that differ, what most rows share."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,14 +51,6 @@ def test_a_message_is_about_an_instrument_whatever_a_layout_calls_it(
     assert all(f"Our kernel: {note.text}" in row.said(row.remarks) for note in about)
 
 
-def test_what_is_missing_and_what_a_program_said_are_remarks(tmp_path: Path) -> None:
-    hole = make.cell("cpubench", "DP", subsystem="cpu", repetition=1)
-    records = make.runs("cpubench", "DP", 4e10)
-    records[0]["warnings"] = ["the clock source is a slow one"]
-    row = make.only_row(tmp_path / "c", records, planned=[hole])
-    assert notes(row, "not-measured") and notes(row, "warning")
-
-
 def test_echoes_of_fewer_streams_say_so(tmp_path: Path) -> None:
     own = make.runs("netbench", "LAT-TCP", 3e-5, block=1, concurrency=4)
     (note,) = notes(
@@ -96,17 +86,14 @@ def test_programs_that_disagree_are_a_finding_and_no_doubt(
 LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
 
 
-@pytest.mark.parametrize(
-    ("spread", "context", "lost", "kinds", "level"),
-    [
-        (0.01, {}, 0, "", None),
-        (0.3, {}, 0, "varies", U),
-        (0.01, LOOPBACK, 0, "not the device", None),
-        (0.01, {}, 50, "", None),
-        (0.01, {}, 200, "varies", U),
-        (0.3, {}, 600, "wrong, varies, not the device", W),
-    ],
-)
+@pytest.mark.parametrize(("spread", "context", "lost", "kinds", "level"), [
+    (0.01, {}, 0, "", None),
+    (0.3, {}, 0, "varies", U),
+    (0.01, LOOPBACK, 0, "not the device", None),
+    (0.01, {}, 50, "", None),
+    (0.01, {}, 200, "varies", U),
+    (0.3, {}, 600, "wrong, varies, not the device", W),
+])  # fmt: skip
 def test_the_column_of_warnings_names_their_kinds(
     tmp_path: Path, spread: float, context: Any, lost: int, kinds: str, level: Severity | None
 ) -> None:
@@ -154,22 +141,19 @@ RS, LAT = ("RS", 1 << 20, 2), ("LAT", 256 << 20, 2)
 ALWAYS = {number: (share, 1 - share) for number, share in enumerate((0.11, 0.24, 0.17))}
 
 
-@pytest.mark.parametrize(
-    ("lost", "usual", "doubted"),
-    [
-        ({}, (0.0, 0.0, 0.0), []),
-        # One disturbed repetition of three: the median stands, or lies 4 % off the others'.
-        ({RS: {1: (0.3, 0.7)}}, (0.0, 0.0, 0.0), []),
-        ({RS: {1: (0.3, 0.7), 2: (0.0, 1.11)}}, (0.0, 0.0, 0.0), [RS]),
-        # Two of three, and most of what all rows lose in one: that one is not the campaign's.
-        ({RS: {0: (0.3, 1.0), 1: (0.3, 1.0)}}, (0.0, 0.0, 0.0), [RS]),
-        ({LAT: ALWAYS}, (0.06, 0.0, 0.0), [LAT]),
-        # What all rows lose in all repetitions is the campaign's, but for a row that lost far more.
-        ({}, (0.06, 0.07, 0.06), []),
-        ({LAT: ALWAYS}, (0.06, 0.07, 0.06), [LAT]),
-        ({LAT: dict.fromkeys(range(3), (0.1, 1.0))}, (0.06, 0.07, 0.06), []),
-    ],
-)
+@pytest.mark.parametrize(("lost", "usual", "doubted"), [
+    ({}, (0.0, 0.0, 0.0), []),
+    # One disturbed repetition of three: the median stands, or lies 4 % off the others'.
+    ({RS: {1: (0.3, 0.7)}}, (0.0, 0.0, 0.0), []),
+    ({RS: {1: (0.3, 0.7), 2: (0.0, 1.11)}}, (0.0, 0.0, 0.0), [RS]),
+    # Two of three, and most of what all rows lose in one: that one is not the campaign's.
+    ({RS: {0: (0.3, 1.0), 1: (0.3, 1.0)}}, (0.0, 0.0, 0.0), [RS]),
+    ({LAT: ALWAYS}, (0.06, 0.0, 0.0), [LAT]),
+    # What all rows lose in all repetitions is the campaign's, but for a row that lost far more.
+    ({}, (0.06, 0.07, 0.06), []),
+    ({LAT: ALWAYS}, (0.06, 0.07, 0.06), [LAT]),
+    ({LAT: dict.fromkeys(range(3), (0.1, 1.0))}, (0.06, 0.07, 0.06), []),
+])  # fmt: skip
 def test_a_row_is_in_doubt_where_most_of_its_repetitions_or_its_median_were_disturbed(
     tmp_path: Path, lost: Any, usual: Sequence[float], doubted: list[Point]
 ) -> None:
@@ -198,14 +182,11 @@ def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path: Path, is
 
 
 @pytest.mark.parametrize(("disturbed", "shared"), [(1, False), (6, True)])
-@pytest.mark.parametrize(
-    ("code", "place", "bad", "good"),
-    [
-        ("waited", "details", {"cpu_share": 0.5}, {"cpu_share": 1.0}),
-        ("crowded-core", "details", {"held_up": 1}, {"held_up": 0}),
-        ("steal", "context", noise(steal=0.3), noise()),
-    ],
-)
+@pytest.mark.parametrize(("code", "place", "bad", "good"), [
+    ("waited", "details", {"cpu_share": 0.5}, {"cpu_share": 1.0}),
+    ("crowded-core", "details", {"held_up": 1}, {"held_up": 0}),
+    ("steal", "context", noise(steal=0.3), noise()),
+])  # fmt: skip
 def test_what_most_rows_have_that_can_show_it_is_the_campaigns(
     tmp_path: Path, code: str, place: str, bad: Any, good: Any, disturbed: int, shared: bool
 ) -> None:

@@ -1,7 +1,5 @@
 """Page one: which row speaks for a subsystem, how sure it is, and the caveats of the campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -74,14 +72,9 @@ def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_pa
     assert figure is not None and figure.axes[0].get_xlim()[1] > 0.9, "the limit is 2e10"
 
 
-@pytest.mark.parametrize(
-    ("scale", "isa", "cores", "code"),
-    [
-        (0.1, "auto", 128, "scaled"),
-        (1, "scalar", 128, "narrower"),
-        (1, "auto", 4, "part-of-node"),
-    ],
-)
+@pytest.mark.parametrize(("scale", "isa", "cores", "code"), [
+    (0.1, "auto", 128, "scaled"), (1, "scalar", 128, "narrower"), (1, "auto", 4, "part-of-node"),
+])  # fmt: skip
 def test_what_a_reader_must_know_of_a_campaign(
     tmp_path: Path, scale: float, isa: str, cores: int, code: str
 ) -> None:
@@ -97,12 +90,8 @@ def test_what_a_reader_must_know_of_a_campaign(
 def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path: Path) -> None:
     records = runs("cpubench", "DP", *times(5e10, WILD), context=placed(1, 2))
     records += runs("netbench", "TCP", 1e10, context={"network": {"loopback": True}})
-    of = judge(
-        tmp_path / "c",
-        records,
-        config={"scale": 0.1},
-        planned=[make.cell("rambench", "RS", subsystem="memory")],
-    )
+    hole = make.cell("rambench", "RS", subsystem="memory")
+    of = judge(tmp_path / "c", records, config={"scale": 0.1}, planned=[hole])
     found = caveats(of)
     assert {"doubtful unsure", "few-runs", "part-of-node", "scaled", "holes"} <= set(found)
     assert sum(len(each.text.split()) for each in found.values()) <= 100
@@ -126,14 +115,10 @@ FAST_CACHED, FAST_WILD = disk(MIB, 16e9, 0.1, QUIET), disk(MIB, 16e9, 1.0, WILD)
 SLOW_SURE, SLOW_WILD = disk(64 * KIB, 1e9, 1.0, QUIET), disk(64 * KIB, 1e9, 1.0, WILD)
 
 
-@pytest.mark.parametrize(
-    ("records", "is_sure"),
-    [
-        (FAST_CACHED + SLOW_SURE, True),
-        (FAST_CACHED + SLOW_WILD, False),
-        (FAST_WILD + SLOW_SURE, True),
-    ],
-)
+@pytest.mark.parametrize(("records", "is_sure"), [
+    (FAST_CACHED + SLOW_SURE, True), (FAST_CACHED + SLOW_WILD, False),
+    (FAST_WILD + SLOW_SURE, True),
+])  # fmt: skip
 def test_the_best_row_without_a_warning_speaks_and_else_none_that_is_wrong(
     tmp_path: Path, records: Records, is_sure: bool
 ) -> None:

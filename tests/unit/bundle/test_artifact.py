@@ -1,7 +1,5 @@
 """``peakmark report --artifact``: the appendix has every row, and HPL's files are those of its record."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

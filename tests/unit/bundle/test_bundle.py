@@ -168,27 +168,6 @@ def test_licence_authors_and_publisher_are_described(tmp_path: Path) -> None:
         bundle.write(folder, tmp_path / "c.zip", licence="do what you want")
 
 
-def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) -> None:
-    folder = campaign(tmp_path / "small", title="About node1", logo=str(tmp_path / "node1.svg"))
-    (tmp_path / "node1.svg").write_text(LOGO)
-
-    def replace(text: str) -> str:
-        return text.replace("node1", "alpha").replace("iozone -a", "x")
-
-    made = bundle.write(folder, tmp_path / "b.zip", replace=replace)
-    with bundle.unpacked(made) as unpacked:
-        for path in unpacked.rglob("*"):
-            assert "node1" not in path.name
-            if path.is_file() and path.suffix != ".pdf":
-                assert b"node1" not in path.read_bytes(), path
-        assert (unpacked / "machine" / "alpha.json").is_file()
-        raw = next(unpacked.rglob("0.stdout")).read_text()
-        assert raw == RAW.replace("iozone -a", "x")
-        record = json.loads(next(unpacked.glob("cells/disk/iozone/*/any/0.json")).read_text())
-        assert record["raw"]["0.raw/0.stdout"] == hashlib.sha256(raw.encode()).hexdigest()
-    assert is_same(made)
-
-
 @pytest.mark.parametrize(("change", "message"), [
     (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json in .*SHA256SUMS"),
     (lambda f: without(f, "report.pdf"), r"report\.pdf is missing"),

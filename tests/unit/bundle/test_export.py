@@ -1,7 +1,5 @@
 """What ``peakmark export`` writes is what ReFrame, NHC, OpenMetrics and the schema expect."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,11 +1,13 @@
-"""`peakmark run` and `init`: what Snakemake is started with, and files that are there already."""
-
-from __future__ import annotations
+"""`peakmark run`, `init`, `compare --interleave`: what is started, what is refused, what stays."""
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from tests.checkout import TINY
+from tests.unit.hostile import Peakmark, refused
 
 from peakmark import cli
 from peakmark.resources import ROOT
@@ -19,11 +21,9 @@ CASES = [
     ("run mine -- -n", ["--configfile", "mine", "--profile", PROFILE, "-n"]),
     ("run quick mine", ["--configfile", QUICK, "mine", "--profile", PROFILE]),
     ("run --site hyperion", ["--profile", PROFILE, "--config", HYPERION]),
-    (
-        "run --site hyperion -- --config seed=2",
-        ["--profile", PROFILE, "--config", "seed=2", "--config", "seed=2", HYPERION],
-    ),
-]
+    ("run --site hyperion -- --config seed=2",
+     ["--profile", PROFILE, "--config", "seed=2", "--config", "seed=2", HYPERION]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("words", "expected"), CASES)
@@ -54,3 +54,27 @@ def test_init_writes_what_is_missing_only(tmp_path: Path, monkeypatch: pytest.Mo
     assert cli.main(["init"]) == 0
     assert config.read_text() == "of the user"
     assert site.read_text() == (ROOT / "config/sites/example.yaml").read_text()
+
+
+IN_A_JOB = "srun --exclusive --nodes=1"
+ONE_ROW: dict[str, Any] = {"memory": [], "disk": [], "network": []}
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    ({**ONE_ROW, "cpu": [{"workloads": ["HP"], "concurrency": [1]}]}, "no cell in common"),
+    ({"repetitions": {"min": 6, "max": 9, "until": "2%"}}, "repetitions is a number"),
+    ({"nodes": ["n1", "n2"]}, IN_A_JOB),
+    ({"nodes": "all"}, IN_A_JOB),
+    ({"nodes": "another-host"}, IN_A_JOB),
+    ({"site": "cluster.yaml"}, "and this is no job"),
+])  # fmt: skip
+def test_what_cannot_be_measured_in_turn_is_one_sentence(
+    values: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Peakmark
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    site = {"schema": 1, "name": "here", "slurm": {"partition": "main"}}
+    for name, content in (("a", TINY), ("b", values), ("cluster", site)):
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(content))
+    done = peakmark("compare", "--interleave", "a.yaml", "b.yaml")
+    assert done.returncode == 2 and not Path("results").exists()
+    refused(done.stderr, words)

@@ -2,8 +2,6 @@
 one sentence and in time.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -77,32 +75,29 @@ def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
     assert Cell.from_json(cell.to_json()) == cell and cell.asked == word
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"repetitions": 0}, ["repetitions", "0", "from 1 to 1000"]),
-        ({"repetitions": "three"}, ["repetitions", '"three"', "whole number"]),
-        ({"isa": "avx9"}, ["isa", "avx9", "avx2"]),
-        ({"campain": "x"}, ["campain", "campaign"]),
-        ({"cpu": [{"workloads": ["DP"]}]}, ["cpu[0]", "concurrency"]),
-        (of("cpu", workloads=["XP"]), ["cpu[0].workloads", "XP", "DP"]),
-        (of("cpu", concurrency=[0]), ["cpu[0].concurrency[0]", "0", "from 1 to 4096"]),
-        (of("cpu", blocks=["1KiB"]), ["cpu[0]", "blocks"]),
-        (of("cpu", total="lots"), ["cpu[0].total", "lots"]),
-        (of("memory", workloads=["RWS"]), ["memory[0]", "blocks"]),
-        (one_grid("network", concurrency=["cores"]), ["network[0].concurrency", "cores", "number"]),
-        (one_grid("memory", blocks=["1KB"]), ["memory[0].blocks", "1KB", "KiB"]),
-        (one_grid("memory", variants=["x"]), ["memory[0].variants", "block, pool and pool-temporal"]),
-        (one_grid("disk", references={"dd": {}}), ["disk[0].references", "dd", "fio"]),
-        ({"tools": {"hpl": 3}}, ["tools.hpl", "3"]),
-        ({"report": {"published": ["nobody"]}}, ["nobody", "disk-patterns-2020"]),
-        ({"cpu": []}, ["measures nothing"]),
-        ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
-        ({"nodes": {"sample": 0}}, ["at least 1"]),
-        (of("cpu", workloads=["DP", "DP"]), ["cpu[0].workloads", "each value once"]),
-        (of("cpu", workloads=[]), ["cpu[0].workloads", "at least 1 entry"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "words"), [
+    ({"repetitions": 0}, ["repetitions", "0", "from 1 to 1000"]),
+    ({"repetitions": "three"}, ["repetitions", '"three"', "whole number"]),
+    ({"isa": "avx9"}, ["isa", "avx9", "avx2"]),
+    ({"campain": "x"}, ["campain", "campaign"]),
+    ({"cpu": [{"workloads": ["DP"]}]}, ["cpu[0]", "concurrency"]),
+    (of("cpu", workloads=["XP"]), ["cpu[0].workloads", "XP", "DP"]),
+    (of("cpu", concurrency=[0]), ["cpu[0].concurrency[0]", "0", "from 1 to 4096"]),
+    (of("cpu", blocks=["1KiB"]), ["cpu[0]", "blocks"]),
+    (of("cpu", total="lots"), ["cpu[0].total", "lots"]),
+    (of("memory", workloads=["RWS"]), ["memory[0]", "blocks"]),
+    (one_grid("network", concurrency=["cores"]), ["network[0].concurrency", "cores", "number"]),
+    (one_grid("memory", blocks=["1KB"]), ["memory[0].blocks", "1KB", "KiB"]),
+    (one_grid("memory", variants=["x"]), ["memory[0].variants", "block, pool and pool-temporal"]),
+    (one_grid("disk", references={"dd": {}}), ["disk[0].references", "dd", "fio"]),
+    ({"tools": {"hpl": 3}}, ["tools.hpl", "3"]),
+    ({"report": {"published": ["nobody"]}}, ["nobody", "disk-patterns-2020"]),
+    ({"cpu": []}, ["measures nothing"]),
+    ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
+    ({"nodes": {"sample": 0}}, ["at least 1"]),
+    (of("cpu", workloads=["DP", "DP"]), ["cpu[0].workloads", "each value once"]),
+    (of("cpu", workloads=[]), ["cpu[0].workloads", "at least 1 entry"]),
+])  # fmt: skip
 def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(
     change: dict[str, Any], words: list[str]
 ) -> None:

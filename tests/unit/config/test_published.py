@@ -2,8 +2,6 @@
 users, of which what is wrong is told with its line.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections import Counter
@@ -12,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.config.published_sets import entries_of
 from tests.unit.hostile import refuses
 
 from peakmark.config import published
@@ -28,7 +25,7 @@ def _lines(name: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("path", sorted(published.FOLDER.glob("*.csv")), ids=lambda path: path.stem)
 def test_every_set_is_whole_and_in_the_tables_units(path: Path) -> None:
-    entries = entries_of(path.stem)
+    entries = published.load(path.stem).entries
     keys = Counter((*place_of(entry), entry.metric) for entry in entries)
     assert [key for key, count in keys.items() if count > 1] == []
     for entry in entries:
@@ -71,7 +68,9 @@ def test_the_sums_are_those_of_the_report(line: dict[str, str]) -> None:
 @pytest.mark.parametrize("line", _lines("efficiencies.csv"), ids=str)
 def test_the_printed_efficiencies_are_kept_as_they_are(line: dict[str, str]) -> None:
     """In percent, summed up as printed."""
-    entries = [entry for entry in entries_of(line["set"]) if entry.metric == "efficiency"]
+    entries = [
+        entry for entry in published.load(line["set"]).entries if entry.metric == "efficiency"
+    ]
     check_sums(line, entries, 100)
 
 
@@ -88,13 +87,13 @@ def test_single_values_are_as_printed(line: dict[str, str]) -> None:
 def test_what_the_printed_numbers_contradict_is_noted() -> None:
     notes = {
         (entry.workload, entry.concurrency, entry.metric): entry.note
-        for entry in entries_of("four-subsystems-2018-prometheus")
+        for entry in published.load("four-subsystems-2018-prometheus").entries
         if entry.table == "cpu" and entry.program == "MyCPUBench"
     }
     assert "changed places" in notes["DP", 1, "rate"]
     assert "give 6.327 %" in notes["DP", 1, "efficiency"]
     for name in ("four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus"):
-        for entry in entries_of(name):
+        for entry in published.load(name).entries:
             if entry.table == "disk_iops" and entry.program == published.THEORETICAL:
                 assert entry.note
 
@@ -115,24 +114,21 @@ HEADER = ",".join((*published.COLUMNS, published.DEFINITION)) + "\n"
 LINE = HEADER + "s,h,disk_throughput,WS,1,4096,X,throughput,1,B/s,,,"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (LINE.replace("disk_throughput", "gpu"), ["line 2", "table", "gpu", "disk_throughput"]),
-        (LINE.replace(",1,4096", ",one,4096"), ["line 2", "concurrency"]),
-        (LINE.replace("4096", "4KB"), ["line 2", "column block", "4KB", "64KiB"]),
-        (LINE.replace("B/s", "mph"), ["line 2", "column unit", "mph", "B/s", "GB/s"]),
-        (LINE.replace(",1,B/s", ",nan,B/s"), ["line 2", "column value", "NaN"]),
-        (LINE.replace(",1,B/s", ",,B/s"), ["line 2", "column value", '""']),
-        (LINE.partition(",throughput,")[0], ["line 2", "fields"]),
-        (f"{LINE}sync=often", ["line 2, column definition has 'sync=often'", "isa=scalar"]),
-        (f"{LINE}stores=libc", ["line 2, column definition has 'stores=libc'"]),
-        (f"{LINE}sync", ["line 2, column definition has 'sync'"]),
-        ("source,table,value\n", ["line 1", "missing are hardware, workload"]),
-        # The first of the two would be lost in silence.
-        (HEADER.replace("\n", ",value\n"), ["line 1: the columns must be", "there twice are value"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "words"), [
+    (LINE.replace("disk_throughput", "gpu"), ["line 2", "table", "gpu", "disk_throughput"]),
+    (LINE.replace(",1,4096", ",one,4096"), ["line 2", "concurrency"]),
+    (LINE.replace("4096", "4KB"), ["line 2", "column block", "4KB", "64KiB"]),
+    (LINE.replace("B/s", "mph"), ["line 2", "column unit", "mph", "B/s", "GB/s"]),
+    (LINE.replace(",1,B/s", ",nan,B/s"), ["line 2", "column value", "NaN"]),
+    (LINE.replace(",1,B/s", ",,B/s"), ["line 2", "column value", '""']),
+    (LINE.partition(",throughput,")[0], ["line 2", "fields"]),
+    (f"{LINE}sync=often", ["line 2, column definition has 'sync=often'", "isa=scalar"]),
+    (f"{LINE}stores=libc", ["line 2, column definition has 'stores=libc'"]),
+    (f"{LINE}sync", ["line 2, column definition has 'sync'"]),
+    ("source,table,value\n", ["line 1", "missing are hardware, workload"]),
+    # The first of the two would be lost in silence.
+    (HEADER.replace("\n", ",value\n"), ["line 1: the columns must be", "there twice are value"]),
+])  # fmt: skip
 def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, words: list[str]) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(text)

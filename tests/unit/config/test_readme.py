@@ -2,8 +2,6 @@
 example from the shipped files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

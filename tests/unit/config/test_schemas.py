@@ -1,7 +1,5 @@
 """The published JSON schemas in ``config/schema`` are those of the types."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
@@ -20,13 +18,9 @@ from peakmark.resources import ROOT
 from peakmark.storage.types import Facts, Record
 
 TYPES = {
-    "config": Campaign,
-    "site": Site,
-    "layout": Layout,
-    "record": Record,
-    "machine": Facts,
+    "config": Campaign, "site": Site, "layout": Layout, "record": Record, "machine": Facts,
     "export": ExportRow,
-}
+}  # fmt: skip
 FOLDER = ROOT / "config" / "schema"
 
 

@@ -56,32 +56,26 @@ def test_published_theoretical_values_come_out(line: dict[str, str]) -> None:
     assert limit.remarks
 
 
-@pytest.mark.parametrize(
-    ("site_set", "row", "words"),
-    [
-        ("hyperion report-1", ("disk", "RR", "", 1024, 1, "iops"), "1/s^2"),
-        ("hyperion report-1", MEMORY, "GiB/s printed as GB/s"),
-        ("prometheus report-2", ("disk", "RR", "", 1 << 20, 1, "throughput"), "changed places"),
-        ("prometheus report-2", ("disk", "WS", "", 1 << 20, 1, "throughput"), "changed places"),
-    ],
-)
+@pytest.mark.parametrize(("site_set", "row", "words"), [
+    ("hyperion report-1", ("disk", "RR", "", 1024, 1, "iops"), "1/s^2"),
+    ("hyperion report-1", MEMORY, "GiB/s printed as GB/s"),
+    ("prometheus report-2", ("disk", "RR", "", 1 << 20, 1, "throughput"), "changed places"),
+    ("prometheus report-2", ("disk", "WS", "", 1 << 20, 1, "throughput"), "changed places"),
+])  # fmt: skip
 def test_the_mixed_units_are_named(site_set: str, row: Any, words: str) -> None:
     name, formulas = site_set.split()
     facts = site.load(SITES / f"{name}.yaml", formulas)
     assert words in str(limits.for_row(*row, {}, facts).remarks)
 
 
-@pytest.mark.parametrize(
-    ("row", "value"),
-    [
-        (("cpu", "DP", "", None, 4, "rate"), 73.6e9),
-        (("cpu", "DP", "", None, 1, "rate"), 36.8e9),
-        (("cpu", "SP", "", None, 2, "rate"), 2 * 2.3e9 * 8),
-        (MEMORY, 68.256e9),
-        (("network", "TCP", "", 1024, 1, "throughput"), 10e9 * 1448 / 1538),
-        (("disk", "RR", "", 1024, 1, "iops"), None),
-    ],
-)
+@pytest.mark.parametrize(("row", "value"), [
+    (("cpu", "DP", "", None, 4, "rate"), 73.6e9),
+    (("cpu", "DP", "", None, 1, "rate"), 36.8e9),
+    (("cpu", "SP", "", None, 2, "rate"), 2 * 2.3e9 * 8),
+    (MEMORY, 68.256e9),
+    (("network", "TCP", "", 1024, 1, "throughput"), 10e9 * 1448 / 1538),
+    (("disk", "RR", "", 1024, 1, "iops"), None),
+])  # fmt: skip
 def test_without_formulas_the_limits_of_the_same_machine_are_computed(row: Any, value: Any) -> None:
     limit = limits.for_row(*row, {}, site.load(SITES / "hyperion.yaml"))
     assert limit.value == (value and pytest.approx(value))
@@ -93,14 +87,11 @@ def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
     assert limit.value == pytest.approx(2 * 2.3e9 * 32) and "report-2" not in limit.source
 
 
-@pytest.mark.parametrize(
-    ("formula", "reason"),
-    [
-        ("2e9 * (concurrency - 2)", "2e9 * (concurrency - 2) is 0 here, which is no limit"),
-        ("1 / (concurrency - 2)", "formula '1 / (concurrency - 2)' divides by zero"),
-        ("2e9 * block", "formula '2e9 * block': block is not defined"),
-    ],
-)
+@pytest.mark.parametrize(("formula", "reason"), [
+    ("2e9 * (concurrency - 2)", "2e9 * (concurrency - 2) is 0 here, which is no limit"),
+    ("1 / (concurrency - 2)", "formula '1 / (concurrency - 2)' divides by zero"),
+    ("2e9 * block", "formula '2e9 * block': block is not defined"),
+])  # fmt: skip
 def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(
     tmp_path: Path, formula: str, reason: str
 ) -> None:
@@ -127,23 +118,20 @@ def with_formula(formula: str) -> str:
 HEAD = "schema: 1\nname: x\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (HEAD + "memory: {channels: six}", ['memory.channels is "six"', "whole number"]),
-        (HEAD + "memory: {chanels: 6}", ["unknown key chanels", "channels", "type"]),
-        (HEAD + "cpu: {clock: turbo}", ['clock is "turbo"', '"maximum", "nominal", "observed"']),
-        (HEAD + "cpu: {nominal_hz: 2.3e9}", ['cpu.nominal_hz is "2.3e9"', "2.3e+9"]),
-        (HEAD + "formula_set: y", ["formula_set is 'y'", "none"]),
-        ("name: x", ["the top level lacks schema"]),
-        (HEAD + with_formula("a * (2"), ["is not arithmetic"]),
-        (HEAD + with_formula("a * missing"), ["missing", "known are a, block, concurrency"]),
-        (HEAD + with_formula("__import__('os')"), ["allowed are numbers"]),
-        (HEAD + with_formula("a ** 9"), ["allowed are numbers"]),
-        (HEAD + with_formula("a if a else 1"), ["allowed are numbers"]),
-        (HEAD + with_formula("a / (1 - 1)"), ["divides by zero"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    (HEAD + "memory: {channels: six}", ['memory.channels is "six"', "whole number"]),
+    (HEAD + "memory: {chanels: 6}", ["unknown key chanels", "channels", "type"]),
+    (HEAD + "cpu: {clock: turbo}", ['clock is "turbo"', '"maximum", "nominal", "observed"']),
+    (HEAD + "cpu: {nominal_hz: 2.3e9}", ['cpu.nominal_hz is "2.3e9"', "2.3e+9"]),
+    (HEAD + "formula_set: y", ["formula_set is 'y'", "none"]),
+    ("name: x", ["the top level lacks schema"]),
+    (HEAD + with_formula("a * (2"), ["is not arithmetic"]),
+    (HEAD + with_formula("a * missing"), ["missing", "known are a, block, concurrency"]),
+    (HEAD + with_formula("__import__('os')"), ["allowed are numbers"]),
+    (HEAD + with_formula("a ** 9"), ["allowed are numbers"]),
+    (HEAD + with_formula("a if a else 1"), ["allowed are numbers"]),
+    (HEAD + with_formula("a / (1 - 1)"), ["divides by zero"]),
+])  # fmt: skip
 def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, words: list[str]) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
@@ -161,20 +149,12 @@ def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -
     refuses(lambda: site.load(path), f"slurm.{key}")
 
 
-@pytest.mark.parametrize(
-    ("word", "instead"),
-    [
-        ("--mem=0", "slurm.memory_factor"),
-        ("--partition=a", "slurm.partition"),
-        ("--part=a", "slurm.partition"),
-        ("-pa", "slurm.partition"),
-        ("-t5", "slurm.runtime_factor"),
-        ("--nodes=3", "for each job"),
-        ("--array=1-3", "for each job"),
-        ("--dep=none", "for each job"),
-        ("-wnode1", "for each job"),
-    ],
-)
+@pytest.mark.parametrize(("word", "instead"), [
+    ("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"),
+    ("--part=a", "slurm.partition"), ("-pa", "slurm.partition"), ("-t5", "slurm.runtime_factor"),
+    ("--nodes=3", "for each job"), ("--array=1-3", "for each job"), ("--dep=none", "for each job"),
+    ("-wnode1", "for each job"),
+])  # fmt: skip
 def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
     tmp_path: Path, word: str, instead: str
 ) -> None:
@@ -250,20 +230,17 @@ def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
     assert f"{files[1]} says formulas.r of cpu rate DP" in conflict
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("disk.throughput.RS", 3.2, ["B/s", "3.2e+9 for 3.2 GB/s"]),
-        ("memory.bandwidth", 204.8, ["B/s", "204.8 GB/s"]),
-        ("memory.latency", 90, ["seconds"]),
-        ("memory.speed_mts", 3.2e9, ["MT/s"]),
-        ("memory.channels", 3200, ["channels"]),
-        ("cpu.nominal_hz", 2.45, ["Hz", "GHz"]),
-        ("network.speed_bps", 100, ["bit/s"]),
-        ("network.latency.TCP", 12, ["seconds"]),
-        ("disk.iops.RR", 0, ["operations per second"]),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "words"), [
+    ("disk.throughput.RS", 3.2, ["B/s", "3.2e+9 for 3.2 GB/s"]),
+    ("memory.bandwidth", 204.8, ["B/s", "204.8 GB/s"]),
+    ("memory.latency", 90, ["seconds"]),
+    ("memory.speed_mts", 3.2e9, ["MT/s"]),
+    ("memory.channels", 3200, ["channels"]),
+    ("cpu.nominal_hz", 2.45, ["Hz", "GHz"]),
+    ("network.speed_bps", 100, ["bit/s"]),
+    ("network.latency.TCP", 12, ["seconds"]),
+    ("disk.iops.RR", 0, ["operations per second"]),
+])  # fmt: skip
 def test_values_in_another_unit_are_told_by_what_is_plausible(
     tmp_path: Path, key: str, value: float, words: list[str]
 ) -> None:

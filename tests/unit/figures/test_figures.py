@@ -1,7 +1,5 @@
 """Which figures a campaign has, that they never change without a reason, and the overview."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures that a layout asks for: what they draw is what the rows hold."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
@@ -131,20 +129,16 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     assert "“Four patterns”" in reason and "limit" in reason
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("disk-patterns-2020",
-         "disk_throughput together measured, disk_throughput together deviation"),
-        ("four-subsystems-2018-hyperion",
-         "cpu together measured, cpu bars efficiency, memory_throughput bars efficiency, "
-         "disk_throughput bars measured, disk_throughput bars efficiency, "
-         "disk_latency together measured, network_latency together measured"),
-        ("four-subsystems-2018-prometheus",
-         "disk_latency together measured, disk_iops together measured"),
-        ("six-core-evaluation", "cpu together measured, memory_throughput together measured"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "expected"), [
+    ("disk-patterns-2020", "disk_throughput together measured, disk_throughput together deviation"),
+    ("four-subsystems-2018-hyperion",
+     "cpu together measured, cpu bars efficiency, memory_throughput bars efficiency, "
+     "disk_throughput bars measured, disk_throughput bars efficiency, "
+     "disk_latency together measured, network_latency together measured"),
+    ("four-subsystems-2018-prometheus",
+     "disk_latency together measured, disk_iops together measured"),
+    ("six-core-evaluation", "cpu together measured, memory_throughput together measured"),
+])  # fmt: skip
 def test_layouts_draw_what_their_reports_drew(name: str, expected: str) -> None:
     found = {f"{one.table.name} {one.kind} {one.value}" for one in layouts.load(name).drawings}
     assert set(expected.split(", ")) <= found

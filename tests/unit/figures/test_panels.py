@@ -1,7 +1,5 @@
 """Small multiples of a table: every repetition, the limit, labels and legends in their place."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -160,14 +158,11 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: P
         assert labels == blocks
 
 
-@pytest.mark.parametrize(
-    ("places", "names", "labels"),
-    [
-        ([1 << 10, 10**6, MIB, 10**7, 10 << 20], size, ["1\nKiB", "1\nMB", "", "10\nMB", ""]),
-        ([1 << 10, MIB], {1 << 10: "1KB", MIB: "1MB"}.__getitem__, ["1\nKB", "1\nMB"]),
-        ([1, 2, 4, 8], lambda _: "", ["1", "2", "4", "8"]),
-    ],
-)
+@pytest.mark.parametrize(("places", "names", "labels"), [
+    ([1 << 10, 10**6, MIB, 10**7, 10 << 20], size, ["1\nKiB", "1\nMB", "", "10\nMB", ""]),
+    ([1 << 10, MIB], {1 << 10: "1KB", MIB: "1MB"}.__getitem__, ["1\nKB", "1\nMB"]),
+    ([1, 2, 4, 8], lambda _: "", ["1", "2", "4", "8"]),
+])  # fmt: skip
 def test_labels_of_close_blocks_do_not_overlap(
     places: list[int], names: Any, labels: list[str]
 ) -> None:
@@ -203,15 +198,12 @@ def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
     assert first < second - 10
 
 
-@pytest.mark.parametrize(
-    "colour",
-    [
-        *(style.look(position).ink for position in range(3)),
-        *(style.line(position).ink for position in range(6)),
-        style.INK,
-        style.QUIET,
-    ],
-)
+@pytest.mark.parametrize("colour", [
+    *(style.look(position).ink for position in range(3)),
+    *(style.line(position).ink for position in range(6)),
+    style.INK,
+    style.QUIET,
+])  # fmt: skip
 def test_words_can_be_read_on_white(colour: str) -> None:
     """By the contrast of WCAG 2.2: 4.5 : 1 for text of this size."""
     shares = [channel / 255 for channel in channels(colour)]

@@ -6,13 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.unit.campaign_data import DATA
 
 from peakmark import catalogue, data, limits
 from peakmark.limits import Limit
-from peakmark.limits.network import tcp_share, udp_share
 from peakmark.messages import message
 from peakmark.units import quantity
 
@@ -493,9 +490,3 @@ def test_rows_are_counted_by_what_bounds_them() -> None:
     guest, wire = disk("throughput", VM), network("TCP", 1024, machine(network=WIRE))
     counted = dict(limits.count([guest, guest, wire, disk("iops", VM)]).values)
     assert counted == {"rows": 4, "limits": 1, "bounds": 2, "neither": 1}
-
-
-@given(st.integers(1, 65507), st.integers(576, 9000))
-def test_no_overhead_is_negative(size: int, mtu: int) -> None:
-    assert 0 < udp_share(size, mtu)[0] < 1
-    assert 0 < tcp_share(mtu)[0] < 1

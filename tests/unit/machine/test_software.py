@@ -23,7 +23,6 @@ from peakmark.machine import software
 from peakmark.machine.host import Host
 from peakmark.report import machine_text
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
 from peakmark.storage.types import Facts
 from peakmark.tools import present
 from peakmark.validation import convert
@@ -175,22 +174,6 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
     for name, tool in tools.items():
         shown = (f"{name} {tool.version}", f"{name} (unknown)")
         assert any(text in items["Programs"] for text in shown)
-
-
-def test_the_core_type_of_the_runs_stands_before_that_of_the_library(tmp_path: Path) -> None:
-    cell = campaign_data.cell("hpl", "DP", subsystem="cpu")
-    library = {"library": {"blas": "OpenBLAS", "core_type": "SkylakeX", "requested": "SkylakeX"}}
-    blas = {**OPENBLAS, "core_type": "Prescott", "library": "/lib/libblas.so.3"}
-    measurement = campaign_data.measurement(cell, "rate", 1e10)
-    record = campaign_data.record(cell, [measurement], context=library)
-    for records, expected in (([record], ["SkylakeX", "Prescott"]), ([], ["Prescott"])):
-        planned, folder = ([] if records else [cell]), tmp_path / f"{len(records)}"
-        facts = {"host": "node1", "blas": blas}
-        written = campaign_data.write(folder, records, planned=planned, facts=facts)
-        (node,) = machine_text.nodes(Results.read(written))
-        text = dict(item for group in node["groups"] for item in group["items"])["BLAS"]
-        assert re.findall("SkylakeX|Prescott", text) == expected
-        assert "/lib/libblas.so.3" in text
 
 
 def test_kernel_parameters_that_change_results_are_kept(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Plans on a cluster that nobody has, for tests of jobs and of what becomes of them."""
 
-import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Any = None, **c
     return plan.make({**empty, "repetitions": 1, **config}, there or where())
 
 
-NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 CPU = {"workloads": ["DP"], "concurrency": [1, 128]}
 DISK = {"workloads": ["WS"], "blocks": ["4KiB"], "concurrency": [1], "size": "1MiB"}
 NETWORK = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}

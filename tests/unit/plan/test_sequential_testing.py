@@ -15,7 +15,7 @@ from peakmark.bundle import bundle
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
-from peakmark.errors import ConfigError, RecordError
+from peakmark.errors import ConfigError
 from peakmark.formatting import duration
 from peakmark.plan import jobs, plan, plan_text, sequential_testing
 from peakmark.storage import decisions
@@ -263,17 +263,6 @@ def test_a_row_that_stays_uncertain_has_a_warning(ended: str, key: str, tmp_path
     (note,) = (note for note in rows["DP"].warnings if note.code == "shortfall")
     assert "14 repetitions" in note.text and "±2 %" in note.text and key in note.text
     assert not any(note.code == "shortfall" for note in rows["SP"].warnings)
-
-
-def test_damaged_decisions_are_named(tmp_path: Path) -> None:
-    folder = campaign(tmp_path, {}, DP=CALM)
-    (folder / decisions.FOLDER / "0.json").write_text("{")
-    results = Results.read(folder)
-    assert not results.spared
-    (error,) = decisions.damaged(folder)
-    assert "0.json is damaged" in str(error) and str(error) in results.left_out
-    with pytest.raises(RecordError, match=r"0\.json is damaged"):
-        decisions.read(folder / decisions.FOLDER / "0.json")
 
 
 def test_a_record_that_does_not_count_decides_nothing(tmp_path: Path) -> None:

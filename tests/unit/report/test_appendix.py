@@ -1,7 +1,5 @@
 """The appendix: what went wrong, where the numbers come from, what it takes to reproduce them."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -24,15 +22,9 @@ def read(folder: Path, records: list[dict[str, Any]], **more: Any) -> Results:
 
 
 def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path) -> None:
-    done, refused, hole, failing = (
-        make.cell(tool, name, subsystem="cpu")
-        for tool, name in (
-            ("cpubench", "DP"),
-            ("cpubench", "QPDOT"),
-            ("cpubench", "SP"),
-            ("hpl", "DP"),
-        )
-    )
+    names = ("DP", "QPDOT", "SP")
+    done, refused, hole = (make.cell("cpubench", name, subsystem="cpu") for name in names)
+    failing = make.cell("hpl", "DP", subsystem="cpu")
     records = make.runs("cpubench", "DP", 4e10)
     records += [make.record(refused, status="unavailable", reason="no such instruction")]
     attempts = [make.record(done, status="failed", reason="killed by signal 9")]
@@ -62,13 +54,9 @@ def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path: Pa
     section = {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}
     site = {**facts, "formulas": {"report-1": [{**formula, "formula": "a * b"}]}}
     whole = {
-        **config,
-        "isa": "auto",
-        "scratch": None,
-        "site": "here.yaml",
-        "site_facts": site,
+        **config, "isa": "auto", "scratch": None, "site": "here.yaml", "site_facts": site,
         "report": section,
-    }
+    }  # fmt: skip
     results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
     text = appendix.provenance(results)["config"]
     printed = yaml.safe_load(text)

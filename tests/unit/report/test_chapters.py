@@ -2,8 +2,6 @@
 travel with a bundle.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -128,14 +126,11 @@ def test_a_typst_text_may_have_its_ending_in_capitals(config: dict[str, Any]) ->
     assert chapters.build(section, [], [])["behind"][0]["file"] in chapters.sources(section)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        ("a.docx", b"x", r"'.*a\.docx' is of no kind .*: allowed are \.md and \.typ files"),
-        ("a.md", b"\xff\xfe\x00", r"'.*a\.md' is not readable as UTF-8"),
-        ("none.md", None, r"'.*none\.md' is not a file that exists here"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "sentence"), [
+    ("a.docx", b"x", r"'.*a\.docx' is of no kind .*: allowed are \.md and \.typ files"),
+    ("a.md", b"\xff\xfe\x00", r"'.*a\.md' is not readable as UTF-8"),
+    ("none.md", None, r"'.*none\.md' is not a file that exists here"),
+])  # fmt: skip
 def test_a_text_that_cannot_be_read_is_refused_by_the_plan(
     tmp_path: Path, name: str, content: bytes | None, sentence: str
 ) -> None:

@@ -1,7 +1,5 @@
 """What the report says, before it is set as PDF or HTML: page one, tables, notes and figures."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -2,8 +2,6 @@
 and zoom in a browser.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools
@@ -238,40 +236,18 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(page: Page
 
 
 def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
-    records = make.runs("cpubench", "DP", 4e10, host=HOSTILE)
-    records[0]["warnings"] = [HOSTILE]
-    hpl = make.cell("hpl", "DP", subsystem="cpu")
-    failed = make.record(hpl, status="failed", reason=HOSTILE, host=HOSTILE)
-    config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
-    facts = {"host": HOSTILE}
-    folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
+    folder = make.called(tmp_path / "c", HOSTILE)
     page = Page(html_report.build(ReportContent.read(folder)).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
 
 
-def test_the_same_records_give_the_same_bytes(comma: Path, text: str, tmp_path: Path) -> None:
-    again = html_report.build(ReportContent.read(comma), target=tmp_path / "again.html")
-    assert again.read_text(encoding="utf-8") == text
-
-
-@pytest.mark.parametrize(
-    ("cell", "mark", "value"),
-    [
-        ("38,4", ",", 38.4),
-        ("12", ".", 12),
-        ("1 KiB", ".", 1024),
-        ("16 MiB", ".", 16 << 20),
-        ("10 MB", ".", 10**7),
-        ("×8", ".", 8),
-        ("2.5  2.6  2.4", ".", 2.5),
-        ("RWS", ".", None),
-        ("", ".", None),
-        ("RWS, 1 MiB", ".", None),
-        ("not measured", ".", None),
-    ],
-)
+@pytest.mark.parametrize(("cell", "mark", "value"), [
+    ("38,4", ",", 38.4), ("12", ".", 12), ("1 KiB", ".", 1024), ("16 MiB", ".", 16 << 20),
+    ("10 MB", ".", 10**7), ("×8", ".", 8), ("2.5  2.6  2.4", ".", 2.5), ("RWS", ".", None),
+    ("", ".", None), ("RWS, 1 MiB", ".", None), ("not measured", ".", None),
+])  # fmt: skip
 def test_cells_are_sorted_by_their_value(cell: str, mark: str, value: float | None) -> None:
     assert sort_value(cell, mark) == value
 

@@ -28,15 +28,12 @@ def group(folder: Path, records: list[dict[str, Any]], title: str, **facts: Any)
     return dict(lines)
 
 
-@pytest.mark.parametrize(
-    ("networks", "interface", "rate"),
-    [
-        ([{}], "eth0 (of the default route; not measured)", "1.000 Gb/s"),
-        ([OVER_IB, OVER_IB], "ib0 (measured)", "200.0 Gb/s"),
-        ([OVER_IB, OVER_LO], "ib0 (measured", "200.0 Gb/s"),
-        ([OVER_LO], "lo (measured)", None),
-    ],
-)
+@pytest.mark.parametrize(("networks", "interface", "rate"), [
+    ([{}], "eth0 (of the default route; not measured)", "1.000 Gb/s"),
+    ([OVER_IB, OVER_IB], "ib0 (measured)", "200.0 Gb/s"),
+    ([OVER_IB, OVER_LO], "ib0 (measured", "200.0 Gb/s"),
+    ([OVER_LO], "lo (measured)", None),
+])  # fmt: skip
 def test_the_network_on_the_facts_page_is_the_one_that_was_measured(
     tmp_path: Path, networks: list[dict[str, Any]], interface: str, rate: str | None
 ) -> None:
@@ -69,18 +66,11 @@ def test_the_core_type_of_the_runs_stands_before_that_of_the_library(
     assert ("by itself" in text) is by_itself and ("HPL" in text) is bool(core)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "text"),
-    [
-        (2, "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"),
-        (3, "3: 64 GiB, 64 GiB and no memory; distances 10 21 21, 21 10 21, 21 21 10"),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "text"), [
+    (2, "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"),
+    (3, "3: 64 GiB, 64 GiB and no memory; distances 10 21 21, 21 10 21, 21 21 10"),
+])  # fmt: skip
 def test_the_memory_of_several_numa_nodes_is_a_list(tmp_path: Path, nodes: int, text: str) -> None:
-    lines = group(
-        tmp_path / "c",
-        make.runs("hpl", "DP", 1e9),
-        "Processor",
-        cpu={"model_name": "X", "numa": NUMA[:nodes]},
-    )
+    cpu = {"model_name": "X", "numa": NUMA[:nodes]}
+    lines = group(tmp_path / "c", make.runs("hpl", "DP", 1e9), "Processor", cpu=cpu)
     assert lines["NUMA nodes"] == text

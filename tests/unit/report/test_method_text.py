@@ -1,7 +1,5 @@
 """How it was measured, in words, and where the theoretical values of a table come from."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -2,8 +2,6 @@
 never changes without a reason.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
@@ -142,14 +140,8 @@ def test_a_caption_stands_with_its_table(long: Path) -> None:
 
 
 def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
-    records = make.runs("cpubench", "DP", 4e10, host=HOSTILE)
-    records[0]["warnings"] = [HOSTILE]
-    hpl = make.cell("hpl", "DP", subsystem="cpu")
-    failed = make.record(hpl, status="failed", reason=HOSTILE, host=HOSTILE)
-    config = {"report": dict.fromkeys(("title", "author", "course"), HOSTILE)}
-    facts = {"host": HOSTILE}
-    folder = make.write(tmp_path / "c", records, attempts=[failed], config=config, facts=facts)
-    assert '#panic("x") $a$ *b*' in pdf.text(pdf_report.build(ReportContent.read(folder)))
+    text = pdf.text(pdf_report.build(ReportContent.read(make.called(tmp_path / "c", HOSTILE))))
+    assert text.count('#panic("x") $a$ *b*') > 3
 
 
 def test_letters_without_a_font_are_told_and_others_drawn(

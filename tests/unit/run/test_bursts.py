@@ -1,7 +1,5 @@
 """A campaign beside a program that wakes for 6 s each half minute: real records, an artificial clock."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Fixtures that the tests of this folder share: a Slurm that answers what a test says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

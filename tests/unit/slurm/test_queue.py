@@ -1,7 +1,5 @@
 """Jobs in Slurm: submitted, waited for, given up; with the messages of real Slurms, and no Slurm."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

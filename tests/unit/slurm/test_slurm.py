@@ -2,8 +2,6 @@
 attempts of jobs that Slurm ended.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -89,17 +87,14 @@ FAILED = "sbatch: error: Batch job submission failed:"
 ALLOCATION = "allocation failure:"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        f"sbatch: error: QOSMaxSubmitJobPerUserLimit {FAILED} {POLICY}",
-        f"sbatch: error: AssocMaxSubmitJobLimit {FAILED} Job violates",
-        f"{FAILED} Unable to contact slurm controller (connect failure)",
-        "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
-        f"{FAILED} Socket timed out on send/recv operation",
-        f"{ALLOCATION} {POLICY}",
-    ],
-)
+@pytest.mark.parametrize("words", [
+    f"sbatch: error: QOSMaxSubmitJobPerUserLimit {FAILED} {POLICY}",
+    f"sbatch: error: AssocMaxSubmitJobLimit {FAILED} Job violates",
+    f"{FAILED} Unable to contact slurm controller (connect failure)",
+    "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
+    f"{FAILED} Socket timed out on send/recv operation",
+    f"{ALLOCATION} {POLICY}",
+])  # fmt: skip
 def test_what_may_go_better_later(words: str) -> None:
     assert failures.is_temporary(refusal(words))
 
@@ -118,38 +113,35 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("words", "remedy"),
-    [
-        *(
-            (f"sbatch: error: {limit} {failed} {POLICY}", remedy)
-            for remedy, limits in LIMITS.items()
-            for limit in limits
-            for failed in (ALLOCATION, FAILED)
-        ),
-        (f"{FAILED} Invalid account or account/partition combination", "slurm.account"),
-        (f"{ALLOCATION} Invalid qos specification", "slurm.qos"),
-        (f"{ALLOCATION} Requested time limit is invalid (missing)", "slurm.runtime_factor"),
-        (f"{ALLOCATION} Memory required by task is not available", "slurm.memory"),
-        (f"{ALLOCATION} Invalid partition name specified", "slurm.partition"),
-        (f"{ALLOCATION} Required partition not available (inactive)", "slurm.partition"),
-        (f"{ALLOCATION} Requested node configuration is not available", "slurm.partition"),
-        (f"{ALLOCATION} Invalid feature specification", "slurm.constraint"),
-        (f"{ALLOCATION} Requested reservation is invalid", "slurm.extra"),
-        ("sbatch: error: Invalid generic resource (gres) specification", "slurm.extra"),
-        ("sbatch: error: say your account, please", "slurm.account"),
-        (f"{ALLOCATION} Memory specification can not be satisfied", "slurm.memory"),
-        # Of --mem=0 where MaxMemPerCPU allows less than the node has; sbatch --test-only takes it.
-        (
-            "sbatch: error: CPU count per node can not be satisfied "
-            f"{FAILED} Requested node configuration is not available",
-            "slurm.memory",
-        ),
-        (f"{ALLOCATION} Node count specification invalid", "slurm.partition"),
-        ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),
-        (f"{ALLOCATION} Access/permission denied", "slurm.partition"),
-    ],
-)
+@pytest.mark.parametrize(("words", "remedy"), [
+    *(
+        (f"sbatch: error: {limit} {failed} {POLICY}", remedy)
+        for remedy, limits in LIMITS.items()
+        for limit in limits
+        for failed in (ALLOCATION, FAILED)
+    ),
+    (f"{FAILED} Invalid account or account/partition combination", "slurm.account"),
+    (f"{ALLOCATION} Invalid qos specification", "slurm.qos"),
+    (f"{ALLOCATION} Requested time limit is invalid (missing)", "slurm.runtime_factor"),
+    (f"{ALLOCATION} Memory required by task is not available", "slurm.memory"),
+    (f"{ALLOCATION} Invalid partition name specified", "slurm.partition"),
+    (f"{ALLOCATION} Required partition not available (inactive)", "slurm.partition"),
+    (f"{ALLOCATION} Requested node configuration is not available", "slurm.partition"),
+    (f"{ALLOCATION} Invalid feature specification", "slurm.constraint"),
+    (f"{ALLOCATION} Requested reservation is invalid", "slurm.extra"),
+    ("sbatch: error: Invalid generic resource (gres) specification", "slurm.extra"),
+    ("sbatch: error: say your account, please", "slurm.account"),
+    (f"{ALLOCATION} Memory specification can not be satisfied", "slurm.memory"),
+    # Of --mem=0 where MaxMemPerCPU allows less than the node has; sbatch --test-only takes it.
+    (
+        "sbatch: error: CPU count per node can not be satisfied "
+        f"{FAILED} Requested node configuration is not available",
+        "slurm.memory",
+    ),
+    (f"{ALLOCATION} Node count specification invalid", "slurm.partition"),
+    ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),
+    (f"{ALLOCATION} Access/permission denied", "slurm.partition"),
+])  # fmt: skip
 def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
     error = refusal(words)
     assert not failures.is_temporary(error)
@@ -173,15 +165,12 @@ def kept(site: Site, state: str, details: dict[str, str]) -> dict[str, object]:
     return dict(records.read(path))
 
 
-@pytest.mark.parametrize(
-    ("log", "words"),
-    [
-        ("over-memory-kill.log", "OUT_OF_MEMORY: .*300M.*memory_factor"),
-        ("cgroup.log", "OUT_OF_MEMORY: .*300M.*memory_factor"),
-        ("exit-code.log", "FAILED, exit code 1"),
-        ("none.log", "FAILED, exit code 1"),
-    ],
-)
+@pytest.mark.parametrize(("log", "words"), [
+    ("over-memory-kill.log", "OUT_OF_MEMORY: .*300M.*memory_factor"),
+    ("cgroup.log", "OUT_OF_MEMORY: .*300M.*memory_factor"),
+    ("exit-code.log", "FAILED, exit code 1"),
+    ("none.log", "FAILED, exit code 1"),
+])  # fmt: skip
 def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
     site: Site, log: str, words: str
 ) -> None:

@@ -1,7 +1,5 @@
 """The facts of a node: damaged ones count for nothing and are collected again; equal nodes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import platform
@@ -70,6 +68,8 @@ def test_damaged_decisions_are_set_aside_by_the_run(
     planfile.write(made.directory / "plan.json", made.to_json())
     path = made.directory / decisions.FOLDER / "0.json"
     files.write_text(path, '{"schema": 1, "rows": {"a": {"nope": 1}}}')
+    with pytest.raises(RecordError, match=r"0\.json is damaged"):
+        decisions.read(path)
     results = Results.read(made.directory)
     assert results.decisions == {}
     assert any(str(path) in sentence for sentence in results.left_out)
@@ -88,15 +88,12 @@ def changed(part: str, name: str, value: object) -> dict[str, Any]:
     return other
 
 
-@pytest.mark.parametrize(
-    ("part", "name", "value", "title"),
-    [
-        ("cpu", "model_name", "Another CPU", "CPU"),
-        ("cpu", "threads", 64, "CPU"),
-        ("memory", "total", 4 * VM["memory"]["total"], "memory"),
-        ("os", "kernel", "6.1.0-49-amd64", "kernel"),
-    ],
-)
+@pytest.mark.parametrize(("part", "name", "value", "title"), [
+    ("cpu", "model_name", "Another CPU", "CPU"),
+    ("cpu", "threads", 64, "CPU"),
+    ("memory", "total", 4 * VM["memory"]["total"], "memory"),
+    ("os", "kernel", "6.1.0-49-amd64", "kernel"),
+])  # fmt: skip
 def test_a_class_is_cpu_memory_and_kernel(part: str, name: str, value: object, title: str) -> None:
     one, other = node_class(VM), node_class(changed(part, name, value))
     assert one == node_class(copy.deepcopy(VM)) != other

@@ -2,8 +2,6 @@
 they never count, and are never deleted.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -41,19 +39,13 @@ def stored(folder: Path, of: Cell = CELL, value: float = 2e8) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"status": "done"}, "status"),
-        ({"measurements": [make.measurement(CELL, "throughput", 0)]}, "value"),
-        ({"measurements": [make.measurement(CELL, "throughput", 1, unit="MB/s")]}, "unit"),
-        (
-            {"measurements": [make.measurement(CELL, "throughput", float("nan"))]},
-            "NaN|not JSON|value",
-        ),
-        ({"schema": 2}, "schema"),
-    ],
-)
+@pytest.mark.parametrize(("change", "field"), [
+    ({"status": "done"}, "status"),
+    ({"measurements": [make.measurement(CELL, "throughput", 0)]}, "value"),
+    ({"measurements": [make.measurement(CELL, "throughput", 1, unit="MB/s")]}, "unit"),
+    ({"measurements": [make.measurement(CELL, "throughput", float("nan"))]}, "NaN|not JSON|value"),
+    ({"schema": 2}, "schema"),
+])  # fmt: skip
 def test_what_does_not_fit_is_not_written(
     tmp_path: Path, change: dict[str, Any], field: str
 ) -> None:
@@ -62,17 +54,14 @@ def test_what_does_not_fit_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("now", "state", "word"),
-    [
-        (CELL, GOOD, ""),
-        (dataclasses.replace(CELL, repetition=1), ABSENT, ""),
-        (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 2.0}), OTHER, "1.0, now 2.0"),
-        # Values that only Python calls equal.
-        (dataclasses.replace(CELL, options={**OPTIONS, "seed": True}), OTHER, "seed 1, now True"),
-        (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 1}), OTHER, "now 1"),
-    ],
-)
+@pytest.mark.parametrize(("now", "state", "word"), [
+    (CELL, GOOD, ""),
+    (dataclasses.replace(CELL, repetition=1), ABSENT, ""),
+    (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 2.0}), OTHER, "1.0, now 2.0"),
+    # Values that only Python calls equal.
+    (dataclasses.replace(CELL, options={**OPTIONS, "seed": True}), OTHER, "seed 1, now True"),
+    (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 1}), OTHER, "now 1"),
+])  # fmt: skip
 def test_a_record_counts_for_its_cell_alone(
     tmp_path: Path, now: Cell, state: str, word: str
 ) -> None:
@@ -91,21 +80,18 @@ def without_checksum(text: str) -> str:
     return json.dumps({key: part for key, part in json.loads(text).items() if key != "sha256"})
 
 
-@pytest.mark.parametrize(
-    ("change", "state"),
-    [
-        (edit("200000000.0", "300000000.0"), DAMAGED),
-        (edit('"ok"', '"unavailable"'), DAMAGED),
-        (edit('"ok"', '"fine"'), DAMAGED),
-        (edit("node1", "node2"), DAMAGED),
-        (edit('"status"', '"sta\ntus"'), DAMAGED),
-        (without_checksum, DAMAGED),
-        (lambda text: text[:0], DAMAGED),
-        (lambda text: text[:500], DAMAGED),
-        (lambda text: text.rstrip()[:-1], DAMAGED),
-        (lambda text: json.dumps(json.loads(text)), GOOD),  # another layout, the same content
-    ],
-)
+@pytest.mark.parametrize(("change", "state"), [
+    (edit("200000000.0", "300000000.0"), DAMAGED),
+    (edit('"ok"', '"unavailable"'), DAMAGED),
+    (edit('"ok"', '"fine"'), DAMAGED),
+    (edit("node1", "node2"), DAMAGED),
+    (edit('"status"', '"sta\ntus"'), DAMAGED),
+    (without_checksum, DAMAGED),
+    (lambda text: text[:0], DAMAGED),
+    (lambda text: text[:500], DAMAGED),
+    (lambda text: text.rstrip()[:-1], DAMAGED),
+    (lambda text: json.dumps(json.loads(text)), GOOD),  # another layout, the same content
+])  # fmt: skip
 def test_an_edited_or_cut_record_is_seen(tmp_path: Path, change: Any, state: str) -> None:
     path = stored(tmp_path)
     text = path.read_text()

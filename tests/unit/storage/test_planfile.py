@@ -1,7 +1,5 @@
 """The plan on disk, of which a job takes its own cells; and the long table of records."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -46,17 +44,15 @@ def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path: Pat
 TEXT = planfile.text(PLAN)
 
 
-@pytest.mark.parametrize(
-    ("text", "cell", "words"),
-    [
-        (None, CELLS[0].id, "No such file"),
-        ("{}", CELLS[0].id, "plan"),
-        ("", CELLS[0].id, "plan"),
-        (TEXT[:600], CELLS[0].id, "plan"),
-        (TEXT.replace('"campaign": "c"', '"campaign": 5'), CELLS[0].id, "damaged"),
-        (TEXT, "cpu/cpubench/SP_none_x1/any/99", "peakmark plan --cells lists"),
-    ],
-)
+@pytest.mark.parametrize(("text", "cell", "words"), [
+    (None, CELLS[0].id, "No such file"),
+    ("{}", CELLS[0].id, "plan"),
+    ("", CELLS[0].id, "plan"),
+    (TEXT[:600], CELLS[0].id, "plan"),
+    (TEXT.replace('"campaign": "c"', '"campaign": 5'), CELLS[0].id, "damaged"),
+    (planfile.text(PLAN | {"cells": PLAN["cells"] * 2}), CELLS[0].id, "twice"),
+    (TEXT, "cpu/cpubench/SP_none_x1/any/99", "peakmark plan --cells lists"),
+])  # fmt: skip
 def test_what_is_no_plan_is_a_sentence(
     tmp_path: Path, text: str | None, cell: str, words: str
 ) -> None:
@@ -106,21 +102,3 @@ def test_one_line_per_value_and_per_cell_without_one(folder: Path) -> None:
     assert list(csv.columns) == list(parquet.columns)
     for other in (csv, parquet):
         assert list(other["value"].dropna()) == list(frame["value"].dropna())
-
-
-def test_raw_output_that_is_json_is_no_record(folder: Path) -> None:
-    raw = next((folder / "cells").rglob("0.json")).with_suffix(".raw")
-    raw.mkdir()
-    (raw / "0.result.json").write_text('{"cell": 1, "status": "ok"}')
-    assert len(tables.long_table(Results.read(folder))) == 5
-
-
-def test_a_damaged_record_is_named_and_its_cell_missing(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = next((folder / "cells" / "memory" / "rambench").rglob("0.json"))
-    path.write_text(path.read_text()[:100])
-    frame = tables.long_table(Results.read(folder))
-    assert str(path) in capsys.readouterr().err
-    assert "rambench" not in set(frame["instrument"])
-    assert [cell.instrument for cell in Results.read(folder).missing] == ["rambench"]

@@ -5,8 +5,6 @@ them and ``report.txt``, what the report says. ``PEAKMARK_GOLDEN=write pytest
 tests/unit/tables/test_golden.py`` writes them anew: look at the difference before you commit it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

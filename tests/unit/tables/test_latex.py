@@ -1,7 +1,5 @@
 """Tables as LaTeX: what stands in them, and that a LaTeX sets them within their column."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Tables as a layout prints them: its columns, its names, and what is wrong with one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -67,24 +65,21 @@ def figure(**keys: str) -> dict[str, Any]:
     return {"figures": [{"name": "mine", "of": "disk_throughput", "title": "Mine", **keys}]}
 
 
-@pytest.mark.parametrize(
-    ("change", "parts"),
-    [
-        ({"tables": [TABLE | {"of": "gpu"}]}, ["tables[0].of", "gpu", "cpu"]),
-        (column(), ["X", "either text or value"]),
-        (column(value="measured", of="fio"), ["X", "fio", "cpubench"]),
-        (column(text="{threads}"), ["X", "{threads}", "{concurrency}"]),
-        (column(text="{block.unit}"), ["X", "{block.unit}", "{concurrency}"]),
-        (column(text="{block[unit]}"), ["X", "{block[unit]}", "{concurrency}"]),
-        (column(value="efficiency", formula="import os"), ["X", "arithmetic"]),
-        ({"compare": {"cpu": [["QP", "RS"]]}}, ["compare.cpu names 'RS': allowed are QP, HP"]),
-        (figure(kind="panels", value="deviation"), ["'mine'", "kind panels", "together and bars"]),
-        (figure(name="overview"), ["two figures are called 'overview'"]),
-        (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),
-        (figure(kind="pie"), ["figures[0].kind", '"together"']),
-        (figure(of="gpu"), ["figures[0].of", "disk_throughput"]),
-    ],
-)
+@pytest.mark.parametrize(("change", "parts"), [
+    ({"tables": [TABLE | {"of": "gpu"}]}, ["tables[0].of", "gpu", "cpu"]),
+    (column(), ["X", "either text or value"]),
+    (column(value="measured", of="fio"), ["X", "fio", "cpubench"]),
+    (column(text="{threads}"), ["X", "{threads}", "{concurrency}"]),
+    (column(text="{block.unit}"), ["X", "{block.unit}", "{concurrency}"]),
+    (column(text="{block[unit]}"), ["X", "{block[unit]}", "{concurrency}"]),
+    (column(value="efficiency", formula="import os"), ["X", "arithmetic"]),
+    ({"compare": {"cpu": [["QP", "RS"]]}}, ["compare.cpu names 'RS': allowed are QP, HP"]),
+    (figure(kind="panels", value="deviation"), ["'mine'", "kind panels", "together and bars"]),
+    (figure(name="overview"), ["two figures are called 'overview'"]),
+    (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),
+    (figure(kind="pie"), ["figures[0].kind", '"together"']),
+    (figure(of="gpu"), ["figures[0].of", "disk_throughput"]),
+])  # fmt: skip
 def test_a_wrong_layout_is_one_sentence(
     tmp_path: Path, change: dict[str, Any], parts: list[str]
 ) -> None:

@@ -1,11 +1,8 @@
 """Tables as printed: their columns, units and digits, the notes below them and their captions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
@@ -14,8 +11,6 @@ from peakmark.tables import captions, footnotes, presentation, tables
 from peakmark.tables.columns import of_quantity
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import BY_NAME
-
-REMEDY = "repeat on an idle node, or set pool: auto"
 
 
 def printed(analysis: Analysis, name: str) -> PrintedTable:
@@ -70,15 +65,3 @@ def test_every_figure_has_a_caption() -> None:
         assert captions.text(name)
     assert captions.text("disk_latency_RR") == captions.text("disk_latency")
     assert captions.text("disk_throughput_RS") == captions.text(captions.WORKLOAD)
-
-
-@pytest.mark.parametrize(
-    ("title", "subsystem", "caption"),
-    [
-        ("Throughput", "disk", "Disk: throughput"),
-        ("Disk latency (IOPS)", "disk", "Disk latency (IOPS)"),
-        ("TCP and UDP", "network", "Network: TCP and UDP"),
-    ],
-)
-def test_a_caption_names_the_resource_once(title: str, subsystem: str, caption: str) -> None:
-    assert captions.of_table(title, subsystem) == caption

@@ -2,8 +2,6 @@
 order of the report.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -107,20 +105,17 @@ def test_full_is_the_union_of_all_reports_with_at_least_their_work() -> None:
 EACH_WRITE = {"RS": None, "RR": None, "WS": "each", "WR": "each"}
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "instrument", "expected"),
-    [
-        *((name, "isa", "cpubench", {"": "scalar"}) for name in (*PRESETS[:2], PRESETS[3])),
-        *((name, "isa", "rambench", {"": "auto"}) for name in (*PRESETS[:2], PRESETS[3])),
-        (FIRST, "sync", "diskbench", EACH_WRITE),
-        (FIRST, "fill", "iozone", {"ALL": "new"}),
-        (FIRST, "store", "rambench", {"RWS": "libc"}),
-        ("six-core-evaluation", "store", "rambench", {"RS": None, "RR": None, "RWS": "libc"}),
-        ("disk-patterns-2020", "fill", "diskbench", {"WS": "new"}),
-        ("disk-patterns-2020", "sync", "diskbench", {"WS": None}),
-        ("file-io-lab", "fill", "diskbench", {"WS": None}),
-    ],
-)
+@pytest.mark.parametrize(("name", "key", "instrument", "expected"), [
+    *((name, "isa", "cpubench", {"": "scalar"}) for name in (*PRESETS[:2], PRESETS[3])),
+    *((name, "isa", "rambench", {"": "auto"}) for name in (*PRESETS[:2], PRESETS[3])),
+    (FIRST, "sync", "diskbench", EACH_WRITE),
+    (FIRST, "fill", "iozone", {"ALL": "new"}),
+    (FIRST, "store", "rambench", {"RWS": "libc"}),
+    ("six-core-evaluation", "store", "rambench", {"RS": None, "RR": None, "RWS": "libc"}),
+    ("disk-patterns-2020", "fill", "diskbench", {"WS": "new"}),
+    ("disk-patterns-2020", "sync", "diskbench", {"WS": None}),
+    ("file-io-lab", "fill", "diskbench", {"WS": None}),
+])  # fmt: skip
 def test_presets_use_their_reports_own_definitions(
     name: str, key: str, instrument: str, expected: dict[str, str | None]
 ) -> None:

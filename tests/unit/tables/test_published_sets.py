@@ -2,15 +2,12 @@
 and beside this machine.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.config.published_sets import entries_of
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.config import layouts, published, site
@@ -26,7 +23,7 @@ PRINTED = {
         (entry.table, entry.metric, entry.run),
         (entry.workload, entry.concurrency, entry.block, entry.program),
     ): entry.value
-    for entry in entries_of(NAME)
+    for entry in published.load(NAME).entries
 }
 
 

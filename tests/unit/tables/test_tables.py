@@ -1,7 +1,5 @@
 """Tables as CSV: what belongs together, under which heading, in which unit and order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd
@@ -134,13 +132,6 @@ def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
         assert list(read(folder, table.name).columns) == [*tables.frame(table, [])]
 
 
-def test_building_again_gives_the_same_bytes(swept: Path) -> None:
-    folder = swept / "tables"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    tables.build(swept)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
 def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) -> None:
     holes = [make.cell("cpubench", "QP", subsystem="cpu", repetition=number) for number in range(3)]
     holes += [make.cell("cpubench", "DP", subsystem="cpu", repetition=1)]
@@ -184,14 +175,11 @@ def between(folder: Path, *pairs: tuple[str, str]) -> Analysis:
     return found
 
 
-@pytest.mark.parametrize(
-    ("pairs", "clients", "servers", "printed"),
-    [
-        ([("n1", "n2")], "n1", "n2", "n1 → n2"),
-        ([("n1", "n2"), ("n2", "n1"), ("n1", "n2")], "n1; n2", "n2; n1", "2 pairs"),
-        ([("n1", "n1")], "n1", "n1", ""),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "clients", "servers", "printed"), [
+    ([("n1", "n2")], "n1", "n2", "n1 → n2"),
+    ([("n1", "n2"), ("n2", "n1"), ("n1", "n2")], "n1; n2", "n2; n1", "2 pairs"),
+    ([("n1", "n1")], "n1", "n1", ""),
+])  # fmt: skip
 def test_both_ends_of_pairs_of_nodes_are_in_every_table(
     tmp_path: Path, pairs: list[tuple[str, str]], clients: str, servers: str, printed: str
 ) -> None:

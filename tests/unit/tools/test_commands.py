@@ -2,10 +2,6 @@
 
 import dataclasses
 import math
-import os
-import shutil
-import subprocess
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +14,7 @@ from tests.unit.tools.samples import cell, command
 
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.machine import storage
-from peakmark.machine.host import Host
 from peakmark.messages import MeasurementError, Unavailable
-from peakmark.resources import ROOT
 from peakmark.tools import REGISTRY, base, common
 from peakmark.tools.base import Completed, Workspace
 from peakmark.tools.programs import hpl, likwid_bench, ping, pmbw
@@ -277,39 +270,6 @@ def test_a_record_that_no_sector_holds_is_refused(name: str, workload: str) -> N
     assert command(cell(name, workload, "psync", 4096, 1), space(facts=facts))
 
 
-def test_a_real_disk_of_large_sectors_refuses_small_records(tmp_path: Path) -> None:
-    """On a loop device of this machine's kernel."""
-    if os.geteuid() != 0 or not shutil.which("losetup") or not shutil.which("mkfs.ext4"):
-        pytest.skip("a loop device needs root, losetup and mkfs.ext4")
-    image, place = tmp_path / "image", tmp_path / "place"
-    place.mkdir()
-    image.touch()
-    os.truncate(image, 32 * MIB)
-
-    def run(*argv: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*map(str, argv)], capture_output=True, text=True)
-
-    with ExitStack() as stack:
-        made = run("losetup", "--sector-size", "4096", "--show", "--find", image)
-        if made.returncode != 0:
-            pytest.skip(f"no loop device here: {made.stderr.strip()}")
-        device = made.stdout.strip()
-        stack.callback(run, "losetup", "--detach", device)
-        assert run("mkfs.ext4", "-q", device).returncode == 0
-        if (mounted := run("mount", device, place)).returncode != 0:
-            pytest.skip(f"no mount here: {mounted.stderr.strip()}")
-        stack.callback(run, "umount", place)
-        facts = {"storage": storage.collect(Host(), place)}
-        for name, workload in BY_SECTORS:
-            with pytest.raises(Unavailable, match=r"4096 B.*4KiB"):
-                command(cell(name, workload, "psync", 1024, 1), space(facts=facts))
-        kernel = ROOT / "build" / "kernels" / "diskbench"
-        if kernel.exists():
-            words = ["--workload", "RR", "--record", "1KiB", "--size", "1MiB", "--directory"]
-            done = run(kernel, *words, place)
-            assert done.returncode == 77 and "has 4096" in done.stderr
-
-
 # -- memory
 
 
@@ -450,14 +410,10 @@ def test_hpcc_and_little_memory_make_the_matrix_smaller() -> None:
 
 
 @pytest.mark.parametrize(("vendor", "family", "model", "flags", "expected"), [
-    ("AuthenticAMD", 26, 2, AVX512, "SkylakeX"),
-    ("AuthenticAMD", 25, 17, AVX512, "SkylakeX"),
-    ("AuthenticAMD", 25, 1, AVX2, None),
-    ("GenuineIntel", 6, 85, AVX512, None),
-    ("GenuineIntel", 6, 173, AVX512, "SkylakeX"),
-    ("GenuineIntel", 6, 60, AVX2, None),
-    ("ARM", 65, 3404, frozenset({"neon"}), None),
-    (None, None, None, AVX512, None),
+    ("AuthenticAMD", 26, 2, AVX512, "SkylakeX"), ("AuthenticAMD", 25, 17, AVX512, "SkylakeX"),
+    ("AuthenticAMD", 25, 1, AVX2, None), ("GenuineIntel", 6, 85, AVX512, None),
+    ("GenuineIntel", 6, 173, AVX512, "SkylakeX"), ("GenuineIntel", 6, 60, AVX2, None),
+    ("ARM", 65, 3404, frozenset({"neon"}), None), (None, None, None, AVX512, None),
 ])  # fmt: skip
 def test_core_type(vendor: Any, family: Any, model: Any, flags: Any, expected: Any) -> None:
     of, done = samples.load("hpl/xhpl-x2")

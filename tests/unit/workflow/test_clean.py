@@ -2,8 +2,6 @@
 is called.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -110,11 +108,8 @@ def test_what_peakmark_did_not_make_stays(old: None, place: Path, outside: Path)
     (elsewhere / cleanup.MARK).write_text('{"host": "another-node"}')
     (broken / cleanup.MARK).symlink_to(outside / "precious")
     reasons = {
-        strange: "'thesis.txt'",
-        shared: "open to",
-        elsewhere: "another-node",
-        broken: "mark",
-    }
+        strange: "'thesis.txt'", shared: "open to", elsewhere: "another-node", broken: "mark",
+    }  # fmt: skip
     if os.geteuid() == 0:  # only root can give a directory away
         os.chown(foreign, 12345, 12345)
         reasons[foreign] = "another user"

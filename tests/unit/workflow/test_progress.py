@@ -2,8 +2,6 @@
 from the records of a real campaign.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import threading
@@ -137,25 +135,18 @@ def test_a_failure_is_named_with_the_end_of_its_log(run: Run, tmp_path: Path) ->
     assert printed.count("disk/fio/x/any/0") == 2
 
 
-@pytest.mark.parametrize(
-    ("level", "message", "printed"),
-    [
-        (logging.WARNING, "careful", "careful\n"),
-        (logging.INFO, "chatter", ""),
-        (logging.ERROR, "\nError: campaign is wrong\n\n", "Error: campaign is wrong\n"),
-        (logging.ERROR, "WorkflowError:\nAt least one job did not complete successfully.", ""),
-        (
-            logging.ERROR,
-            "Exiting because a job execution failed. Look above for error messages",
-            "",
-        ),
-        (logging.ERROR, "WorkflowError:\nsomething else", "WorkflowError:\nsomething else\n"),
-        (logging.INFO, "Report created.", None),
-        (logging.INFO, "Will exit after finishing currently running jobs (scheduler).", None),
-        (logging.INFO, "Unlocked working directory.", None),
-        (logging.INFO, "Would delete results/c/report.pdf", None),
-    ],
-)
+@pytest.mark.parametrize(("level", "message", "printed"), [
+    (logging.WARNING, "careful", "careful\n"),
+    (logging.INFO, "chatter", ""),
+    (logging.ERROR, "\nError: campaign is wrong\n\n", "Error: campaign is wrong\n"),
+    (logging.ERROR, "WorkflowError:\nAt least one job did not complete successfully.", ""),
+    (logging.ERROR, "Exiting because a job execution failed. Look above for error messages", ""),
+    (logging.ERROR, "WorkflowError:\nsomething else", "WorkflowError:\nsomething else\n"),
+    (logging.INFO, "Report created.", None),
+    (logging.INFO, "Will exit after finishing currently running jobs (scheduler).", None),
+    (logging.INFO, "Unlocked working directory.", None),
+    (logging.INFO, "Would delete results/c/report.pdf", None),
+])  # fmt: skip
 def test_of_what_snakemake_says_reasons_and_answers_stay(
     run: Run, level: int, message: str, printed: str | None
 ) -> None:

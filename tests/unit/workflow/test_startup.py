@@ -2,8 +2,6 @@
 Snakemake makes it: what that does is tried on the test cluster.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -31,21 +29,18 @@ from snakemake_executor_plugin_peakmark import Executor
 GRID = one_grid("cpu")
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (
-            one_grid("memory", variants=["pool"], pool="100TiB"),
-            ["RWS-pool_64KiB_x1", "of memory", "smaller"],
-        ),
-        (one_grid("memory", blocks=["100TiB"]), ["of memory"]),
-        (one_grid("disk", size="100TiB"), ["GB free", "size:"]),
-        ({**GRID, "interface": "nowhere0"}, ["interface", "nowhere0", "lo"]),
-        ({**GRID, "scratch": "/nowhere"}, ["scratch", "/nowhere", "cannot be used"]),
-        ({**GRID, "scratch": "/etc/passwd"}, ["/etc/passwd", "cannot be used"]),
-        ({**GRID, "tools": {"fio": "/nowhere/fio"}}, ["tools.fio", "/nowhere/fio", "false"]),
-    ],
-)
+@pytest.mark.parametrize(("values", "words"), [
+    (
+        one_grid("memory", variants=["pool"], pool="100TiB"),
+        ["RWS-pool_64KiB_x1", "of memory", "smaller"],
+    ),
+    (one_grid("memory", blocks=["100TiB"]), ["of memory"]),
+    (one_grid("disk", size="100TiB"), ["GB free", "size:"]),
+    ({**GRID, "interface": "nowhere0"}, ["interface", "nowhere0", "lo"]),
+    ({**GRID, "scratch": "/nowhere"}, ["scratch", "/nowhere", "cannot be used"]),
+    ({**GRID, "scratch": "/etc/passwd"}, ["/etc/passwd", "cannot be used"]),
+    ({**GRID, "tools": {"fio": "/nowhere/fio"}}, ["tools.fio", "/nowhere/fio", "false"]),
+])  # fmt: skip
 def test_what_this_machine_lacks_is_said_before_the_first_cell(
     values: dict[str, Any], words: list[str]
 ) -> None:
@@ -66,22 +61,15 @@ def three(*nodes: str) -> Cluster:
     return where(nodes=nodes, kinds=[{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}])
 
 
-@pytest.mark.parametrize(
-    ("nodes", "held", "refused"),
-    [
-        (("any",), ["n1"], None),
-        (("any",), ["n1", "n2"], "n[1-2]"),  # a network cell takes two, and one is left
-        (("n2", "n3"), ["n1"], None),
-        (("n1", "n2"), ["n1"], "n1"),
-        (("n1", "n2", "n3"), ["x7"], None),  # of another partition
-    ],
-)
+@pytest.mark.parametrize(("nodes", "held", "refused"), [
+    (("any",), ["n1"], None),
+    (("any",), ["n1", "n2"], "n[1-2]"),  # a network cell takes two, and one is left
+    (("n2", "n3"), ["n1"], None),
+    (("n1", "n2"), ["n1"], "n1"),
+    (("n1", "n2", "n3"), ["x7"], None),  # of another partition
+])  # fmt: skip
 def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    nodes: Any,
-    held: list[str],
-    refused: str | None,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: Any, held: Any, refused: str | None
 ) -> None:
     monkeypatch.setattr(slurm, "job_nodes", lambda number: held if number == "7" else [])
     one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
@@ -192,16 +180,10 @@ def test_records_with_other_options_are_set_aside(
     assert sentence in printed and "1 finished cell" in printed
 
 
-@pytest.mark.parametrize(
-    ("words", "stays"),
-    [
-        ("", False),
-        ("--profile slurm --jobs 5", False),
-        ("--max-jobs-per-timespan 50/1m", True),
-        ("--max-jobs-per-timespan=50/1m", True),
-        ("--max-jobs-per-second 50", True),
-    ],
-)
+@pytest.mark.parametrize(("words", "stays"), [
+    ("", False), ("--profile slurm --jobs 5", False), ("--max-jobs-per-timespan 50/1m", True),
+    ("--max-jobs-per-timespan=50/1m", True), ("--max-jobs-per-second 50", True),
+])  # fmt: skip
 def test_only_a_limit_of_jobs_a_second_of_the_command_line_stays(words: str, stays: bool) -> None:
     scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(MaxJobsPerTimespan(50, "1m")))
     startup.disable_rate_limit(scheduler, words.split())

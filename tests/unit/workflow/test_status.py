@@ -1,7 +1,5 @@
 """How far a campaign has come, and the summary of a run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -152,15 +150,10 @@ def test_cells_that_are_not_possible_have_their_reason(
     tmp_path: Path, peakmark: Callable[..., Said]
 ) -> None:
     reasons = ["no FMA here"] * 4 + ["too little memory"]
-    found = [
-        make.record(
-            make.cell("cpubench", "DP", subsystem="cpu", repetition=number),
-            status="unavailable",
-            reason=reason,
-        )
-        | {"raw": {}}
-        for number, reason in enumerate(reasons)
-    ]
+    found = []
+    for number, reason in enumerate(reasons):
+        cell = make.cell("cpubench", "DP", subsystem="cpu", repetition=number)
+        found.append(make.record(cell, status="unavailable", reason=reason) | {"raw": {}})
     folder = make.write(tmp_path / "c", found)
     for command in ("status", "summary"):
         done = peakmark(command, folder)
