@@ -13,6 +13,7 @@ from typing import Any
 
 from peakmark import disturbances, limits
 from peakmark.analysis import (
+    certificate,
     clocks,
     comparability,
     core_checks,
@@ -20,10 +21,12 @@ from peakmark.analysis import (
     fleet,
     reasons,
     row_warnings,
+    suspects,
 )
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
 from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
+from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import SHAPES, UNITS
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
@@ -175,7 +178,7 @@ def _table_rows(
             (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
     lacking = {record.cell.row for record in results.refused if record.cell.workload in UNITS}
     for cell in results.cells:
-        if cell.row in lacking:
+        if cell.row in lacking or cell.purpose:
             continue
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
         if (
@@ -533,6 +536,16 @@ class Analysis:
     @cached_property
     def _conclusions(self) -> dict[tuple[tuple[str, Key], ...], list[Conclusion]]:
         return {}
+
+    @cached_property
+    def suspects(self) -> list[SecondMeasurement]:
+        """What came of slow nodes that were measured again."""
+        return suspects.outcomes(self.results, self.rows)
+
+    @cached_property
+    def checks(self) -> list[Message]:
+        """What stands beside the verdict on nodes: the second measurement and the certificate."""
+        return [*suspects.told(self.suspects), *certificate.certify(self.results, self.rows)]
 
     @cached_property
     def classes(self) -> list[FleetClass]:

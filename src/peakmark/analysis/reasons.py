@@ -18,6 +18,8 @@ RARE = 0.05
 """Facts count that slow nodes have by chance with at most this p, or that no other node has."""
 UNKNOWN = "-"
 """Of a kind of rows in ``signatures.csv``: the node has none."""
+ALIKE = 1.25
+"""The time that threads had explains a rate that is so many times as high or low at most."""
 SHOWN = 3
 """So many facts are named of a node."""
 NO_CAUSE = frozenset({
@@ -74,6 +76,7 @@ def reasons(
         found.append(
             [
                 *signatures(shares[each.node], each.subsystem, channels),
+                *lost_time(rows, each),
                 *differing(features[each.subsystem], each.node, nodes, like)[:SHOWN],
             ]
         )
@@ -127,6 +130,22 @@ def signatures(shares: Shares, subsystem: str, channels: int | None = None) -> l
                     "signature", case=line["code"], channels=line["channels"]
                 )
     return list(found.values())
+
+
+def lost_time(rows: Rows, slow: SlowNode) -> list[Message]:
+    """That the threads of a node had less of their CPUs' time, where that is what makes it slow."""
+    for group in (group for table in rows.values() for group in fleet.group_rows(table)):
+        row = next((row for row in group.slow if row.key.node == slow.node), None)
+        shares = {row.key.node: row.measured.detail("cpu_share") for row in group.rows}
+        own = shares.pop(slow.node, None)
+        others = [share for share in shares.values() if share]
+        if row is None or row.table.subsystem != slow.subsystem or not own or not others:
+            continue
+        behind, usual = group.behind(row), statistics.median(others)
+        speed = 1 / (1 + behind) if row.table.lower_is_better else 1 - behind
+        if own < usual * (1 - fleet.DELTA) and 1 / ALIKE < own / usual / speed < ALIKE:
+            return [message("lost-time", share=own, usual=usual)]
+    return []
 
 
 def _features(results: Results, rows: Iterable[Row]) -> dict[str, Features]:

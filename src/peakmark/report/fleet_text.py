@@ -36,6 +36,7 @@ def sentences(analysis: Analysis) -> list[str]:
     judged = fleet.judged_nodes(analysis.rows, analysis.classes)
     if judged and not slow:
         found.append(message("none-slow", nodes=len(judged)).full_sentence)
+    found += [each.full_sentence for each in analysis.checks]
     gaps = list(fleet.unjudged(analysis.rows, analysis.classes))
     if gaps:
         found.append(" ".join(each.full_sentence for each in gaps))

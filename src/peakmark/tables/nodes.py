@@ -6,7 +6,7 @@ A line for each node stands in the CSV files and on the page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -15,6 +15,7 @@ from peakmark import statistics
 from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.row import Row
+from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.formatting import listed, percent, significant
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
@@ -146,3 +147,24 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     return (
         pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
     )
+
+
+def suspects(outcomes: Iterable[SecondMeasurement]) -> pd.DataFrame:
+    """Rows of slow nodes that were measured again: how far behind they were before and are now."""
+    lines = []
+    for each in outcomes:
+        row = each.row
+        line = {
+            "table": row.table.name,
+            "workload": row.key.workload,
+            "variant": row.key.variant,
+            "block": row.key.block,
+            "concurrency": row.key.concurrency,
+            "node": row.key.node,
+            "beside": " ".join(each.controls),
+            "behind": row.slow.behind if row.slow else None,
+            "behind_again": each.behind,
+            "outcome": each.case,
+        }
+        lines.append(line)
+    return pd.DataFrame(lines).astype({"block": "Int64"})
