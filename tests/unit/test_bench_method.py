@@ -134,5 +134,5 @@ def test_promises_are_held_against_what_was_counted() -> None:
     assert promises.table(kept).count("at most 5%") == len(kept)
     name = "quiet rows called unsure, n = 3"
     (wrong,) = promises.broken([(name, Count(40, 100))])
-    assert name in wrong and "40.0%" in wrong
+    assert name in wrong and "40.00%" in wrong
     assert promises.broken([(name, Count(6, 100))]) == []
