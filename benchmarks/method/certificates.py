@@ -56,7 +56,7 @@ def campaign(of: Cluster, lot: np.random.Generator, slow: bool) -> tuple[Values,
 def missed(
     certificates: int, campaigns: int = CAMPAIGNS, seed: int = 1
 ) -> Iterator[tuple[str, Count]]:
-    """Certificates whose interval does not hold the rate of all campaigns."""
+    """Certificates whose interval does not meet that of the rate of all campaigns."""
     for of in CLUSTERS:
         lot = np.random.default_rng((seed, of.nodes))
         truth = Rates()
@@ -72,7 +72,8 @@ def missed(
             drawn = certificate.of_records(values, (), number)
             for place in (0, 1):
                 low, high = wilson(*drawn[2 * place : 2 * place + 2])
-                wrong[place] += not low <= truth[2 * place] / truth[2 * place + 1] <= high
+                least, most = wilson(*truth[2 * place : 2 * place + 2])
+                wrong[place] += high < least or low > most
         for name, count in zip(("detection", "false alarms"), wrong, strict=True):
             yield (
                 f"certificates that miss the rate of {name} of {campaigns} campaigns, {of.nodes} nodes",

@@ -149,8 +149,8 @@ def of_records(
         rates = rates.plus(Rates(len(slow & slowed), len(slowed), len(slow - slowed), healthy))
     # Few records tell little of the spread on which the rate depends, however many fleets are drawn.
     most = len(values) * SHARE
-    parts = [min(1.0, most / max(1, number)) for number in (rates.slowed, rates.healthy)]
-    return Rates(*(part * number for part, number in zip(np.repeat(parts, 2), rates, strict=True)))
+    parts = [min(1.0, most / max(1, of)) for of in (rates.slowed, rates.healthy)]
+    return Rates(*np.multiply(rates, np.repeat(parts, 2)).tolist())
 
 
 def _fleet(

@@ -37,10 +37,11 @@ class SecondMeasurement:
 
     @property
     def case(self) -> str:
-        """``confirmed``, ``worse`` where the node is slower than before, or ``flaky``."""
+        """``confirmed``, ``worse`` where it is slower than before by ``DELTA``, or ``flaky``."""
         if self.second is None or self.row.slow is None:
             return "flaky"
-        return "worse" if self.second.low > self.row.slow.high else "confirmed"
+        is_worse = self.second.low > self.row.slow.high + fleet.DELTA
+        return "worse" if is_worse else "confirmed"
 
 
 Place = tuple[str, Hashable]
