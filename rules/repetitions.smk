@@ -10,10 +10,23 @@ def records_of_round(number):
 
 
 def all_records(wildcards):
-    """Every record that is needed, round by round."""
+    """Every record that is needed, round by round, then those of slow nodes that are checked."""
+    return [*records_of_rounds(wildcards), *records_of_suspects()]
+
+
+def records_of_rounds(wildcards):
+    """The records by which nodes are judged."""
     return [
         path for number in range(RUN.rounds + 1) for path in records_of_round(number)
     ]
+
+
+def records_of_suspects():
+    """Records of slow nodes that are measured again, beside healthy ones."""
+    if not RUN.plan.checks_suspects:
+        return []
+    chosen = checkpoints.suspects.get(campaign=RUN.plan.campaign)
+    return RUN.records_of_suspects(chosen.output[0])
 
 
 def lost_records(wildcards):
@@ -36,3 +49,18 @@ checkpoint decide:
         plan=RUN.digest,
     shell:
         "peakmark decide --plan results/{wildcards.campaign}/plan.json --round {wildcards.round} --output {output:q} 2> {log:q}"
+
+
+# The nodes that are slow by then, and the rows in which they are measured again.
+checkpoint suspects:
+    input:
+        records_of_rounds,
+    output:
+        "results/{campaign}/repetitions/suspects.json",
+    log:
+        "results/{campaign}/logs/repetitions/suspects.log",
+    localrule: True
+    params:
+        plan=RUN.digest,
+    shell:
+        "peakmark decide --plan results/{wildcards.campaign}/plan.json --output {output:q} 2> {log:q}"

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -17,6 +17,7 @@ from peakmark.units import format_size
 from peakmark.validation import allowed, convert
 
 Scalar = str | int | float | bool | None
+AGAIN, TRIAL = "again", "trial"
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -41,6 +42,7 @@ class CellKeys(TypedDict):
     ]
     repetition: Annotated[int, Meta(ge=0)]
     options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
+    purpose: NotRequired[Literal["again", "trial"]]
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Cell:
                  cell anew.
     word         instead of a number: one of ``machine.topology.WORDS``, a part of the node; empty
                  where a number was asked
+    purpose      empty for a row of the tables; ``AGAIN`` for one that checks a slow node, ``TRIAL`` for
+                 one that checks the verdict
     """
 
     subsystem: str
@@ -77,6 +81,7 @@ class Cell:
     repetition: int
     options: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
     word: str = ""
+    purpose: str = ""
 
     @property
     def point(self) -> str:
@@ -113,11 +118,14 @@ class Cell:
     @cached_property
     def row(self) -> str:
         """What the repetitions of one measurement share: the id without the repetition."""
-        return f"{self.subsystem}/{self.instrument}/{self.point}/{self.node}"
+        # No name holds a plus.
+        purpose = f"+{self.purpose}" if self.purpose else ""
+        return f"{self.subsystem}/{self.instrument}/{self.point}{purpose}/{self.node}"
 
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""
-        fields = {name: getattr(self, name) for name in CellKeys.__annotations__}
+        names = [name for name in CellKeys.__annotations__ if name != "purpose" or self.purpose]
+        fields = {name: getattr(self, name) for name in names}
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:

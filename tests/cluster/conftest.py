@@ -1,4 +1,4 @@
-"""Fixtures: three real Slurm clusters for the session, put right again after every test."""
+"""Fixtures: four real Slurm clusters for the session, put right again after every test."""
 
 import os
 import sys
@@ -21,12 +21,12 @@ SIZES: dict[str, Any] = {"cpus": (1, min(2, CPUS)), "memory": (1200, 6000), "bin
 """A small node and a larger one; jobs are held to their CPUs."""
 
 
-def start(**options: Any) -> Iterator[Cluster]:
+def start(nodes: int = 2, **options: Any) -> Iterator[Cluster]:
     if reason := why_not(**options):
         pytest.skip(reason)
     # Jobs find the Python (and the Snakemake) that runs the tests: sbatch hands the environment on.
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    with Cluster.running(2, **options) as cluster:
+    with Cluster.running(nodes, **options) as cluster:
         yield cluster
 
 
@@ -47,6 +47,12 @@ def cluster() -> Iterator[Cluster]:
 def equal() -> Iterator[Cluster]:
     """Two equal nodes, so that `nodes: any` means both, whose jobs those of partition `urgent` preempt."""
     yield from start(preemption=True)
+
+
+@pytest.fixture(scope="session")
+def fleet() -> Iterator[Cluster]:
+    """Four equal nodes: a class that tells which of them is slow."""
+    yield from start(nodes=4)
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +86,7 @@ def site_workflow(site: Cluster, tmp_path: Path) -> Workflow:
 def put_right(request: pytest.FixtureRequest) -> Iterator[None]:
     """After each test: jobs cancelled, killed daemons back, nodes idle."""
     yield
-    for name in ("cluster", "equal", "site"):
+    for name in ("cluster", "equal", "fleet", "site"):
         if name in request.fixturenames:
             running: Cluster = request.getfixturevalue(name)
             running.reset()

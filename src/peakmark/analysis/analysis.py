@@ -12,9 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import disturbances, limits
-from peakmark.analysis import clocks, comparability, core_checks, findings, fleet, row_warnings
+from peakmark.analysis import (
+    certificate,
+    clocks,
+    comparability,
+    core_checks,
+    findings,
+    fleet,
+    reasons,
+    row_warnings,
+    suspects,
+)
 from peakmark.analysis.findings import Conclusion
+from peakmark.analysis.fleet import FleetClass, SlowNode
 from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
+from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
@@ -63,13 +75,19 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     codes = row_warnings.widespread(
         [(row.warnings, row_warnings.shown_by(row)) for row in measured]
     )
-    return {
+    by_table = {
         name: [
             _beside(replace(row, warnings=row_warnings.shared(row.warnings, codes)), sets)
             for row in table
         ]
         for name, table in by_table.items()
     }
+    return fleet.with_verdicts(by_table, node_facts(results, by_table))
+
+
+def node_facts(results: Results, rows: Mapping[str, Sequence[Row]]) -> dict[str, Mapping[str, Any]]:
+    """Node -> the facts of its host."""
+    return {node: results.facts_for(node) for node in fleet.node_names(rows)}
 
 
 def layout_of(results: Results) -> Layout | None:
@@ -162,7 +180,7 @@ def _table_rows(
         record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
     }
     for cell in results.cells:
-        if cell.row in lacking:
+        if cell.row in lacking or cell.purpose:
             continue
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
         if (
@@ -520,6 +538,28 @@ class Analysis:
     @cached_property
     def _conclusions(self) -> dict[tuple[tuple[str, Key], ...], list[Conclusion]]:
         return {}
+
+    @cached_property
+    def suspects(self) -> list[SecondMeasurement]:
+        """What came of slow nodes that were measured again."""
+        return suspects.outcomes(self.results, self.rows)
+
+    @cached_property
+    def checks(self) -> list[Message]:
+        """What stands beside the verdict on nodes: the second measurement and the certificate."""
+        return [*suspects.told(self.suspects), *certificate.certify(self.results, self.rows)]
+
+    @cached_property
+    def classes(self) -> list[FleetClass]:
+        """The classes of equal nodes, the largest first."""
+        return fleet.classes(node_facts(self.results, self.rows))
+
+    @cached_property
+    def slow(self) -> list[tuple[SlowNode, list[Message]]]:
+        """Slow nodes, the slowest first, each with what may be the reason."""
+        slow = fleet.slow_nodes(self.rows)
+        why = reasons.reasons(self.results, self.rows, self.classes, slow)
+        return list(zip(slow, why, strict=True))
 
     @property
     def mark(self) -> str:

@@ -98,7 +98,9 @@ def replacer(results: Results) -> Callable[[str], str]:
 
 def _hosts(results: Results) -> Iterator[str]:
     cluster = results.plan.get("cluster") or {}
-    contexts = [record.data["context"] for record in (*results.records, *results.attempts)]
+    contexts = [
+        record.data["context"] for record in (*results.records, *results.checks, *results.attempts)
+    ]
     names: list[Any] = [*results.facts, *cluster.get("nodes", ()), *cluster.get("left_out", ())]
     names += [node for kind in cluster.get("kinds", ()) for node in kind["nodes"]]
     names += [cell.node for cell in results.cells]
@@ -132,5 +134,5 @@ def _users(results: Results) -> Iterator[str]:
 
 def _texts(results: Results) -> Iterator[str]:
     yield json.dumps([results.plan, *(cell.to_json() for cell in results.planned)])
-    for record in (*results.records, *results.attempts):
+    for record in (*results.records, *results.checks, *results.attempts):
         yield json.dumps(record.data)

@@ -26,7 +26,7 @@ from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.report import document, html_report, pdf_report
 from peakmark.report.stored import SOURCES, ReportContent
-from peakmark.storage import decisions, facts, planfile, records
+from peakmark.storage import decisions, facts, planfile, records, seal
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
 
@@ -146,14 +146,14 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
 
     # Without the decisions on repetitions, spared cells would be missing.
     folder = results.directory
-    paths = [folder / "plan.json", folder / "config.json"]
+    paths = [folder / name for name in ("plan.json", "config.json", seal.NAME)]
     paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
             put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))
     for node, known in results.facts.items():
         put(f"machine/{node}.json", records.text_of(mapped(known, replace)).encode())
-    for record in (*results.records, *results.attempts):
+    for record in (*results.records, *results.checks, *results.attempts):
         digests = {}
         for name, output in raw_outputs(results, record):
             text = replace(output.decode("utf-8", "surrogateescape"))

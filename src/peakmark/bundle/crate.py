@@ -68,7 +68,7 @@ def describe(
         "Dataset",
         str(results.report_config.get("title") or "Performance report"),
         f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its "
-        f"processor, memory, disk and network. {len(results.records)} of {len(results.cells)} "
+        f"processor, memory, disk and network. {len(results.cells) - len(results.missing)} of {len(results.cells)} "
         "planned cells are on record.",
         datePublished=_time(document.newest(results)),
         license=_refs([licence_entity["@id"]]),

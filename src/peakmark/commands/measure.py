@@ -84,14 +84,20 @@ def add(commands: Any) -> None:
     plan.set_defaults(run=_plan)
 
     decide = commands.add_parser(
-        "decide", help="which rows need more repetitions (what a rule calls)"
+        "decide", help="which rows are measured more often (what a rule calls)"
     )
     decide.add_argument("--plan", required=True, type=Path, help="results/<campaign>/plan.json")
     decide.add_argument(
-        "--round", required=True, type=int, help="number of the round that has ended, from 0"
+        "--round",
+        type=int,
+        help="number of the round that has ended, from 0; without it: which slow nodes are "
+        "measured again",
     )
     decide.add_argument(
-        "--output", required=True, type=Path, help="results/<campaign>/repetitions/<round>.json"
+        "--output",
+        required=True,
+        type=Path,
+        help="results/<campaign>/repetitions/<round>.json, or suspects.json",
     )
     decide.set_defaults(run=_decide)
 
@@ -173,18 +179,24 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _decide(options: argparse.Namespace) -> int:
+    from peakmark.analysis import analysis, suspects
     from peakmark.errors import ConfigError
     from peakmark.plan import sequential_testing
     from peakmark.storage import decisions
     from peakmark.storage.results import Results
 
     folder = options.plan.parent / decisions.FOLDER
-    output_path = folder / f"{options.round}.json"
-    if options.round < 0 or options.output.absolute() != output_path.absolute():
+    name = "suspects" if options.round is None else str(options.round)
+    output_path = folder / f"{name}.json"
+    if not name[0].isalnum() or options.output.absolute() != output_path.absolute():
         raise ConfigError(
             f"--output is {str(options.output)!r}: allowed is {output_path}, with --round from 0"
         )
     campaign = Results.read(options.plan.parent)
+    if options.round is None:
+        chosen = suspects.choose(campaign, analysis.build_rows(campaign))
+        decisions.write(options.output, {}, chosen)
+        return 0
     earlier = decisions.read(folder / f"{options.round - 1}.json") if options.round else {}
     stored = sequential_testing.read_records(
         campaign.directory, campaign.planned, campaign.criteria

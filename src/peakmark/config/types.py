@@ -338,6 +338,10 @@ class Campaign(Keys):
         reference_repetitions: Repetitions of each cell of a reference tool, likewise.
         repeat_disturbed: How often a repetition is measured again at most that other programs, the
             hypervisor, lost CPU time or a clock that moved have disturbed. 0: never.
+        repeat_suspects: Whether nodes that are slow in rows are measured there once more, beside two
+            healthy nodes of their class. It takes four equal nodes and six repetitions.
+        certify: Whether the verdict on nodes is tried: up to 20 healthy rows of CPU and memory are
+            measured once more slowed in secret, and as many unchanged. Tables leave them out.
         placement: One thread for each core first; compact fills a last-level cache, a NUMA node, a
             socket before the next one, spread takes sockets, NUMA nodes and caches in turn. numa
             and socket are always compact.
@@ -383,6 +387,8 @@ class Campaign(Keys):
     repetitions: Repetitions = 3
     reference_repetitions: Repetitions = 1
     repeat_disturbed: Annotated[int, Meta(ge=0, le=100)] = 2
+    repeat_suspects: bool = True
+    certify: bool = False
     placement: Literal["compact", "spread"] = "compact"
     isa: InstructionSet = "auto"
     scratch: Text | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,18 @@ from peakmark.config import inputs, layouts, published, site
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
-from peakmark.plan import durations, grids, sequential_testing
+from peakmark.plan import durations, grids, sequential_testing, trials
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
-from peakmark.storage.results import Results
+from peakmark.statistics import ENOUGH
+from peakmark.storage.results import Results, again_cells
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 from peakmark.tools.programs import iozone
 
 RESULTS = Path("results")
+LEAST_NODES = 4
+"""Of fewer equal nodes it is not known which one is slow."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Plan:
         criteria: row -> what decides how many of its repetitions are made; none for fixed rows.
         impossible: row -> why its reference tool can measure it on no machine.
         resumes: whether records of earlier runs count; a job need not look at them.
+        slowed: rows of trial cells that are slowed in secret.
     """
 
     config: Settings
@@ -68,6 +73,7 @@ class Plan:
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
     resumes: bool = True
+    slowed: tuple[str, ...] = ()
 
     @property
     def campaign(self) -> str:
@@ -82,8 +88,33 @@ class Plan:
     @cached_property
     def results(self) -> Results:
         """What the folder of the campaign holds."""
-        planned = self.cells if self.resumes else ()
+        planned = (*self.cells, *self.again) if self.resumes else ()
         return Results(self.directory, self.to_json(), planned, self.criteria)
+
+    @cached_property
+    def again(self) -> list[Cell]:
+        """The cells that are measured again to check slow nodes, as far as that is decided."""
+        return again_cells(self.directory, self.config, self.cells)
+
+    @cached_property
+    def judged_cells(self) -> list[Cell]:
+        """The required cells of own kernels whose rows tell which node of a class is slow."""
+        nodes = [kind.nodes for kind in self.cluster.kinds] if self.cluster else []
+        known = {cell.node for cell in self.cells}
+        classes = [known.intersection(names) for names in nodes]
+        judged = {node for names in classes if len(names) >= LEAST_NODES for node in names}
+        cells = [
+            cell
+            for cell in self.required_cells()
+            if cell.node in judged and not REGISTRY[cell.instrument].reference and not cell.purpose
+        ]
+        counts = Counter(cell.row for cell in cells)
+        return [cell for cell in cells if counts[cell.row] >= ENOUGH]
+
+    @property
+    def checks_suspects(self) -> bool:
+        """Whether nodes that are slow are measured again."""
+        return self.config["repeat_suspects"] and bool(self.judged_cells)
 
     @cached_property
     def durations(self) -> Durations:
@@ -101,11 +132,12 @@ class Plan:
 
     def wanted(self) -> list[Cell]:
         """The cells that are required so far, in running order."""
+        planned = (*self.cells, *self.again)
         if not self.criteria:
-            return list(self.cells)
+            return list(planned)
         decisions = self.results.decisions
         required = []
-        for cell in self.cells:
+        for cell in planned:
             criterion = self.criteria.get(cell.row)
             decision = decisions.get(cell.row)
             count = decision.asked if decision else 0
@@ -214,7 +246,7 @@ def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = T
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
         cluster = cluster.choose(cpus, memory, len(single) < len(ordered))
-    return Plan(
+    plan = Plan(
         config=completed,
         cells=tuple(ordered),
         references=tuple(tools[name] for name in sorted(tools)),
@@ -223,6 +255,12 @@ def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = T
         impossible=grids.impossible(ordered),
         resumes=resumes,
     )
+    # A neighbour would slow down the jobs of others too.
+    if not completed["certify"] or not settings_of(completed).get("exclusive", True):
+        return plan
+    drawn = trials.draw(plan.judged_cells, completed["seed"])
+    every = grids.interleaved((*ordered, *drawn.cells), completed["seed"])
+    return replace(plan, cells=tuple(sorted(every, key=two_nodes)), slowed=tuple(drawn.slowed))
 
 
 def _add(

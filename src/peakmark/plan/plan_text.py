@@ -23,7 +23,7 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
     times = plan.durations
     cells = plural(len(plan.cells), "cell")
     lines = [f"campaign {plan.campaign}: {cells}, about {duration(times.total(plan.cells))}"]
-    lines += [*_times(plan), *_adaptive(plan), *_repeated(plan), ""]
+    lines += [*_times(plan), *_adaptive(plan), *_repeated(plan), *_suspects(plan), ""]
     for subsystem in SUBSYSTEMS:
         group = [cell for cell in plan.cells if cell.subsystem == subsystem]
         if group:
@@ -98,6 +98,16 @@ def _repeated(plan: Plan) -> list[str]:
     return [
         f"disturbed repetitions are measured again, at most {duration(again)} more if all are "
         f"(repeat_disturbed: {times.repeats})"
+    ]
+
+
+def _suspects(plan: Plan) -> list[str]:
+    """The most that the second measurement of slow nodes may cost."""
+    if not plan.checks_suspects:
+        return []
+    most = duration(plan.durations.total(plan.judged_cells))
+    return [
+        f"slow nodes are measured again, at most {most} more if all are (repeat_suspects: true)"
     ]
 
 

@@ -102,7 +102,7 @@ def problems(results: Results) -> dict[str, Any]:
     what, reason.
     """
     events = [(record.cell, IMPOSSIBLE, str(record.data["reason"])) for record in results.refused]
-    answered = {record.cell.id for record in results.records}
+    answered = {record.cell.id for record in (*results.records, *results.checks)}
     for record in results.attempts:
         later = "failed, repeated later" if record.cell.id in answered else "failed"
         events.append(
@@ -189,7 +189,7 @@ def provenance(results: Results) -> dict[str, Any]:
         ["peakmark", ", ".join(versions) or "no record yet"],
         [
             "Records",
-            f"{len(results.records)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}"
+            f"{len(results.cells) - len(results.missing)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}"
             + (
                 f"; {plural(len(results.spared), 'planned repetition')} spared"
                 if results.spared

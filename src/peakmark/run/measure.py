@@ -25,7 +25,7 @@ from peakmark.machine import job_limits, network, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.messages import MeasurementError, Reason, Unavailable
-from peakmark.run import build, cleanup, execute, lock, noise, pinning
+from peakmark.run import build, cleanup, execute, lock, noise, pace, pinning
 from peakmark.storage import records
 from peakmark.storage.types import DisturbedContext
 from peakmark.tools import REGISTRY
@@ -67,6 +67,7 @@ class Request:
         node_bytes: memory that Slurm has of this node, where the plan tells it.
         far_end: brings a server up elsewhere; None for this machine, over loopback.
         repeats: how often a disturbed measurement is repeated at most.
+        loss: share of the time of its CPUs that a neighbour takes from it.
     """
 
     cell: Cell
@@ -79,6 +80,7 @@ class Request:
     node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
     repeats: int = 0
+    loss: float = 0.0
 
 
 @dataclass
@@ -285,7 +287,8 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
         attempt.spare = disturbances.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         invocation = instrument.prepare(cell, tool, space)
-        _execute(request, invocation, space, attempt)
+        with pace.neighbours(context["placed"]["cpus"], request.loss):
+            _execute(request, invocation, space, attempt)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
 

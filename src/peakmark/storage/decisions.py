@@ -1,11 +1,13 @@
 """``repetitions/<round or job>.json``: what was decided on rows whose repetitions are as many as
-are needed.
+are needed; ``suspects.json``: which rows are measured again.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,13 +15,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from peakmark import files, output
-from peakmark.cell import Cell
+from peakmark.cell import AGAIN, Cell
 from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
 from peakmark.storage.records import ASIDE, read_json
 from peakmark.validation import convert
 
 FOLDER = "repetitions"
+SUSPECTS = f"{FOLDER}/suspects.json"
 ANEW = "the next run sets them aside and decides again"
 
 CLOSED = ("narrow", "cap", "time", "unavailable")
@@ -50,24 +53,44 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True):
     decision: Outcome
 
 
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
+class _File(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     schema: Literal[1]
     rows: dict[str, Decision]
+    suspects: dict[str, list[str]] = {}
 
 
 Decisions = Mapping[str, Decision]
+Suspects = Mapping[str, list[str]]
+"""Row of a slow node -> rows of the healthy nodes that are measured again with it."""
 
 
-def write(path: Path, decisions: Decisions) -> None:
+def write(path: Path, decisions: Decisions, suspects: Suspects | None = None) -> None:
     """Store decisions. Errors: OSError."""
-    stored = msgspec.to_builtins(_File(1, dict(decisions)))
+    stored = msgspec.to_builtins(_File(1, dict(decisions), dict(suspects or {})))
     files.write_text(path, json.dumps(stored, indent=1, sort_keys=True) + "\n")
 
 
 def read(path: Path) -> dict[str, Decision]:
     """Decisions from disk. Errors: RecordError when the file is missing or damaged."""
+    return _read(path).rows
+
+
+def _read(path: Path) -> _File:
     what = f"the file of decisions {path}"
-    return convert(read_json(path, what, ANEW), _File, f"{what} is damaged", ANEW).rows
+    return convert(read_json(path, what, ANEW), _File, f"{what} is damaged", ANEW)
+
+
+def suspects(directory: Path) -> Suspects:
+    """The rows that are measured again; none while that is not decided."""
+    with suppress(RecordError):
+        return _read(directory / SUSPECTS).suspects
+    return {}
+
+
+def measured_again(cells: Iterable[Cell], suspects: Suspects) -> list[Cell]:
+    """The cells of a second measurement of suspects and of the nodes beside them."""
+    rows = {*suspects, *(row for controls in suspects.values() for row in controls)}
+    return [replace(cell, purpose=AGAIN) for cell in cells if cell.row in rows]
 
 
 def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, Decision]:

@@ -6,14 +6,14 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from peakmark import files
-from peakmark.cell import Cell
+from peakmark.cell import AGAIN, Cell
 from peakmark.errors import RecordError
 from peakmark.storage.types import PlanFile
 from peakmark.validation import convert
@@ -102,8 +102,15 @@ def _shorter(content: bytes, words: str) -> bytes:
 
 
 def cell(path: Path, name: str) -> Part:
-    """One cell by its id. Errors: RecordError when there is no plan, or it has no such cell."""
-    return _part(path, "id", name)
+    """One cell by its id; the plan holds a cell that is measured again only once.
+
+    Errors: RecordError when there is no plan, or it has no such cell.
+    """
+    planned = name.replace(f"+{AGAIN}/", "/")
+    part = _part(path, "id", planned)
+    if planned == name:
+        return part
+    return replace(part, cells=tuple(replace(one, purpose=AGAIN) for one in part.cells))
 
 
 def job(path: Path, name: str) -> Part:

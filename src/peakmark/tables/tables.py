@@ -119,6 +119,7 @@ def build(campaign: Path | Analysis) -> None:
     for stale in (
         *(f"{name}.tex" for name in frames.keys() - texts.keys()),
         *(() if several else ("nodes.csv",)),
+        *(() if analysis.suspects else ("suspects.csv",)),
     ):
         (folder / stale).unlink(missing_ok=True)
     frames |= {
@@ -126,6 +127,7 @@ def build(campaign: Path | Analysis) -> None:
         "findings": sentences(analysis),
     }
     frames |= {"nodes": nodes.frame(rows)} if several else {}
+    frames |= {"suspects": nodes.suspects(analysis.suspects)} if analysis.suspects else {}
     frames["runs"] = runs(long_table(results), rows)
     layout = analysis.layout
     if layout:

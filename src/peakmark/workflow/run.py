@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
-from peakmark.storage import decisions, planfile, records
+from peakmark.storage import decisions, planfile, records, seal
 from peakmark.units import parse_duration
 from peakmark.workflow import progress, startup
 
@@ -73,6 +73,7 @@ class Run:
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
         self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
+        self._add(self.plan.again)
         if main:
             startup.check_campaign(self.plan.directory)
         self.findings = startup.survey(self.plan.results) if main else {}
@@ -129,9 +130,8 @@ class Run:
         """
         if not self._exists("tables"):
             return []
-        if self.plan.jobs:
-            return [self.job_output(name) for name in self.plan.jobs if self.missing_of(name)]
-        return [path for path in records if not Path(path).exists()]
+        jobs = [self.job_output(name) for name in self.plan.jobs if self.missing_of(name)]
+        return [*jobs, *(path for path in records if not Path(path).exists())]
 
     def job_output(self, name: str) -> str:
         return str(job.output_path(self.plan.directory, name))
@@ -146,6 +146,19 @@ class Run:
             self.plan.cells, self.plan.criteria, decided, number
         )
         return [decision, *map(self.plan.record_name, cells)]
+
+    def records_of_suspects(self, suspects: str) -> list[str]:
+        """Records of the second measurement of slow nodes, by the file that names them."""
+        chosen = decisions.suspects(Path(suspects).parents[1])
+        cells = decisions.measured_again(self.plan.cells, chosen)
+        self._add(cells)
+        return [suspects, *map(self.plan.record_name, cells)]
+
+    def _add(self, cells: Iterable[Cell]) -> None:
+        """Let rules know cells that the plan did not have when it was made."""
+        for cell in cells:
+            self.cells[cell.id] = cell
+            self.places.setdefault(cell.id, len(self.places))
 
     # -- inputs and options of rules
 
@@ -189,7 +202,8 @@ class Run:
         9.27 takes all cells behind an outdated kernel for finished.
         """
         cell = self.cells[wildcards.cell]
-        trigger = [self.rerun_trigger] if startup.is_unfit(self.findings[cell.id]) else []
+        finding = self.findings.get(cell.id)
+        trigger = [self.rerun_trigger] if finding and startup.is_unfit(finding) else []
         needs_kernels = not self.kernels_ready and not self.is_measured(cell)
         return [*trigger, *(build.programs() if needs_kernels else ())]
 
@@ -255,7 +269,8 @@ class Run:
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
-        absent = len(cells) == 1 and self.findings[cells[0].id].state == records.ABSENT
+        finding = self.findings.get(cells[0].id)
+        absent = len(cells) == 1 and (finding is None or finding.state == records.ABSENT)
         name = self.plan.job_of(cells[0])
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(
@@ -316,6 +331,8 @@ class Run:
         # Everything that a cell needs to be measured; the plan last, as it says that all is there.
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
+        if self.plan.slowed:
+            seal.write(directory, self.plan.slowed)
         planfile.write(directory / "plan.json", self.plan.results.plan)
         if self.opened is not None:
             self.opened.adopted |= startup.adopt(self.plan)

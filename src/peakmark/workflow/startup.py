@@ -268,7 +268,8 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     Called when the run has the campaign to itself.
     """
     counts = Counter[str]()
-    for cell in plan.cells:
+    planned = plan.results.planned
+    for cell in planned:
         finding = findings[cell.id]
         # Where it is the node's facts that are damaged, the record itself is whole.
         whole = finding.state == records.DAMAGED and finding.data is not None
@@ -291,7 +292,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
         because = f"because {'its' if changed == 1 else 'their'} options have changed"
         cells = plural(changed, "cell is", "cells are")
         output.tell(f"{cells} measured anew {because}, the earlier records are {kept}; {stay}")
-    if foreign := records.foreign(plan.directory, plan.cells):
+    if foreign := records.foreign(plan.directory, planned):
         text = plural(len(foreign), "record is", "records are")
         output.tell(
             f"{text} of cells that the configuration does not ask for: kept, but in no table"
@@ -349,7 +350,8 @@ def check_allocation_overlap(plan: Plan) -> None:
 
 def groups(plan: Plan) -> Iterable[Sequence[Cell]]:
     """The cells of each job of the plan."""
-    return plan.jobs.values() if plan.jobs else ([cell] for cell in plan.cells)
+    planned = plan.jobs.values() if plan.jobs else ([cell] for cell in plan.cells)
+    return [*planned, *([cell] for cell in plan.again)]
 
 
 def adopt(plan: Plan) -> dict[str, str]:

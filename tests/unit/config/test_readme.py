@@ -23,7 +23,7 @@ writes a configuration and a site file to be edited. `docs/campaigns.md` tells w
 """
 EXAMPLES = """
 {acknowledgements: thanks.md, affiliation: TU Wien, author: Jane Doe, authors: [{name: Jane Doe}],
-batch: 20, bibliography: sources.bib, campaign: node, conclusion: conclusion.md,
+batch: 20, bibliography: sources.bib, campaign: node, certify: true, conclusion: conclusion.md,
 contributions: contributions.md, cores: 16, course: Cluster computing, cpu: {clock: nominal},
 description: Nodes of 2024, design: design.md, discussion: discussion.md, fan_out: {batch: 20},
 formulas: {ours: [{formula: 8 * 3.2e9, metric: throughput, subsystem: memory, unit: B/s,

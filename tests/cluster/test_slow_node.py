@@ -1,0 +1,93 @@
+"""A node that a control group slows down is named with the reason, measured again and confirmed, in
+one run.
+"""
+
+import csv
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from testcluster import Cluster
+from testcluster.hosts import checked
+from testcluster.processes import wait_until
+from tests.checkout import TO_TABLES
+
+from peakmark.analysis.analysis import Analysis
+from peakmark.storage import seal
+from workflow import Workflow
+
+GROUPS = Path("/sys/fs/cgroup/cpu")
+SLOW = "node3"
+PERIOD_US, QUOTA_US = 20_000, 1_000
+"""A twentieth of a CPU: less than a program gets on a machine where many others run."""
+WRAPPER = """#!/bin/sh
+echo $$ > {group}/cgroup.procs
+exec {real} "$@"
+"""
+
+
+@contextmanager
+def slowed(workflow: Workflow, node: str) -> Iterator[None]:
+    """Limit a kernel on one node while the block runs: all of the node would take minutes."""
+    group = GROUPS / f"peakmark-{os.getpid()}"
+    kernel = workflow.directory / "build" / "kernels" / "cpubench"
+    real, wrapper = kernel.with_name("real"), kernel.with_name("wrapper")
+    shutil.copy2(kernel, real)
+    wrapper.write_text(WRAPPER.format(group=group, real=real))
+    wrapper.chmod(0o755)
+    try:
+        group.mkdir()
+        (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (group / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
+    except OSError as error:
+        pytest.skip(f"no control group can limit CPUs here: {error}")
+    inside = workflow.cluster.hosts.enter(node)
+    checked([*inside, "mount", "--bind", str(wrapper), str(kernel)])
+    try:
+        yield
+    finally:
+        checked([*inside, "umount", str(kernel)])
+        wait_until(lambda: _removed(group), 10.0, "the control group is gone")
+
+
+def _removed(group: Path) -> bool:
+    try:
+        group.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_slow_node_is_named_and_confirmed_in_one_run(fleet: Cluster, tmp_path: Path) -> None:
+    workflow = Workflow.make(fleet, tmp_path / "checkout")
+    # One job at a time: the nodes share the CPUs of this machine.
+    site = workflow.site("{max_jobs: 1}")
+    cpu = [{"workloads": ["DP"], "concurrency": [1]}]
+    workflow.configure(nodes="all", cpu=cpu, repetitions=7, seconds=0.6, site=site, certify=True)
+    with slowed(workflow, SLOW):
+        workflow.snakemake(*TO_TABLES)
+    analysis = Analysis.of(workflow.results)
+    rows = [(row.key.node, row.level, row.measured.values) for row in analysis.rows["cpu"]]
+    assert [(node.node, node.subsystem) for node, _ in analysis.slow] == [(SLOW, "cpu")], rows
+    # The kernel had as little of the CPU as the control group gave it.
+    assert "lost-time" in {each.code for _, why in analysis.slow for each in why}, rows
+    with (workflow.results / "tables" / "suspects.csv").open() as file:
+        (line,) = csv.DictReader(file)
+    # Where others use the CPUs of this machine, all nodes change from round to round.
+    assert line["node"] == SLOW and line["outcome"] in ("confirmed", "worse")
+    assert float(line["behind_again"]) > 0.5 and len(line["beside"].split()) == 2
+    names = Counter(name.split("/")[2] for name in workflow.records())
+    assert names == {"DP_none_x1": 28, "DP_none_x1+again": 21, "DP_none_x1+trial": 7}
+    slowed_rows = seal.opened(workflow.results)
+    assert {
+        name.rpartition("/")[0] for name in workflow.records() if "+trial" in name
+    } == slowed_rows
+    with (workflow.results / "tables" / "runs.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 28
+    codes = Counter(each.code for each in analysis.checks)
+    assert codes["second-measurement"] == 1 and codes["certificate-found"] >= 1
+    assert workflow.planned() == set()
