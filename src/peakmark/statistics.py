@@ -14,6 +14,8 @@ Nothing is removed and nothing assumed normal. Sources:
            the International Statistical Institute 37 (1960), pages 351-361, with equal weights
     [KW]   Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, JASA 47 (1952),
            pages 583-621
+    [AG]   Alexander and Govern, A New and Simpler Approximation for ANOVA under Variance
+           Heterogeneity, Journal of Educational Statistics 19 (1994), pages 91-101
     [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
            Variances are Involved, Biometrika 34 (1947), pages 28-35
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
@@ -306,6 +308,17 @@ def kruskal_wallis(groups: Sequence[Values]) -> float:
     return 1.0 if np.ptp(values) == 0 else float(stats.kruskal(*groups).pvalue)
 
 
+def alexander_govern(groups: Sequence[Values]) -> float:
+    """The p of at least two samples of two or more positive values whose mean logarithms are so uneven
+    if all were equal, each sample with its own variance [AG]; 1 where a sample does not vary.
+    """
+    from scipy import stats
+
+    logs = [np.log(checked(group)) for group in groups]
+    varies = all(np.ptp(sample) > 0 for sample in logs)
+    return float(stats.alexandergovern(*logs).pvalue) if varies else 1.0
+
+
 class Change(NamedTuple):
     """Of a row: the mean difference of the logarithms of two samples, half its interval, its p."""
 
@@ -438,13 +451,6 @@ def discoveries(chances: Sequence[float], level: float) -> list[bool]:
     ordered = sorted(chances)
     limits = [p for rank, p in enumerate(ordered, 1) if p <= level * rank / len(ordered)]
     return [bool(limits) and p <= max(limits) for p in chances]
-
-
-def is_narrow(summary: Summary, until: float) -> bool:
-    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may
-    stop [HB].
-    """
-    return summary.enough and half_interval(summary) <= until
 
 
 def half_interval(summary: Summary) -> float:
