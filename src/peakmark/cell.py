@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -39,6 +39,9 @@ class CellKeys(TypedDict):
     node: Annotated[
         str, allowed("any, or the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
     ]
+    peer: NotRequired[
+        Annotated[str, allowed("the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
+    ]
     repetition: Annotated[int, Meta(ge=0)]
     options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
 
@@ -65,6 +68,8 @@ class Cell:
                  cell anew.
     word         instead of a number: one of ``machine.topology.WORDS``, a part of the node; empty
                  where a number was asked
+    peer         the node of the server where ``pairs`` names it, ``node`` then has the client; else
+                 empty
     """
 
     subsystem: str
@@ -77,6 +82,7 @@ class Cell:
     repetition: int
     options: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
     word: str = ""
+    peer: str = ""
 
     @property
     def point(self) -> str:
@@ -113,7 +119,12 @@ class Cell:
     @cached_property
     def row(self) -> str:
         """What the repetitions of one measurement share: the id without the repetition."""
-        return f"{self.subsystem}/{self.instrument}/{self.point}/{self.node}"
+        return f"{self.subsystem}/{self.instrument}/{self.point}/{self.place}"
+
+    @property
+    def place(self) -> str:
+        """The node, or the client and the server of a pair: ``node1+node2``."""
+        return f"{self.node}+{self.peer}" if self.peer else self.node
 
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""
@@ -125,6 +136,7 @@ class Cell:
             "block": self.block,
             "concurrency": self.asked,
             "node": self.node,
+            **({"peer": self.peer} if self.peer else {}),
             "repetition": self.repetition,
             "options": dict(sorted(self.options.items())),
         }

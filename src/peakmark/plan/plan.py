@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,17 @@ from peakmark.config import inputs, layouts, published, site
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
-from peakmark.plan import durations, grids, sequential_testing
+from peakmark.plan import durations, grids, pairs, sequential_testing
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
+from peakmark.plan.pairs import Behind, Turns
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 from peakmark.tools.programs import iozone
 
 RESULTS = Path("results")
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,17 @@ class Plan:
         return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
 
     @cached_property
+    def behind(self) -> Behind:
+        """What nodes share: name -> nodes behind it; empty where no pairs are planned."""
+        return pairs.behind(self.config, self.cluster) if self.cluster else {}
+
+    def shares(self, cell: Cell) -> frozenset[str]:
+        """What no other pair may use while the cell of a pair is measured."""
+        return (
+            pairs.shares((cell.node, cell.peer), self.config, self.behind) if cell.peer else _NONE
+        )
+
+    @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
         """Name -> cells of the jobs with several cells; empty with ``fan_out: cell``."""
         if self.cluster is None or self.config["fan_out"] == "cell":
@@ -193,24 +208,25 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
 def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = True) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
-    grids.check_number(completed, len(nodes))
+    turns = pairs.turns(completed, nodes)
+    grids.check_number(completed, len(nodes), turns)
     tools = _named_references(completed)
     largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
     criteria: dict[str, Criterion | None] = {}
-    for node in nodes:
-        for cell, criterion in grids.cells(completed, node, cluster is None, largest):
-            name = cell.instrument
-            if REGISTRY[name].reference:
-                if name not in tools:  # It fills rows of another tool.
-                    tools[name] = _reference(completed, name)
-                if tools[name].path is None:
-                    continue
-            _add(cells, criteria, cell, criterion)
+    planned = [grids.cells(completed, node, cluster is None, largest) for node in nodes]
+    for cell, criterion in chain(*planned, grids.pair_cells(completed, turns, largest)):
+        name = cell.instrument
+        if REGISTRY[name].reference:
+            if name not in tools:  # It fills rows of another tool.
+                tools[name] = _reference(completed, name)
+            if tools[name].path is None:
+                continue
+        _add(cells, criteria, cell, criterion)
     ordered = grids.interleaved(cells.values(), completed["seed"])
     if cluster is not None:
         # A job that waits for two free nodes keeps one of them idle.
-        ordered.sort(key=two_nodes)
+        ordered.sort(key=partial(_turn, turns, completed["seed"]))
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
         cluster = cluster.choose(cpus, memory, len(single) < len(ordered))
@@ -223,6 +239,15 @@ def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = T
         impossible=grids.impossible(ordered),
         resumes=resumes,
     )
+
+
+def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
+    """Single nodes first, then two nodes, then pairs round by round: those of a round share no node."""
+    if not cell.peer:
+        return (two_nodes(cell),)
+    number = min(of[cell.node, cell.peer] for of in turns.values() if (cell.node, cell.peer) in of)
+    point = f"{seed}/{cell.repetition}/{number}/{cell.instrument}/{cell.point}"
+    return 2, cell.repetition, number, random.Random(point).random()  # noqa: S311 - not a secret
 
 
 def _add(
@@ -292,8 +317,10 @@ def two_nodes(cell: Cell) -> bool:
 
 
 def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
-    """Whether the cell uses what lies beyond its node: no other such cell may run then."""
-    return resource_of(cell, settings) != "own"
+    """Whether the cell uses what lies beyond its node: no other such cell may run then. What pairs
+    share is known: ``Plan.shares``.
+    """
+    return resource_of(cell, settings) != "own" and not cell.peer
 
 
 def resource_of(cell: Cell, settings: Settings) -> str:
@@ -358,7 +385,7 @@ def _jobs(
     batches: dict[str, int] = {}
     for unit in units.values():
         first = cells[unit[0]]
-        name = f"{first.node}.{resource_of(first, settings)}"
+        name = f"{first.place}.{resource_of(first, settings)}"
         if fan_out != "node":
             batch = batches.setdefault(name, 0)
             size = len(jobs.get(f"{name}.{batch}", ()))
