@@ -64,10 +64,10 @@ def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
         title += f", {row.key.node}" if row.key.node != "any" else ""
         most = row.limit.bandwidth
         uprights = [(most * 1e-9, "theoretical bandwidth")] if most else []
-        points = np.array([repetition.details["points"] for repetition in row.measured.points])
+        points = np.array(shapes.curve_of([row]))
         name = f"{row.key.variant.removeprefix('r')} % reads"
         curves = charts.setdefault(title, Chart(title, {}, uprights)).curves
-        curves[name] = points.swapaxes(0, 1)[:, :, :2] * (1e-9, table.factor)
+        curves[name] = points[:, :, :2] * (1e-9, table.factor)
     labels = "Traffic (GB/s)", elements.vertical_label(table)
     return plot(list(charts.values()), *labels, sizes=False) if charts else None
 
