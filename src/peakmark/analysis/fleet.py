@@ -142,7 +142,8 @@ class Slow:
 
 def node_names(rows: Rows) -> list[str]:
     """The nodes of a campaign, as far as rows name them, node2 before node10."""
-    return sorted({row.key.node for table in rows.values() for row in table}, key=natural)
+    names = {row.key.node for table in rows.values() for row in table}
+    return sorted({node for name in names for node in name.split("+")}, key=natural)
 
 
 def is_many(rows: Rows) -> bool:
@@ -198,7 +199,7 @@ def slow_nodes(rows: Rows) -> list[Slow]:
     """
     shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for table in rows.values():
-        for group in group_rows(table):
+        for group in group_rows(row for row in table if row.pair is None):
             for row in group.rows if len(group.rows) > 1 else ():
                 by_node = shown.setdefault(group.table.subsystem, {})
                 by_node.setdefault(row.key.node, []).append(
@@ -301,7 +302,8 @@ def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
 
 def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     """How far nodes spread in the points of one table, and which lie apart."""
-    groups = [group for group in group_rows(rows) if len(group.rows) > 1]
+    single = [row for row in rows if row.pair is None]
+    groups = [group for group in group_rows(single) if len(group.rows) > 1]
     if not groups:
         return []
     labels = LabelFormatter(groups[0].table)

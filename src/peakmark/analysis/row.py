@@ -163,6 +163,7 @@ class Measured:
 class Key(NamedTuple):
     """What makes a row: block in bytes, None where there is none.
 
+    node  the node, or client and server of a pair: ``node1+node2``
     word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
           then what it meant, 0 where nothing has been measured yet that tells
     """
@@ -405,6 +406,12 @@ class Row:
         """
         filling = (series for series in self.series.values() if series.instead_of == instrument)
         return self.series.get(instrument) or next(filling, None)
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """Nodes of the client and of the server where ``pairs`` names them."""
+        client, joined, server = self.key.node.partition("+")
+        return (client, server) if joined else None
 
     @property
     def own(self) -> Series | None:

@@ -28,6 +28,7 @@ from peakmark.figures import (
 )
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
+from peakmark.plan.pairs import Behind
 from peakmark.tools.tables import TABLES
 
 PLOTS = {
@@ -67,7 +68,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     if analysis.has_several_nodes:
         first = (FLEET, dots.overview(rows))
     drawn = (
-        (drawing.name, _draw(drawing, slow))
+        (drawing.name, _draw(drawing, slow, analysis.behind))
         for table in TABLES
         for drawing in figures_of(table, rows, layout)
     )
@@ -77,13 +78,17 @@ def build(campaign: Path | Analysis) -> list[Path]:
     return written
 
 
-def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
-    """``slow``: where many nodes are drawn, those that are slow in a resource."""
+def _draw(drawn: Drawn, slow: dots.Slow | None, behind: Behind) -> Figure | None:
+    """``slow``: where many nodes are drawn, those that are slow in a resource; ``behind``: what the
+    nodes of pairs share.
+    """
     if not drawn.rows:
         return None
     if drawn.name == roofline.NAME:
         return roofline.plot(drawn.rows)
     table = drawn.rows[0].table
+    if drawn.name.endswith("_links"):
+        return matrices.plot_links(table, drawn.rows, behind)
     if slow is not None:
         return dots.plot(table, drawn.rows, slow)
     if table.metric in PLOTS:

@@ -68,7 +68,9 @@ def figures_of(
             )
             for name in names
         ] + _percentiles(table, measured)
-    return [Drawn(table.name, tuple(measured)), *_percentiles(table, measured)]
+    drawn = [Drawn(table.name, tuple(measured)), *_percentiles(table, measured)]
+    paired = tuple(row for row in measured if row.pair)
+    return [*drawn, Drawn(f"{table.name}_links", paired)] if paired else drawn
 
 
 def _is_drawn(table: Table, rows: Sequence[Row]) -> bool:
