@@ -6,19 +6,39 @@ A node lies apart where the whole interval of its median is beyond the median of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
 
 from peakmark import statistics
 from peakmark.analysis import findings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, SlowRow
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed, natural, percent, plural
 from peakmark.messages import Message, Severity, message
 from peakmark.tools.tables import Table
+
+DELTA = 0.03
+"""Share of the class's value by which a node must be behind to be called slow."""
+LEAST_REPETITIONS = statistics.ENOUGH
+LEAST_NODES = 4
+"""Fewer nodes of a class tell nothing of each other."""
+RATE = 0.05
+"""Share of false ones among the nodes that are called slow, at most."""
+CUT = 2.5
+"""Standard deviations from the class's value beyond which a node is none of its bulk."""
+ROUNDS = 10
+"""After so many the bulk stays as it is."""
+NORMAL = NormalDist()
+Array = NDArray[np.float64]
 
 BEYOND = 0.03
 MANY = 4
@@ -342,3 +362,106 @@ def _distant_nodes(groups: Sequence[NodeGroup]) -> Iterator[Message]:
             beyond=BEYOND,
             nodes=_counted(named, NAMED),
         )
+
+
+def judge(
+    values: Mapping[str, Mapping[Hashable, Sequence[float]]],
+    lower_is_better: Collection[Hashable] = (),
+    delta: float = DELTA,
+    rate: float = RATE,
+) -> list[SlowRow]:
+    """The slow rows of the nodes of one class.
+
+    A node is slow in a row where the whole interval of its median is worse than the class's value
+    by more than ``delta``, and a healthy node would hardly be so: Simes's p of all rows of a node
+    decides among the nodes, and Benjamini and Hochberg's among the rows of those found, so that
+    the share of false ones among the nodes is at most ``rate``.
+
+    Args:
+        values: node -> row -> its repetitions, positive, in any unit. Rows with fewer than
+            ``LEAST_REPETITIONS`` are left out.
+        lower_is_better: the rows that are times.
+        delta: share of the class's value.
+        rate: false discovery rate.
+
+    Returns:
+        Slow rows, in the order of the nodes; none of fewer than ``LEAST_NODES`` nodes.
+
+    Source: Benjamini and Bogomolov, Journal of the Royal Statistical Society B 76 (2014), pages
+    297-318.
+    """
+    from scipy import stats
+
+    keys = list(dict.fromkeys(key for rows in values.values() for key in rows))
+    if len(values) < LEAST_NODES or not keys:
+        return []
+    is_time = np.array([key in lower_is_better for key in keys])
+    medians = _medians(values, keys, is_time)
+    centre, scale, freedom = np.array([_bulk(row) for row in medians[1].T]).T
+    worse = medians - centre
+    error = scale * np.sqrt(1 + 1 / (freedom + 1))
+    p = np.nan_to_num(stats.t.sf(worse[1] / error, freedom), nan=1.0)
+    by_row = stats.false_discovery_control(p, axis=1)
+    found = stats.false_discovery_control(by_row.min(axis=1)) <= rate
+    behind = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
+    slow = found[:, None] & (by_row <= rate * found.mean()) & (behind[0] > delta)
+    names = list(values)
+    return [
+        SlowRow(
+            names[node],
+            keys[row],
+            float(behind[1, node, row]),
+            float(behind[0, node, row]),
+            float(behind[2, node, row]),
+            float(p[node, row]),
+        )
+        for node, row in np.argwhere(slow)
+    ]
+
+
+def _medians(
+    values: Mapping[str, Mapping[Hashable, Sequence[float]]],
+    keys: Sequence[Hashable],
+    is_time: NDArray[np.bool_],
+) -> Array:
+    """Low end of the interval, median, and high end, by node and row, as logarithms of times; NaN
+    where a row has too few repetitions.
+    """
+    columns = {key: place for place, key in enumerate(keys)}
+    by_count: dict[int, list[tuple[int, int, Sequence[float]]]] = defaultdict(list)
+    for node, rows in enumerate(values.values()):
+        for key, repetitions in rows.items():
+            by_count[len(repetitions)].append((node, columns[key], repetitions))
+    medians = np.full((3, len(values), len(keys)), np.nan)
+    for count, entries in by_count.items():
+        if count >= LEAST_REPETITIONS:
+            nodes, places, repeated = map(np.array, zip(*entries, strict=True))
+            sign = np.where(is_time[places], 1, -1)
+            logs = np.sort(sign[:, None] * np.log(repeated), axis=1)
+            rank, _ = statistics.median_rank(count)
+            ends = logs[:, rank - 1], np.median(logs, axis=1), logs[:, -rank]
+            medians[:, nodes, places] = ends
+    return medians
+
+
+def _bulk(values: Array) -> tuple[float, float, float]:
+    """Centre and standard deviation of the bulk of a class, and its degrees of freedom.
+
+    The bulk is the shortest half of the nodes, then those within ``CUT`` standard deviations of its
+    median, until they stay the same. More than a third of the nodes may be slow.
+
+    Source: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987, chapter 4.
+    """
+    ordered = np.sort(values[np.isfinite(values)])
+    if ordered.size < LEAST_NODES:
+        return np.nan, np.nan, np.nan
+    half = ordered.size // 2 + 1
+    first = int((ordered[half - 1 :] - ordered[: ordered.size - half + 1]).argmin())
+    bulk, end = ordered[first : first + half], NORMAL.inv_cdf((1 + half / ordered.size) / 2)
+    for _ in range(ROUNDS):
+        centre = float(np.median(bulk))
+        # Of a normal distribution only the middle is seen, up to so many standard deviations.
+        seen = 1 - 2 * end * NORMAL.pdf(end) / (2 * NORMAL.cdf(end) - 1)
+        scale = max(float(bulk.std(ddof=1)) / math.sqrt(seen), statistics.LEAST_SPREAD)
+        bulk, end = ordered[np.abs(ordered - centre) <= CUT * scale], CUT
+    return centre, scale, bulk.size - 1.0

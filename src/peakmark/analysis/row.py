@@ -304,6 +304,26 @@ class ReachedClock:
         return min(1.0, self.hz / self.best) if self.best else None
 
 
+class SlowRow(NamedTuple):
+    """A node that is slower than its class in one row.
+
+    Attributes:
+        node: its name.
+        key: the row, as the caller names it.
+        behind: by what share of the class's value the node's median is worse.
+        low: the least that it may be behind, by the interval of the median.
+        high: the most.
+        p: chance of a healthy node of the class so far behind.
+    """
+
+    node: str
+    key: Any
+    behind: float
+    low: float
+    high: float
+    p: float
+
+
 @dataclass(frozen=True)
 class Row:
     """One row of one table. ``series`` has an entry for each instrument that measured it; values in
