@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks import results
-from benchmarks.method import equal, promises, same, table, verdicts
+from benchmarks.method import equal, links, promises, same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
@@ -99,6 +99,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if chosen.only in (None, "promises"):
         kept += promises.measure(chosen.quick)
         kept += equal.claimed(100 if chosen.quick else 400)
+        kept += links.measure(64 if chosen.quick else 6400)
     short = results.facts_in_short(facts)
     tables = [table.same(counts)] if counts else []
     tables += [table.faults(outcomes)] if outcomes else []

@@ -20,6 +20,7 @@ from scipy import stats
 
 from peakmark import statistics
 from peakmark.analysis.findings import Conclusion
+from peakmark.analysis.fleet import DELTA, RATE
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.messages import Severity, message
@@ -27,9 +28,6 @@ from peakmark.plan.pairs import Behind, Pair, crossed
 
 Values = NDArray[np.float64]
 
-DELTA = 0.03
-RATE = 0.05
-LEAST_REPETITIONS = 6
 LEAST_PAIRS = 2
 """With fewer healthy partners, a slow node cannot be told from a slow link."""
 LEAST_CLASS = 6
@@ -43,7 +41,7 @@ Alternatives to the median absolute deviation, JASA 88 (1993), pages 1273-1283.
 
 
 @dataclass(frozen=True)
-class Slow:
+class SlowPart:
     """What is slower than its like: a ``node``, a ``switch`` with its uplink, or a ``link``.
 
     Attributes:
@@ -131,7 +129,7 @@ def _usual(
 
 def find(
     measured: Mapping[Pair, Sequence[float]], lower_is_better: bool, known: Behind
-) -> list[Slow]:
+) -> list[SlowPart]:
     """What is slow: switches, then nodes, then links, each the slowest first.
 
     Args:
@@ -163,7 +161,7 @@ def find(
     return [*switches, *nodes, *_slow_links(fit, measured, rest, spread)]
 
 
-def _slow_switches(fit: _Fit, known: Behind, paths: Sequence[frozenset[str]]) -> list[Slow]:
+def _slow_switches(fit: _Fit, known: Behind, paths: Sequence[frozenset[str]]) -> list[SlowPart]:
     """Switches that slow three quarters of the pairs down that cross them, the largest first; the pairs are then free of them."""
     found = []
     for name, nodes in sorted(known.items(), key=lambda item: (-len(item[1]), item[0])):
@@ -181,12 +179,12 @@ def _slow_switches(fit: _Fit, known: Behind, paths: Sequence[frozenset[str]]) ->
             through |= inside
         fit.explained[through] += behind
         ends = interval.low, interval.high
-        found.append(Slow("switch", name, behind, *ends, int(through.sum())))
+        found.append(SlowPart("switch", name, behind, *ends, int(through.sum())))
         fit.run()
     return sorted(found, key=lambda slow: -slow.behind)
 
 
-def _slow_nodes(fit: _Fit, spread: float) -> Iterator[Slow]:
+def _slow_nodes(fit: _Fit, spread: float) -> Iterator[SlowPart]:
     names = sorted(fit.effects, key=lambda node: -fit.effects[node])
     counts = np.array([len(fit.partners[name]) for name in names])
     effects = np.array([fit.effects[name] for name in names])
@@ -195,12 +193,12 @@ def _slow_nodes(fit: _Fit, spread: float) -> Iterator[Slow]:
     for place, half in _beyond(effects, errors, len(fit.pairs)):
         behind = float(effects[place])
         ends = behind - half, behind + half
-        yield Slow("node", names[place], behind, *ends, int(counts[place]))
+        yield SlowPart("node", names[place], behind, *ends, int(counts[place]))
 
 
 def _slow_links(
     fit: _Fit, measured: Mapping[Pair, Sequence[float]], rest: Values, spread: float
-) -> list[Slow]:
+) -> list[SlowPart]:
     found = []
     for place, half in _beyond(rest, np.full(rest.size, spread), rest.size):
         pair, behind = fit.pairs[place], float(rest[place])
@@ -211,7 +209,7 @@ def _slow_links(
             worst = sorted(share / fit.values[place] - 1 for share in (interval.low, interval.high))
             low, high = sorted(behind + fit.sign * each * (1 + fit.sign * behind) for each in worst)
             confirmed = low > DELTA
-        found.append(Slow("link", "+".join(pair), behind, low, high, 1, confirmed))
+        found.append(SlowPart("link", "+".join(pair), behind, low, high, 1, confirmed))
     return sorted(found, key=lambda slow: -slow.behind)
 
 
@@ -241,7 +239,7 @@ class LinkMap:
     """All pairs of one point: their rows, and what is slow among them."""
 
     rows: Mapping[Pair, Row]
-    slow: Sequence[Slow]
+    slow: Sequence[SlowPart]
 
     @property
     def nodes(self) -> set[str]:
@@ -281,7 +279,7 @@ def conclusions(rows: Sequence[Row], known: Behind) -> list[Conclusion]:
     behind.
     """
     maps = link_maps(rows, known)
-    found: dict[tuple[str, str], list[tuple[Slow, Row]]] = defaultdict(list)
+    found: dict[tuple[str, str], list[tuple[SlowPart, Row]]] = defaultdict(list)
     for each in maps:
         for slow in each.slow:
             found[slow.kind, slow.name].append((slow, next(iter(each.rows.values()))))

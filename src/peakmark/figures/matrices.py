@@ -60,15 +60,13 @@ def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
     """
     switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
     maps = link_maps(rows, behind)
-    figure = style.figure(WIDTH, WIDTH / 2 * 0.9 * math.ceil(len(maps) / 2), w_pad=0.06, h_pad=0.06)
-    for axis, each in zip(style.panels(figure, len(maps), 2), maps, strict=True):
-        nodes = sorted(
-            each.nodes,
-            key=lambda node: (
-                [node not in behind[name] for name in switches],
-                natural(node),
-            ),
-        )
+    columns = min(2, len(maps))
+    lines = math.ceil(len(maps) / columns)
+    side = WIDTH / 2
+    figure = style.figure(side * columns, side * 0.9 * lines, w_pad=0.06, h_pad=0.06)
+    for axis, each in zip(style.panels(figure, len(maps), columns), maps, strict=True):
+        nodes = sorted(each.nodes, key=natural)
+        nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
         group = math.ceil(len(nodes) / MOST_PLACES)
         index = {node: number // group for number, node in enumerate(nodes)}
         field = np.full((index[nodes[-1]] + 1,) * 2, np.nan)
