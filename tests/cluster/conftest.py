@@ -21,12 +21,12 @@ SIZES: dict[str, Any] = {"cpus": (1, min(2, CPUS)), "memory": (1200, 6000), "bin
 """A small node and a larger one; jobs are held to their CPUs."""
 
 
-def start(**options: Any) -> Iterator[Cluster]:
+def start(nodes: int = 2, **options: Any) -> Iterator[Cluster]:
     if reason := why_not(**options):
         pytest.skip(reason)
     # Jobs find the Python (and the Snakemake) that runs the tests: sbatch hands the environment on.
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    with Cluster.running(2, **options) as cluster:
+    with Cluster.running(nodes, **options) as cluster:
         yield cluster
 
 

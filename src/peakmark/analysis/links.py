@@ -247,13 +247,20 @@ class LinkMap:
         return {node for pair in self.rows for node in pair}
 
 
+def is_mapped(row: Row) -> bool:
+    """Whether a row has a figure of a pair: that of a link which ``tc`` slows down is right here."""
+    notes = row.warnings_of(row.table.own.instrument)
+    wrong = {note.code for note in notes if note.severity is Severity.WRONG}
+    return row.pair is not None and row.own is not None and wrong <= {"shaped"}
+
+
 def link_maps(rows: Sequence[Row], known: Behind) -> list[LinkMap]:
     """The pairs of each point of a table, in the order of its rows; none where no pairs were asked
     for.
     """
     points: dict[Key, dict[Pair, Row]] = defaultdict(dict)
     for row in rows:
-        if row.pair and row.own is not None and row.level is not Severity.WRONG:
+        if row.pair and is_mapped(row):
             points[row.key._replace(node="")][row.pair] = row
     maps = []
     for point in points.values():

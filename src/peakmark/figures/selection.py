@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from peakmark.analysis import fleet, shapes
+from peakmark.analysis import fleet, links, shapes
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SHAPES
 from peakmark.config.layouts import Drawing, Layout
@@ -69,7 +69,7 @@ def figures_of(
             for name in names
         ] + _percentiles(table, measured)
     drawn = [Drawn(table.name, tuple(measured)), *_percentiles(table, measured)]
-    paired = tuple(row for row in measured if row.pair)
+    paired = tuple(filter(links.is_mapped, measured))
     return [*drawn, Drawn(f"{table.name}_links", paired)] if paired else drawn
 
 

@@ -12,6 +12,7 @@ from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs, pairs, plan, plan_text
+from peakmark.storage import planfile
 
 Planned = Callable[..., plan.Plan]
 NODES = ("n1", "n2", "n3", "n4")
@@ -50,6 +51,10 @@ def test_each_pair_is_a_row_of_client_and_server(planned: Planned) -> None:
     assert first == set(NODES), "the pairs of a round stand one after the other"
     named = planned(where(nodes=NODES), network=grid([["n1", "n2"], ["n2", "n1"]]))
     assert {cell.place for cell in named.cells} == {"n1+n2", "n2+n1"}
+    jobs_of = planned(where(nodes=NODES), network=grid("all"), fan_out="node")
+    planfile.write(Path("plan.json"), jobs_of.to_json())
+    for name, cells in jobs_of.jobs.items():
+        assert planfile.job(Path("plan.json"), name).cells == (*cells,)
     every = planned(where(nodes=NODES), network=grid("all"))
     assert len(every.cells) == 6 and "pairs         6, in" in plan_text.describe(every)
 
