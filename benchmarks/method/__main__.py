@@ -99,7 +99,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if chosen.only in (None, "promises"):
         kept += promises.measure(chosen.quick)
         kept += equal.claimed(100 if chosen.quick else 400)
-        kept += links.measure(64 if chosen.quick else 6400)
+        kept += links.measure(64 if chosen.quick else 2000)
     short = results.facts_in_short(facts)
     tables = [table.same(counts)] if counts else []
     tables += [table.faults(outcomes)] if outcomes else []

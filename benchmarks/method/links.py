@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.method.same import Count
 from peakmark.analysis import links
 from peakmark.plan import pairs
-from peakmark.plan.pairs import Behind, Pair
+from peakmark.plan.pairs import Behind
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Fleet:
         parts += [f"an uplink {self.switch:.0%} behind"] * bool(self.switch)
         return ", ".join([*parts, f"noise of {self.noise:.0%}, n = {self.repetitions}"])
 
-    def measured(self, seed: int) -> tuple[dict[Pair, list[float]], Behind, set[tuple[str, str]]]:
+    def measured(self, seed: int) -> tuple[dict[str, list[float]], Behind, set[tuple[str, str]]]:
         """Repetitions of each pair, the topology, and what is slow: kind and name."""
         lot = np.random.default_rng((seed, *str(self).encode()))
         names = [f"node{number}" for number in range(self.nodes)]
@@ -70,7 +70,9 @@ class Fleet:
             parts.append(slow["link"].get("+".join(pair), 0.0))
             parts += [slow["switch"].get(name, 0.0) for name in pairs.crossed(pair, leaves)]
             usual = 1 + sum(parts) if self.times else 1 - max(parts)
-            values[pair] = (usual * np.exp(lot.normal(0, self.noise, self.repetitions))).tolist()
+            values["+".join(pair)] = (
+                usual * np.exp(lot.normal(0, self.noise, self.repetitions))
+            ).tolist()
         named = {(kind, name) for kind, shares in slow.items() for name in shares}
         return values, leaves if self.known else {}, named
 

@@ -219,7 +219,7 @@ def slow_nodes(rows: Rows) -> list[Slow]:
     """
     shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for table in rows.values():
-        for group in group_rows(row for row in table if row.pair is None):
+        for group in group_rows(row for row in table if not row.is_pair):
             for row in group.rows if len(group.rows) > 1 else ():
                 by_node = shown.setdefault(group.table.subsystem, {})
                 by_node.setdefault(row.key.node, []).append(
@@ -322,7 +322,7 @@ def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
 
 def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     """How far nodes spread in the points of one table, and which lie apart."""
-    single = [row for row in rows if row.pair is None]
+    single = [row for row in rows if not row.is_pair]
     groups = [group for group in group_rows(single) if len(group.rows) > 1]
     if not groups:
         return []

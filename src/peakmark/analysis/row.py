@@ -428,10 +428,9 @@ class Row:
         return self.series.get(instrument) or next(filling, None)
 
     @property
-    def pair(self) -> tuple[str, str] | None:
-        """Nodes of the client and of the server where ``pairs`` names them."""
-        client, joined, server = self.key.node.partition("+")
-        return (client, server) if joined else None
+    def is_pair(self) -> bool:
+        """Whether ``pairs`` names client and server, ``node1+node2``."""
+        return "+" in self.key.node
 
     @property
     def own(self) -> Series | None:

@@ -71,13 +71,11 @@ def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
         index = {node: number // group for number, node in enumerate(nodes)}
         field = np.full((index[nodes[-1]] + 1,) * 2, np.nan)
         worst = np.fmax if table.lower_is_better else np.fmin
-        for pair, row in each.rows.items():
-            for line, column in permutations(index[node] for node in pair):
-                value = row.measured.centre * table.factor
-                field[line, column] = worst(field[line, column], value)
+        for row in each.rows:
+            for place in permutations(index[node] for node in row.key.node.split("+")):
+                field[place] = worst(field[place], row.measured.centre * table.factor)
         _show(axis, table, field, nodes[::group], ("Node", "Node"))
-        first = next(iter(each.rows.values()))
-        axis.set_title(LabelFormatter.of(first).point_on_all(first))
+        axis.set_title(LabelFormatter.of(each.rows[0]).point_on_all(each.rows[0]))
     return figure
 
 

@@ -94,10 +94,11 @@ def behind(config: Settings, cluster: Cluster) -> Behind:
     }
 
 
-def crossed(pair: Pair, known: Behind) -> frozenset[str]:
+def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
     """What the traffic of a pair passes: uplinks with one end of the pair behind them."""
+    client, server = pair
     return frozenset(
-        name for name, nodes in known.items() if (pair[0] in nodes) != (pair[1] in nodes)
+        name for name, nodes in known.items() if (client in nodes) != (server in nodes)
     )
 
 
