@@ -339,6 +339,8 @@ class Row:
     clock      of a CPU row, None where no undisturbed repetition tells one
     unequal_nodes  instrument -> in what the nodes of its repetitions and of the own kernel's are not
                equal
+    node_class  name of the class of equal nodes, empty where there is one class only
+    slow       that the node is slower than its class in this row, None where that is not shown
     """
 
     table: Table
@@ -352,6 +354,8 @@ class Row:
     shares: Mapping[str, float] = field(default_factory=dict)
     clock: ReachedClock | None = None
     unequal_nodes: Mapping[str, str] = field(default_factory=dict)
+    node_class: str = ""
+    slow: SlowRow | None = None
 
     @property
     def remarks(self) -> tuple[Message, ...]:

@@ -62,13 +62,12 @@ def build(campaign: Path | Analysis) -> list[Path]:
     folder = documents.own_folder(analysis.results.directory, "figures")
     style.begin()
     written = []
-    slow = dots.slow(rows) if many else None
     layout = None if many else analysis.layout
     first = (OVERVIEW, overview(rows))
     if analysis.has_several_nodes:
         first = (FLEET, dots.overview(rows))
     drawn = (
-        (drawing.name, _draw(drawing, slow, analysis.behind))
+        (drawing.name, _draw(drawing, many, analysis.behind))
         for table in TABLES
         for drawing in figures_of(table, rows, layout)
     )
@@ -78,10 +77,8 @@ def build(campaign: Path | Analysis) -> list[Path]:
     return written
 
 
-def _draw(drawn: Drawn, slow: dots.Slow | None, behind: Behind) -> Figure | None:
-    """``slow``: where many nodes are drawn, those that are slow in a resource; ``behind``: what the
-    nodes of pairs share.
-    """
+def _draw(drawn: Drawn, many: bool, behind: Behind) -> Figure | None:
+    """``behind``: what the nodes of pairs share."""
     if not drawn.rows:
         return None
     if drawn.name == roofline.NAME:
@@ -89,8 +86,8 @@ def _draw(drawn: Drawn, slow: dots.Slow | None, behind: Behind) -> Figure | None
     table = drawn.rows[0].table
     if drawn.name.endswith("_links"):
         return matrices.plot_links(table, drawn.rows, behind)
-    if slow is not None:
-        return dots.plot(table, drawn.rows, slow)
+    if many:
+        return dots.plot(table, drawn.rows)
     if table.metric in PLOTS:
         return PLOTS[table.metric](table, drawn.rows)
     if drawn.name.endswith("_percentiles"):
