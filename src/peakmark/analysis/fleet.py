@@ -302,6 +302,11 @@ def is_judged(row: Row) -> bool:
     return not row.is_pair and _usable(row) and row.measured.summary.n >= LEAST_REPETITIONS
 
 
+def noun(rows: Sequence[Row]) -> str:
+    """What rows of one point differ in: ``nodes`` or ``pairs``."""
+    return "pairs" if rows[0].is_pair else "nodes"
+
+
 def typical_rows(rows: Sequence[Row]) -> list[Row]:
     """The rows of one table on the node that comes nearest to the medians of the largest class: it
     stands for all where one is to.

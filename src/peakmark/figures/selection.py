@@ -68,7 +68,8 @@ def figures_of(
             )
             for name in names
         ] + _percentiles(table, measured)
-    drawn = [Drawn(table.name, tuple(measured)), *_percentiles(table, measured)]
+    single = tuple(row for row in measured if not row.is_pair)
+    drawn = [Drawn(table.name, single), *_percentiles(table, measured)]
     paired = tuple(filter(links.is_mapped, measured))
     return [*drawn, Drawn(f"{table.name}_links", paired)] if paired else drawn
 
