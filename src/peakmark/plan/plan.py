@@ -27,7 +27,6 @@ from peakmark.tools.base import Coverage
 from peakmark.tools.programs import iozone
 
 RESULTS = Path("results")
-_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -134,9 +133,9 @@ class Plan:
 
     def shares(self, cell: Cell) -> frozenset[str]:
         """What no other pair may use while the cell of a pair is measured."""
-        return (
-            pairs.shares((cell.node, cell.peer), self.config, self.behind) if cell.peer else _NONE
-        )
+        if not cell.peer:
+            return frozenset()
+        return pairs.shares((cell.node, cell.peer), self.config, self.behind)
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
