@@ -70,8 +70,9 @@ def figures_of(
         ] + _percentiles(table, measured)
     single = tuple(row for row in measured if not row.is_pair)
     drawn = [Drawn(table.name, single), *_percentiles(table, measured)]
-    paired = tuple(filter(links.is_mapped, measured))
-    return [*drawn, Drawn(f"{table.name}_links", paired)] if paired else drawn
+    if table.subsystem == "network":
+        drawn.append(Drawn(f"{table.name}_links", tuple(filter(links.is_mapped, measured))))
+    return drawn
 
 
 def _is_drawn(table: Table, rows: Sequence[Row]) -> bool:
