@@ -128,18 +128,9 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""
-        return {
-            "subsystem": self.subsystem,
-            "instrument": self.instrument,
-            "workload": self.workload,
-            "variant": self.variant,
-            "block": self.block,
-            "concurrency": self.asked,
-            "node": self.node,
-            **({"peer": self.peer} if self.peer else {}),
-            "repetition": self.repetition,
-            "options": dict(sorted(self.options.items())),
-        }
+        names = [name for name in CellKeys.__annotations__ if name != "peer" or self.peer]
+        fields = {name: getattr(self, name) for name in names}
+        return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:
         """Canonical one-line JSON: what decides whether a finished cell is still valid."""
