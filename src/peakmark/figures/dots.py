@@ -26,29 +26,33 @@ LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and o
 FARTHEST = 0.5  # shares of the median beyond which a dot stands at the edge
 NAMED = 3
 SLOW = style.look(1).colour
+Places = Sequence[tuple[Row, float]]
+"""Rows of one point with their distances, of all classes."""
 
 
 def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
-    """Every node in the row that speaks for each resource, a line for each class; None where nothing
-    was measured.
-    """
-    lines = [
-        (f"{SUBSYSTEMS[name].title}\n{_point(group)}", group)
-        for name in verdict.planned(rows)
-        for group in verdict.headline_groups(rows, name)
-    ]
+    """Every node in the row that speaks for each resource; None where nothing was measured."""
+    lines = []
+    for name in verdict.planned(rows):
+        groups = verdict.headline_groups(rows, name)
+        if groups:
+            point = LabelFormatter.of(groups[0].middle).point_on_all(groups[0].middle)
+            lines.append((f"{SUBSYSTEMS[name].title}\n{point}", _places(groups)))
     return _figure(lines, WIDTH, True)
 
 
 def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     """Every node in every point of a table; None where nothing was measured."""
-    lines = [(_name(table, group), group) for group in fleet.group_rows(rows)]
+    by_point: dict[fleet.PointOf, list[NodeGroup]] = {}
+    for group in fleet.group_rows(rows):
+        by_point.setdefault(fleet.place(group.middle), []).append(group)
+    lines = [(_name(table, groups[0]), _places(groups)) for groups in by_point.values()]
     return _figure(lines, 0.54 * WIDE, False)
 
 
-def _point(group: NodeGroup, variant: str = "") -> str:
-    point = LabelFormatter.of(group.middle).point_on_all(group.middle, variant)
-    return f"{point}, class {group.node_class}" if group.node_class else point
+def _places(groups: Sequence[NodeGroup]) -> Places:
+    """Each node with its distance from the median of its class, as a share of it."""
+    return [(row, row.measured.centre / group.median - 1) for group in groups for row in group.rows]
 
 
 def _name(table: Table, group: NodeGroup) -> str:
@@ -56,16 +60,16 @@ def _name(table: Table, group: NodeGroup) -> str:
     variant = (
         f" {row.key.variant}" if table.variant and row.key.variant not in ("", "psync") else ""
     )
-    return _point(group, variant)
+    return LabelFormatter.of(row).point_on_all(row, variant)
 
 
-def _figure(lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool) -> Figure | None:
+def _figure(lines: Sequence[tuple[str, Places]], width: float, large: bool) -> Figure | None:
     if not lines:
         return None
     figure = style.figure(width, (BIG if large else LINE) * len(lines) + 0.6)
     axis = figure.subplots()
-    for position, (_, group) in enumerate(lines):
-        _dots(axis, position, group, large)
+    for position, (_, places) in enumerate(lines):
+        _dots(axis, position, places, large)
     axis.axvline(0, color=style.LIMIT, linewidth=0.8, zorder=1)
     for side in (-1, 1):
         axis.axvline(side * fleet.DELTA, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
@@ -88,41 +92,39 @@ def _figure(lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool) -
     return figure
 
 
-def _share(group: NodeGroup, row: Row) -> float:
-    """A node's distance from the median as a share of it, inside the axis."""
-    share = row.measured.centre / group.median - 1
+def _inside(share: float) -> float:
+    """A distance inside the axis."""
     return max(-FARTHEST, min(FARTHEST, share))
 
 
-def _dots(axis: Axes, position: int, group: NodeGroup, large: bool) -> None:
-    usual = [row for row in group.rows if not row.slow]
+def _dots(axis: Axes, position: int, places: Places, large: bool) -> None:
     plain = style.look(0).colour
 
     def height(row: Row) -> float:
         return position + (0.3 if large else 0.16) * _aside(row.key.node)
 
-    for rows, colour, face, alpha in ((usual, plain, plain, 0.55), (group.slow, SLOW, "white", 1)):
-        axis.scatter([_share(group, row) for row in rows], list(map(height, rows)), s=16 if large else 9, facecolor=face,
-                     edgecolor=colour, linewidth=0.9, alpha=alpha, zorder=3)  # fmt: skip
-    for place, row in enumerate(_named(group)):
-        share = _share(group, row)
-        far = row.measured.centre / group.median - 1
+    for slow, colour, face, alpha in ((False, plain, plain, 0.55), (True, SLOW, "white", 1)):
+        shown = [(row, share) for row, share in places if bool(row.slow) is slow]
+        axis.scatter([_inside(share) for _, share in shown], [height(row) for row, _ in shown], s=16 if large else 9,
+                     facecolor=face, edgecolor=colour, linewidth=0.9, alpha=alpha, zorder=3)  # fmt: skip
+    for place, (row, share) in enumerate(_named(places)):
         axis.annotate(
-            f"{row.key.node} {percent(far)} %" if large else row.key.node, (share, height(row)),
+            f"{row.key.node} {percent(share)} %" if large else row.key.node, (_inside(share), height(row)),
             xytext=(math.copysign(4, share), (0, 6, -6)[place] if large else 0), textcoords="offset points",
             ha="left" if share > 0 else "right", va="center", fontsize=style.SMALL, color=style.INK, zorder=4,
         )  # fmt: skip
 
 
-def _named(group: NodeGroup) -> list[Row]:
+def _named(places: Places) -> list[tuple[Row, float]]:
     """The nodes whose names stand beside their dots."""
-    return sorted(group.slow, key=lambda row: -abs(_share(group, row)))[:NAMED]
+    slow = [(row, share) for row, share in places if row.slow]
+    return sorted(slow, key=lambda pair: -abs(pair[1]))[:NAMED]
 
 
-def _extent(lines: Sequence[tuple[str, NodeGroup]]) -> tuple[float, float]:
+def _extent(lines: Sequence[tuple[str, Places]]) -> tuple[float, float]:
     """The ends of the axis, with room for names where there are some."""
-    shares = [_share(group, row) for _, group in lines for row in group.rows]
-    named = [_share(group, row) for _, group in lines for row in _named(group)]
+    shares = [_inside(share) for _, places in lines for _, share in places]
+    named = [share for _, places in lines for _, share in _named(places)]
     low, high = min(-1.6 * fleet.DELTA, *shares), max(1.6 * fleet.DELTA, *shares)
     room, margin = 0.22 * (high - low), 0.04 * (high - low)
     left = room if any(share < 0 for share in named) else margin

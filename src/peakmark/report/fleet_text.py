@@ -18,6 +18,8 @@ from peakmark.messages import Message, message
 
 LEAST_P = 1e-4
 """Smaller ones are only called so."""
+SENTENCES = 5
+"""So many stand on page one; the others are named."""
 LINES = 200
 """So many slow rows stand in the report; tables/nodes.csv has all."""
 
@@ -26,13 +28,18 @@ def sentences(analysis: Analysis) -> list[str]:
     """The paragraphs of page one; what slow means stands last."""
     if not analysis.has_several_nodes:
         return []
-    slow = analysis.slow
+    slow: dict[tuple[str, str], list[SlowNode]] = {}
+    for node, why in analysis.slow:
+        reason = " ".join(each.full_sentence for each in why)
+        slow.setdefault((node.subsystem, reason), []).append(node)
     found = [" ".join(each.full_sentence for each in _classes(analysis))]
-    found += [_of_node(node, why) for node, why in slow[: fleet.NAMED]]
-    if len(slow) > fleet.NAMED:
-        rest = [f"{node.node} ({SUBSYSTEMS[node.subsystem].title})" for node, _ in slow]
-        names = fleet.counted(rest[fleet.NAMED :], 2 * fleet.NAMED)
-        found.append(message("also-slow", nodes=names).full_sentence)
+    for (_, reason), nodes in list(slow.items())[:SENTENCES]:
+        found.append(f"{_slow(nodes).full_sentence} {reason}".strip())
+    rest = [node for nodes in list(slow.values())[SENTENCES:] for node in nodes]
+    if rest:
+        names = [f"{node.node} ({SUBSYSTEMS[node.subsystem].title})" for node in rest]
+        named = fleet.counted(names, 2 * fleet.NAMED)
+        found.append(message("also-slow", nodes=named).full_sentence)
     judged = fleet.judged_nodes(analysis.rows, analysis.classes)
     if judged and not slow:
         found.append(message("none-slow", nodes=len(judged)).full_sentence)
@@ -58,18 +65,19 @@ def _kernel(release: str) -> str:
     return release and f"kernel {release}"
 
 
-def _of_node(node: SlowNode, why: Sequence[Message]) -> str:
-    first = message(
+def _slow(nodes: Sequence[SlowNode]) -> Message:
+    """Nodes that are slow in one resource, of which the reasons read alike."""
+    return message(
         "slow-node",
-        node=node.node,
-        resource=SUBSYSTEMS[node.subsystem].named,
-        behind=node.behind,
-        low=node.low,
-        high=node.high,
-        rows=len(node.rows),
-        of=node.judged,
+        case="" if len(nodes) == 1 else "several",
+        node=fleet.counted([node.node for node in nodes], fleet.NAMED),
+        resource=SUBSYSTEMS[nodes[0].subsystem].named,
+        behind=nodes[0].behind,
+        low=min(node.low for node in nodes),
+        high=max(node.high for node in nodes),
+        rows=len(nodes[0].rows),
+        of=nodes[0].judged,
     )
-    return " ".join(each.full_sentence for each in (first, *why))
 
 
 def build(analysis: Analysis) -> dict[str, Any]:
