@@ -14,6 +14,8 @@ Nothing is removed and nothing assumed normal. Sources:
            the International Statistical Institute 37 (1960), pages 351-361, with equal weights
     [KW]   Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, JASA 47 (1952),
            pages 583-621
+    [AG]   Alexander and Govern, A New and Simpler Approximation for ANOVA under Variance
+           Heterogeneity, Journal of Educational Statistics 19 (1994), pages 91-101
     [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
            Variances are Involved, Biometrika 34 (1947), pages 28-35
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
@@ -304,6 +306,17 @@ def kruskal_wallis(groups: Sequence[Values]) -> float:
 
     values = np.concatenate([checked(group) for group in groups])
     return 1.0 if np.ptp(values) == 0 else float(stats.kruskal(*groups).pvalue)
+
+
+def alexander_govern(groups: Sequence[Values]) -> float:
+    """The p of at least two samples of two or more positive values whose mean logarithms are so uneven
+    if all were equal, each sample with its own variance [AG]; 1 where a sample does not vary.
+    """
+    from scipy import stats
+
+    logs = [np.log(checked(group)) for group in groups]
+    varies = all(np.ptp(sample) > 0 for sample in logs)
+    return float(stats.alexandergovern(*logs).pvalue) if varies else 1.0
 
 
 class Change(NamedTuple):

@@ -235,6 +235,18 @@ def test_equal_choices_are_seldom_told_apart() -> None:
 
 def test_values_that_are_all_equal_show_nothing() -> None:
     assert statistics.kruskal_wallis([[1.0] * 6] * 3) == 1.0
+
+
+def test_samples_that_spread_differently_are_not_uneven() -> None:
+    lot = np.random.default_rng(1)
+    small = 0
+    for _ in range(400):
+        samples = [np.exp(lot.normal(0, spread, 12)) for spread in (0.002, 0.01, 0.05)]
+        small += statistics.alexander_govern(samples) <= 0.05
+    assert small <= 32  # 20 expected; 33 or more in 4 of 1,000 cases
+    apart = [samples[0], samples[1], samples[2] * 1.2]
+    assert statistics.alexander_govern(apart) < 1e-6
+    assert statistics.alexander_govern([[1.0, 1.0], [2.0, 3.0]]) == 1.0
     (change,) = statistics.changes(np.ones((1, 6)), np.ones((1, 6)))
     assert change == (0.0, 0.0, 1.0)
 

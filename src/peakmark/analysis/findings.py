@@ -258,12 +258,18 @@ def _trends(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:
     shapes: dict[Message, list[str]] = {}
     for name, line in lines.items():
         runs = min(row.measured.summary.n for row in line)
-        p_value = statistics.kruskal_wallis([row.measured.values for row in line])
-        if runs == 1 or p_value <= comparisons.LEVEL / len(lines):
+        if runs == 1 or _p_value(line) <= comparisons.LEVEL / len(lines):
             shapes.setdefault(_shape(labels, line, runs == 1), []).append(name)
     for shape, names in shapes.items():
         case = "" if len(names) < len(lines) else "all"
         yield message("trend", case=case, lines=", ".join(names), shape=shape)
+
+
+def _p_value(line: Sequence[Row]) -> float:
+    """Ranks alone take rows that spread differently for a trend: they guard against odd values only."""
+    values = [row.measured.values for row in line]
+    is_uneven = statistics.kruskal_wallis(values) <= comparisons.GUARD
+    return statistics.alexander_govern(values) if is_uneven else 1.0
 
 
 def _shape(labels: LabelFormatter, line: Sequence[Row], is_untested: bool) -> Message:
