@@ -13,7 +13,16 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks import results
-from benchmarks.method import certificates, equal, fleets, promises, same, table, verdicts
+from benchmarks.method import (
+    certificates,
+    equal,
+    fleets,
+    links,
+    promises,
+    same,
+    table,
+    verdicts,
+)
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
@@ -102,6 +111,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if chosen.only in (None, "fleets"):
         kept += fleets.measure(64 if chosen.quick else 4000)
         kept += certificates.missed(*((5, 20) if chosen.quick else (60, 200)))
+        kept += links.measure(64 if chosen.quick else 2000)
     short = results.facts_in_short(facts)
     tables = [table.same(counts)] if counts else []
     tables += [table.faults(outcomes)] if outcomes else []

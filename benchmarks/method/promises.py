@@ -40,6 +40,7 @@ ENDED = (0.01, 0.02, 0.03, 0.05)
 PROMISED = (
     (["called slow", "turbo"], None),
     (["called slow"], 0.001),
+    (["slow nodes not found by pairs", "noise of 1%"], 0.1),
     (["slow nodes not found", "8% behind", "noise of 1%", "of 64 "], 0.1),
     (["slow nodes not found", "8% behind", "noise of 1%", "of 1000 "], 0.1),
     (["called unsure"], 0.05),

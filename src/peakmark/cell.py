@@ -40,6 +40,9 @@ class CellKeys(TypedDict):
     node: Annotated[
         str, allowed("any, or the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
     ]
+    peer: NotRequired[
+        Annotated[str, allowed("the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
+    ]
     repetition: Annotated[int, Meta(ge=0)]
     options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
     purpose: NotRequired[Literal["again", "trial"]]
@@ -69,6 +72,8 @@ class Cell:
                  where a number was asked
     purpose      empty for a row of the tables; ``AGAIN`` for one that checks a slow node, ``TRIAL`` for
                  one that checks the verdict
+    peer         the node of the server where ``pairs`` names it, ``node`` then has the client; else
+                 empty
     """
 
     subsystem: str
@@ -82,6 +87,7 @@ class Cell:
     options: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
     word: str = ""
     purpose: str = ""
+    peer: str = ""
 
     @property
     def point(self) -> str:
@@ -120,11 +126,17 @@ class Cell:
         """What the repetitions of one measurement share: the id without the repetition."""
         # No name holds a plus.
         purpose = f"+{self.purpose}" if self.purpose else ""
-        return f"{self.subsystem}/{self.instrument}/{self.point}{purpose}/{self.node}"
+        return f"{self.subsystem}/{self.instrument}/{self.point}{purpose}/{self.place}"
+
+    @property
+    def place(self) -> str:
+        """The node, or the client and the server of a pair: ``node1+node2``."""
+        return f"{self.node}+{self.peer}" if self.peer else self.node
 
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""
-        names = [name for name in CellKeys.__annotations__ if name != "purpose" or self.purpose]
+        optional = {"peer": self.peer, "purpose": self.purpose}
+        names = [name for name in CellKeys.__annotations__ if optional.get(name, name)]
         fields = {name: getattr(self, name) for name in names}
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 

@@ -19,6 +19,7 @@ from peakmark.analysis import (
     core_checks,
     findings,
     fleet,
+    links,
     reasons,
     row_warnings,
     suspects,
@@ -35,7 +36,8 @@ from peakmark.config.published import Published
 from peakmark.formatting import natural
 from peakmark.limits import Limit
 from peakmark.messages import Message, message
-from peakmark.plan import sequential_testing
+from peakmark.plan import pairs, sequential_testing
+from peakmark.plan.cluster import Cluster
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results
 from peakmark.tools.tables import TABLES, Table
@@ -168,7 +170,7 @@ def _table_rows(
                 entry["workload"] == "LAT-ICMP"
             ):  # neither TCP nor UDP: stands beside both, see _with_echoes
                 if not point.left_out:
-                    echoes[cell.node, entry["concurrency"]].append(point)
+                    echoes[cell.place, entry["concurrency"]].append(point)
                 continue
             key = key_of(
                 cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"]
@@ -235,7 +237,7 @@ def _key_of(results: Results) -> KeyOf:
     def key_of(cell: Cell, workload: str, variant: str, block: int | None, concurrency: int) -> Key:
         count = meant.get((cell.node, cell.word), concurrency)
         area = areas.get((cell.node, cell.asked), block) if cell.automatic else block
-        return Key(cell.node, workload, variant, area, count, cell.word)
+        return Key(cell.place, workload, variant, area, count, cell.word)
 
     return key_of
 
@@ -532,7 +534,7 @@ class Analysis:
         place = tuple((row.table.name, row.key) for row in rows)
         if place not in self._conclusions:
             conclude = fleet.fleet_conclusions if self.is_fleet else findings.conclusions
-            self._conclusions[place] = conclude(rows)
+            self._conclusions[place] = [*conclude(rows), *links.conclusions(rows, self.behind)]
         return self._conclusions[place]
 
     @cached_property
@@ -548,6 +550,12 @@ class Analysis:
     def checks(self) -> list[Message]:
         """What stands beside the verdict on nodes: the second measurement and the certificate."""
         return [*suspects.told(self.suspects), *certificate.certify(self.results, self.rows)]
+
+    @cached_property
+    def behind(self) -> pairs.Behind:
+        """What the nodes of pairs share: switch or uplink -> the nodes behind it."""
+        known = self.results.plan.get("cluster")
+        return pairs.behind(self.results.config, Cluster.from_json(known)) if known else {}
 
     @cached_property
     def classes(self) -> list[FleetClass]:

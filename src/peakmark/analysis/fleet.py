@@ -179,7 +179,8 @@ class SlowNode:
 
 def node_names(rows: Rows) -> list[str]:
     """The nodes of a campaign, as far as rows name them, node2 before node10."""
-    return sorted({row.key.node for table in rows.values() for row in table}, key=natural)
+    names = {row.key.node for table in rows.values() for row in table}
+    return sorted({node for name in names for node in name.split("+")}, key=natural)
 
 
 def is_many(rows: Rows) -> bool:
@@ -295,8 +296,15 @@ def _usable(row: Row) -> bool:
 
 
 def is_judged(row: Row) -> bool:
-    """Whether the row has what it takes to be judged; whether its class has, is not asked."""
-    return _usable(row) and row.measured.summary.n >= LEAST_REPETITIONS
+    """Whether the row has what it takes to be judged; whether its class has, is not asked. Pairs of
+    nodes are judged by ``links``.
+    """
+    return not row.is_pair and _usable(row) and row.measured.summary.n >= LEAST_REPETITIONS
+
+
+def noun(rows: Sequence[Row]) -> str:
+    """What rows of one point differ in: ``nodes`` or ``pairs``."""
+    return "pairs" if rows[0].is_pair else "nodes"
 
 
 def typical_rows(rows: Sequence[Row]) -> list[Row]:
@@ -346,14 +354,15 @@ def unjudged(rows: Rows, every: Sequence[FleetClass]) -> Iterator[Message]:
     repetitions.
     """
     lines = [row for table in rows.values() for row in table]
-    with_value = {row.key.node for row in filter(_usable, lines)}
+    with_value = {*node_names({"": [*filter(_usable, lines)]})}
     empty = [node for node in node_names(rows) if node not in with_value]
     if empty:
         yield message("unjudged", case="empty", nodes=counted(empty, NAMED))
     few = [node for each in every if len(each.nodes) < LEAST_NODES for node in each.nodes]
     if few:
         yield message("unjudged", case="class", nodes=counted(few, NAMED), least=LEAST_NODES)
-    points = {(row.table.name, place(row)) for row in filter(_usable, lines)}
+    single = (row for row in filter(_usable, lines) if not row.is_pair)
+    points = {(row.table.name, place(row)) for row in single}
     judged = {(row.table.name, place(row)) for row in filter(is_judged, lines)}
     short = len(points - judged)
     if short:
@@ -382,7 +391,8 @@ def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
 
 def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     """How far nodes spread in the points of one table, and which are slow."""
-    groups = [group for group in group_rows(rows) if len(group.rows) > 1]
+    single = (row for row in rows if not row.is_pair)
+    groups = [group for group in group_rows(single) if len(group.rows) > 1]
     if not groups:
         return []
     labels = LabelFormatter(groups[0].table)

@@ -27,6 +27,7 @@ class Topic(Enum):
     MACHINE = "Machine"
     NODES = "Nodes"
     APART = "Apart"
+    LINKS = "Links"
 
     def heading(self, table: Table) -> str:
         """Threads are streams in some tables."""

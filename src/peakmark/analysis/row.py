@@ -164,6 +164,7 @@ class Measured:
 class Key(NamedTuple):
     """What makes a row: block in bytes, None where there is none.
 
+    node  the node, or client and server of a pair: ``node1+node2``
     word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
           then what it meant, 0 where nothing has been measured yet that tells
     """
@@ -430,6 +431,11 @@ class Row:
         """
         filling = (series for series in self.series.values() if series.instead_of == instrument)
         return self.series.get(instrument) or next(filling, None)
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether ``pairs`` names client and server, ``node1+node2``."""
+        return "+" in self.key.node
 
     @property
     def own(self) -> Series | None:

@@ -156,6 +156,7 @@ def _sentence(group: NodeGroup) -> Message:
             "of-nodes",
             nodes=len(group.rows),
             planned=group.planned,
+            noun=fleet.noun(group.rows),
             slowest=group.worst.key.node,
             behind=group.behind(group.worst),
         )

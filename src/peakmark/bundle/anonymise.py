@@ -103,7 +103,7 @@ def _hosts(results: Results) -> Iterator[str]:
     ]
     names: list[Any] = [*results.facts, *cluster.get("nodes", ()), *cluster.get("left_out", ())]
     names += [node for kind in cluster.get("kinds", ()) for node in kind["nodes"]]
-    names += [cell.node for cell in results.cells]
+    names += [name for cell in results.cells for name in (cell.node, cell.peer) if name]
     names += [context.get(key) for context in contexts for key in _HOST_KEYS]
     for facts in results.facts.values():
         names += [facts.get("host"), (facts.get("slurm") or {}).get("node")]

@@ -129,7 +129,7 @@ def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]
 ONLY_OF = {
     "pool": ("memory",),
     "store": ("memory",),
-    "pairs": ("memory",),
+    "pairs": ("memory", "network"),
     "steps": ("memory",),
     "reads": ("memory",),
     "rates": ("memory",),
@@ -149,6 +149,8 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"{where}.{key} is of no use: {key} belongs to {listed(subsystems)}, remove it"
             )
+    if subsystem == "memory" and grid.get("pairs", "all") != "all":
+        raise ConfigError(f"{where}.pairs names nodes: allowed for memory is all")
     tools_of = references()
     fitting = [
         name

@@ -99,6 +99,16 @@ class Batch(Keys):
     batch: Annotated[int, Meta(ge=1, le=100000)]
 
 
+class Rounds(Keys):
+    """Rounds of pairs of nodes.
+
+    Attributes:
+        rounds: In each round every node is in one pair, chosen by the seed; no pair comes twice.
+    """
+
+    rounds: Annotated[int, Meta(ge=1, le=100000)]
+
+
 class AsNeeded(Keys):
     """As many repetitions as are needed.
 
@@ -201,8 +211,10 @@ class CampaignGrid(Keys):
             and 50.
         rates: memory: how many rates of traffic LOADED measures for each mix (12), beside idle.
         size: disk: size of all files together.
-        pairs: memory: of which pairs of CPUs C2C measures the latency; without it of all on up to 64
-            CPUs, of a sample of each distance on more.
+        pairs: memory: of which pairs of CPUs C2C measures the latency (all); without it of all on up
+            to 64 CPUs, of a sample of each distance on more. network: which pairs of nodes are
+            measured, each as a row of client and server: all, {rounds: 5} of disjoint pairs, or
+            [[node1, node2]]; without it each node measures to the one that peers says.
         steps: memory: working sets of a ladder for each doubling; 4 without it.
         isa: cpu and memory: instruction set of this grid's own kernel instead of the campaign's;
             scalar is plain arithmetic, as a compiler makes it without vectors.
@@ -227,7 +239,18 @@ class CampaignGrid(Keys):
     reads: Annotated[list[Literal[100, 75, 50]], UNIQUE] | UnsetType = UNSET
     rates: Annotated[int, Meta(ge=1, le=64)] | UnsetType = UNSET
     size: Size | UnsetType = UNSET
-    pairs: Literal["all"] | UnsetType = UNSET
+    pairs: (
+        Annotated[
+            Literal["all"]
+            | Rounds
+            | Annotated[
+                list[Annotated[list[NodeName], Meta(min_length=2, max_length=2)]],
+                Meta(min_length=1),
+            ],
+            allowed("all, {rounds: 5}, or pairs of nodes such as [[node1, node2]]"),
+        ]
+        | UnsetType
+    ) = UNSET
     steps: Annotated[int, Meta(ge=1, le=8)] | UnsetType = UNSET
     isa: InstructionSet | UnsetType = UNSET
     sync: Literal["end", "each"] | UnsetType = UNSET
@@ -655,6 +678,7 @@ class SiteValues(Keys):
     disk: SiteDisk | UnsetType = UNSET
     network: SiteNetwork | UnsetType = UNSET
     nodes: list[NodeKind] | UnsetType = UNSET
+    shared: dict[Text, Annotated[list[Text], Meta(min_length=1)]] | UnsetType = UNSET
     slurm: SiteSlurm | UnsetType = UNSET
     formula_set: Text | UnsetType = UNSET
     formulas: dict[str, Annotated[list[Formula], Meta(min_length=1)]] | UnsetType = UNSET
@@ -667,6 +691,9 @@ class Site(SiteValues, kw_only=True):
     Attributes:
         nodes: kinds of nodes: the first entry whose pattern matches the host name lies over the
             values above
+        shared: name of an uplink or a switch -> patterns of the nodes behind it, such as
+            rack1-[0-9]*; two pairs that both cross it are never measured at once; without it
+            Slurm's topology says so, {} says that nothing is shared
         slurm: what jobs must tell this cluster's Slurm; the command line's --default-resources does
             the same
         formula_set: set of formulas to use; without it the limits of this machine are computed

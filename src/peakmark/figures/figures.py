@@ -28,6 +28,7 @@ from peakmark.figures import (
 )
 from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
+from peakmark.plan.pairs import Behind
 from peakmark.tools.tables import TABLES
 
 PLOTS = {
@@ -68,7 +69,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     if analysis.has_several_nodes:
         first = (FLEET, dots.overview(rows))
     drawn = (
-        (drawing.name, _draw(drawing, many))
+        (drawing.name, _draw(drawing, many, analysis.behind))
         for table in TABLES
         for drawing in figures_of(table, rows, layout)
     )
@@ -78,12 +79,15 @@ def build(campaign: Path | Analysis) -> list[Path]:
     return written
 
 
-def _draw(drawn: Drawn, many: bool) -> Figure | None:
+def _draw(drawn: Drawn, many: bool, behind: Behind) -> Figure | None:
+    """``behind``: what the nodes of pairs share."""
     if not drawn.rows:
         return None
     if drawn.name == roofline.NAME:
         return roofline.plot(drawn.rows)
     table = drawn.rows[0].table
+    if drawn.name.endswith("_links"):
+        return matrices.plot_links(table, drawn.rows, behind)
     if many:
         return dots.plot(table, drawn.rows)
     if table.metric in PLOTS:

@@ -1,9 +1,10 @@
-"""Matrices of a table as heat maps: core to core, and NUMA node to NUMA node."""
+"""Matrices of a table as heat maps: core to core, NUMA node to NUMA node, and node to node."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,21 @@ from matplotlib.figure import Figure
 
 from peakmark.analysis import shapes
 from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.links import link_maps
 from peakmark.analysis.row import Row
 from peakmark.figures import elements, style
-from peakmark.formatting import significant
+from peakmark.formatting import natural, significant
+from peakmark.plan.pairs import Behind
 from peakmark.tools.tables import Table
 
 WIDTH = 6.85  # inches
 FEW, MOST_NUMBERS = 4, 10
 """Up to so many places the figure is small, or each field holds its number."""
 MOST_TICKS = 16
+MOST_PLACES = 128
+"""Of more nodes, neighbours share a place."""
+LONGEST_LABEL = 3
+CORES_AND_MEMORY = ("Cores of node", "Memory of node")
 
 
 def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -45,6 +52,33 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     return figure
 
 
+def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
+    """A heat map for each point: from each client to each server, or the worst of neighbours where
+    there are many nodes.
+
+    Nodes stand in the order of the topology: below the largest switch, then the next smaller one.
+    """
+    switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
+    maps = link_maps(rows, behind)
+    columns = min(2, len(maps))
+    lines = math.ceil(len(maps) / columns)
+    side = WIDTH / 2
+    figure = style.figure(side * columns, side * 0.9 * lines, w_pad=0.06, h_pad=0.06)
+    for axis, each in zip(style.panels(figure, len(maps), columns), maps, strict=True):
+        nodes = sorted(each.nodes, key=natural)
+        nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
+        group = math.ceil(len(nodes) / MOST_PLACES)
+        index = {node: number // group for number, node in enumerate(nodes)}
+        field = np.full((index[nodes[-1]] + 1,) * 2, np.nan)
+        worst = np.fmax if table.lower_is_better else np.fmin
+        for row in each.rows:
+            for place in permutations(index[node] for node in row.key.node.split("+")):
+                field[place] = worst(field[place], row.measured.centre * table.factor)
+        _show(axis, table, field, nodes[::group], ("Node", "Node"))
+        axis.set_title(LabelFormatter.of(each.rows[0]).point_on_all(each.rows[0]))
+    return figure
+
+
 def _heat_map(axis: Axes, table: Table, rows: Sequence[Row]) -> None:
     symmetric = table.metric == "core_to_core"
     places = shapes.places_of(rows)
@@ -55,18 +89,25 @@ def _heat_map(axis: Axes, table: Table, rows: Sequence[Row]) -> None:
             field[index[first], index[second]] = value * table.factor
             if symmetric:
                 field[index[second], index[first]] = value * table.factor
+    _show(axis, table, field, places, ("CPU", "CPU") if symmetric else CORES_AND_MEMORY)
+
+
+def _show(
+    axis: Axes, table: Table, field: Any, places: Sequence[object], names: tuple[str, str]
+) -> None:
+    """``names``: of the lines and of the columns."""
     axis.grid(False)
     image = axis.imshow(field, cmap="viridis_r" if table.lower_is_better else "viridis")
     if len(places) <= MOST_NUMBERS:
         _write_numbers(axis, field)
     step = math.ceil(len(places) / MOST_TICKS)
     ticks = range(0, len(places), step)
-    names = [str(places[tick]) for tick in ticks]
-    axis.set_xticks(ticks, names)
-    axis.set_yticks(ticks, names)
-    left, below = ("CPU", "CPU") if symmetric else ("Cores of node", "Memory of node")
-    axis.set_ylabel(left)
-    axis.set_xlabel(below)
+    labels = [str(places[tick]) for tick in ticks]
+    upright = max(map(len, labels)) > LONGEST_LABEL
+    axis.set_xticks(ticks, labels, rotation=90 if upright else 0)
+    axis.set_yticks(ticks, labels)
+    axis.set_ylabel(names[0])
+    axis.set_xlabel(names[1])
     axis.figure.colorbar(image, ax=axis, label=elements.vertical_label(table), shrink=0.9)
 
 

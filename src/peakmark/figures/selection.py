@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from peakmark.analysis import fleet, shapes
+from peakmark.analysis import fleet, links, shapes
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SHAPES
 from peakmark.config.layouts import Drawing, Layout
@@ -68,7 +68,11 @@ def figures_of(
             )
             for name in names
         ] + _percentiles(table, measured)
-    return [Drawn(table.name, tuple(measured)), *_percentiles(table, measured)]
+    single = tuple(row for row in measured if not row.is_pair)
+    drawn = [Drawn(table.name, single), *_percentiles(table, measured)]
+    if table.subsystem == "network":
+        drawn.append(Drawn(f"{table.name}_links", tuple(filter(links.is_mapped, measured))))
+    return drawn
 
 
 def _is_drawn(table: Table, rows: Sequence[Row]) -> bool:

@@ -61,6 +61,8 @@ class Cluster:
         count: nodes that may be chosen and can be used now.
         left_out: node -> state, of nodes of ``all`` that cannot be used now.
         kinds: classes of equal nodes.
+        switches: switch -> the nodes below it, by Slurm's topology; empty where no pairs are asked
+            for.
     """
 
     partition: str
@@ -72,10 +74,12 @@ class Cluster:
     count: int
     left_out: dict[str, str] = field(default_factory=dict)
     kinds: list[EqualNodes] = field(default_factory=list)
+    switches: dict[str, list[str]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The cluster as JSON values."""
-        return {**asdict(self), "nodes": list(self.nodes)}
+        stored = {**asdict(self), "nodes": list(self.nodes)}
+        return {key: value for key, value in stored.items() if key != "switches" or value}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cluster:
@@ -185,6 +189,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
     hosts = facts.survey(folder)[0] if folder and requested == ANY else {}
+    paired = any("pairs" in grid for grid in config.get("network", ()))
     kinds = _node_classes(candidates, {host: node_class(known) for host, known in hosts.items()})
     if requested == ANY and earlier is not None and earlier.chosen is not None:
         before = set(earlier.chosen.nodes)
@@ -199,6 +204,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         count=sum(node.usable for node in nodes),
         left_out=left_out,
         kinds=kinds,
+        switches=slurm.switches() if paired else {},
     )
 
 

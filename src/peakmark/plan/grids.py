@@ -19,7 +19,8 @@ from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.messages import Unavailable
-from peakmark.plan.cluster import Settings
+from peakmark.plan.cluster import ANY, Settings
+from peakmark.plan.pairs import Turns
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 from peakmark.units import parse_size
@@ -44,7 +45,8 @@ PlannedCell = tuple[Cell, Criterion | None]
 def cells(
     config: Settings, node: str, on_this_machine: bool, largest: Mapping[str, int]
 ) -> Iterator[PlannedCell]:
-    """The cells of a completed configuration on one node, each with what may end its repetitions.
+    """The cells of a completed configuration on one node, each with what may end its repetitions;
+    those of ``pairs`` of nodes apart.
 
     Args:
         config: the completed configuration.
@@ -57,37 +59,60 @@ def cells(
     """
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
-            place = f"{subsystem}[{index}]"
-            aliases = concurrency_aliases(keys["concurrency"], on_this_machine)
-            concurrency = list(dict.fromkeys(aliases.values()))
-            grid = _Grid(config, subsystem, {**keys, "concurrency": concurrency}, node)
-            for cell, criterion in grid.kernel_cells():
-                if on_this_machine and not _has_distance(cell):
-                    continue
-                _check_possible(place, cell)
-                yield cell, criterion
-            for name, changes in keys.get("references", {}).items():
-                narrowed = dict(changes)
-                if "concurrency" in changes:
-                    chosen = [aliases.get(value, value) for value in changes["concurrency"]]
-                    narrowed["concurrency"] = list(dict.fromkeys(chosen))
-                planned = list(grid.reference_cells(name, narrowed, largest.get(name)))
-                if not planned:
-                    raise ConfigError(
-                        f"{place}.references has {name}, which can stand beside none of the grid's "
-                        f"rows: {_coverage_text(name, subsystem)}; remove it, or put such rows "
-                        "into a grid of their own"
-                    )
-                yield from planned
+            if subsystem != "network" or "pairs" not in keys:
+                place = f"{subsystem}[{index}]"
+                yield from _grid_cells(config, place, keys, node, on_this_machine, largest)
 
 
-def check_number(config: Settings, nodes: int) -> None:
+def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> Iterator[PlannedCell]:
+    """The cells of the network grids with ``pairs``. Arguments and errors: see ``cells``."""
+    for place, pairs in turns.items():
+        keys = config["network"][int(place[8:-1])]
+        for cell, criterion in _grid_cells(config, place, keys, ANY, False, largest):
+            for client, server in pairs:
+                yield replace(cell, node=client, peer=server), criterion
+
+
+def _grid_cells(
+    config: Settings,
+    place: str,
+    keys: Settings,
+    node: str,
+    on_this_machine: bool,
+    largest: Mapping[str, int],
+) -> Iterator[PlannedCell]:
+    subsystem = place.partition("[")[0]
+    aliases = concurrency_aliases(keys["concurrency"], on_this_machine)
+    concurrency = list(dict.fromkeys(aliases.values()))
+    grid = _Grid(config, subsystem, {**keys, "concurrency": concurrency}, node)
+    for cell, criterion in grid.kernel_cells():
+        if on_this_machine and not _has_distance(cell):
+            continue
+        _check_possible(place, cell)
+        yield cell, criterion
+    for name, changes in keys.get("references", {}).items():
+        narrowed = dict(changes)
+        if "concurrency" in changes:
+            chosen = [aliases.get(value, value) for value in changes["concurrency"]]
+            narrowed["concurrency"] = list(dict.fromkeys(chosen))
+        planned = list(grid.reference_cells(name, narrowed, largest.get(name)))
+        if not planned:
+            raise ConfigError(
+                f"{place}.references has {name}, which can stand beside none of the grid's "
+                f"rows: {_coverage_text(name, subsystem)}; remove it, or put such rows "
+                "into a grid of their own"
+            )
+        yield from planned
+
+
+def check_number(config: Settings, nodes: int, turns: Turns) -> None:
     """Errors: ConfigError before more cells are made than anybody can wait for."""
     count = 0
     for subsystem in SUBSYSTEMS:
-        for keys in config[subsystem]:
+        for index, keys in enumerate(config[subsystem]):
             repeated, _ = _repetitions(keys.get("repetitions", config["repetitions"]))
-            count += nodes * repeated * len(_points(subsystem, keys))
+            places = len(turns.get(f"{subsystem}[{index}]", range(nodes)))
+            count += places * repeated * len(_points(subsystem, keys))
     if count > MOST_CELLS:
         raise ConfigError(
             f"the configuration asks for {count} cells of the own kernels: allowed are at most "

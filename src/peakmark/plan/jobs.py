@@ -114,7 +114,7 @@ def _node_count(cells: Sequence[Cell]) -> int:
 def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
     """The job's node, with its peer for cells that need two."""
     node = cells[0].node
-    peer = plan.peers.get(node) if two_nodes(cells[0]) else None
+    peer = cells[0].peer or (plan.peers.get(node) if two_nodes(cells[0]) else None)
     return (node,) if peer is None else (node, peer)
 
 
@@ -231,6 +231,8 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[st
     """Resources for Snakemake's own Slurm executor, which refuses some options in slurm_extra."""
     settings = {**settings_of(plan.config), **overrides}
     named = named_options(cells, plan, overrides)
+    if cells[0].peer:  # Only the executor peakmark knows what pairs share.
+        named["dependency"] = "singleton"
     allowed = ("exclusive", "nodelist", "exclude", "dependency")
     extra = {option: value for option, value in named.items() if option in allowed}
     pair = two_nodes(cells[0])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ from peakmark.config import inputs, layouts, published, site
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
-from peakmark.plan import durations, grids, sequential_testing, trials
+from peakmark.plan import durations, grids, pairs, sequential_testing, trials
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
+from peakmark.plan.pairs import Behind, Turns
 from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results, again_cells
 from peakmark.tools import REGISTRY
@@ -156,6 +159,17 @@ class Plan:
         return peers(nodes, str(self.config["peers"]), int(self.config["seed"]))
 
     @cached_property
+    def behind(self) -> Behind:
+        """What nodes share: name -> nodes behind it; empty where no pairs are planned."""
+        return pairs.behind(self.config, self.cluster) if self.cluster else {}
+
+    def shares(self, cell: Cell) -> frozenset[str]:
+        """What no other pair may use while the cell of a pair is measured."""
+        if not cell.peer:
+            return frozenset()
+        return pairs.shares((cell.node, cell.peer), self.config, self.behind)
+
+    @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
         """Name -> cells of the jobs with several cells; empty with ``fan_out: cell``."""
         if self.cluster is None or self.config["fan_out"] == "cell":
@@ -225,24 +239,26 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
 def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = True) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
-    grids.check_number(completed, len(nodes))
+    turns = pairs.turns(completed, nodes)
+    grids.check_number(completed, len(nodes), turns)
     tools = _named_references(completed)
     largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
     criteria: dict[str, Criterion | None] = {}
-    for node in nodes:
-        for cell, criterion in grids.cells(completed, node, cluster is None, largest):
-            name = cell.instrument
-            if REGISTRY[name].reference:
-                if name not in tools:  # It fills rows of another tool.
-                    tools[name] = _reference(completed, name)
-                if tools[name].path is None:
-                    continue
-            _add(cells, criteria, cell, criterion)
+    planned = [grids.cells(completed, node, cluster is None, largest) for node in nodes]
+    for cell, criterion in chain(*planned, grids.pair_cells(completed, turns, largest)):
+        name = cell.instrument
+        if REGISTRY[name].reference:
+            if name not in tools:  # It fills rows of another tool.
+                tools[name] = _reference(completed, name)
+            if tools[name].path is None:
+                continue
+        _add(cells, criteria, cell, criterion)
+    turn = partial(_turn, turns, completed["seed"])
     ordered = grids.interleaved(cells.values(), completed["seed"])
     if cluster is not None:
         # A job that waits for two free nodes keeps one of them idle.
-        ordered.sort(key=two_nodes)
+        ordered.sort(key=turn)
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
         cluster = cluster.choose(cpus, memory, len(single) < len(ordered))
@@ -260,7 +276,16 @@ def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = T
         return plan
     drawn = trials.draw(plan.judged_cells, completed["seed"])
     every = grids.interleaved((*ordered, *drawn.cells), completed["seed"])
-    return replace(plan, cells=tuple(sorted(every, key=two_nodes)), slowed=tuple(drawn.slowed))
+    return replace(plan, cells=tuple(sorted(every, key=turn)), slowed=tuple(drawn.slowed))
+
+
+def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
+    """Single nodes first, then two nodes, then pairs round by round: those of a round share no node."""
+    if not cell.peer:
+        return (two_nodes(cell),)
+    number = min(of[cell.node, cell.peer] for of in turns.values() if (cell.node, cell.peer) in of)
+    point = f"{seed}/{cell.repetition}/{number}/{cell.instrument}/{cell.point}"
+    return 2, cell.repetition, number, random.Random(point).random()  # noqa: S311 - not a secret
 
 
 def _add(
@@ -330,8 +355,10 @@ def two_nodes(cell: Cell) -> bool:
 
 
 def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
-    """Whether the cell uses what lies beyond its node: no other such cell may run then."""
-    return resource_of(cell, settings) != "own"
+    """Whether the cell uses what lies beyond its node: no other such cell may run then. What pairs
+    share is known: ``Plan.shares``.
+    """
+    return resource_of(cell, settings) != "own" and not cell.peer
 
 
 def resource_of(cell: Cell, settings: Settings) -> str:
@@ -396,7 +423,7 @@ def _jobs(
     batches: dict[str, int] = {}
     for unit in units.values():
         first = cells[unit[0]]
-        name = f"{first.node}.{resource_of(first, settings)}"
+        name = f"{first.place}.{resource_of(first, settings)}"
         if fan_out != "node":
             batch = batches.setdefault(name, 0)
             size = len(jobs.get(f"{name}.{batch}", ()))

@@ -171,13 +171,19 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
     overhead = CELL_S + JOB_S * jobs / max(1, len(plan.cells))
     one_at_a_time = node_seconds = 0.0
     per_node: dict[str, float] = defaultdict(float)
+    free: dict[str, float] = defaultdict(float)
+    known = {(cell.node, cell.peer): plan.shares(cell) for cell in plan.cells if cell.peer}
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
+        if cell.peer:
+            used = {cell.node, cell.peer, *known[cell.node, cell.peer]}
+            free |= dict.fromkeys(used, max(free[name] for name in used) + seconds)
         if uses_shared_resource(cell, settings):
             one_at_a_time += seconds
         node_seconds += seconds * (2 if two_nodes(cell) else 1)
         per_node[cell.node] += seconds / (usable if cell.node == ANY else 1)
-    wall = duration(max([one_at_a_time, *per_node.values()]))
+    together = max(free.values(), default=0.0)
+    wall = duration(max([one_at_a_time + together, *per_node.values()]))
     cpus = f"{plural(cluster.cpus, 'CPU')} or more each"
     limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
     nodes = f"{plural(cluster.count, 'node')} can be used now"
@@ -190,6 +196,9 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
         f"wall time     {most}{wall} when the nodes are free, of it {duration(one_at_a_time)} one "
         "cell at a time",
     ]
+    if known:
+        shared = f", what {len(plan.behind)} uplinks let through" if plan.behind else ""
+        lines.append(f"pairs         {len(known)}, in {duration(together)}{shared}")
     lines += [f"too small     {sentence}" for sentence in _too_small(plan, cluster)]
     if cluster.left_out:
         names = listing(f"{name} ({state})" for name, state in cluster.left_out.items())

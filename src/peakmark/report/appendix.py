@@ -122,7 +122,7 @@ def problems(results: Results) -> dict[str, Any]:
         ]
         numbers: dict[str, list[int]] = defaultdict(list)
         for cell, _, _ in waiting:
-            numbers[f"{cell.instrument} {cell.point} {cell.node}"].append(cell.repetition)
+            numbers[f"{cell.instrument} {cell.point} {cell.place}"].append(cell.repetition)
         if len(numbers) > ROWS:  # an unfinished campaign: its tables say which
             cells = Counter(cell.instrument for cell, _, _ in waiting)
             numbers = {}
@@ -147,7 +147,7 @@ def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
     """The same of many nodes: what befell a row on several of them is one line."""
     together: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for cell, what, reason in events:
-        together[f"{cell.instrument} {cell.point}", what, reason].append(cell.node)
+        together[f"{cell.instrument} {cell.point}", what, reason].append(cell.place)
     return [
         [
             f"{name} on {machine_text.who(list(dict.fromkeys(nodes)))} ({plural(len(nodes), 'cell')})",
@@ -160,7 +160,7 @@ def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
 
 def _name(cell: Cell, what: str) -> str:
     """The cell, or what is impossible in each of its repetitions."""
-    name = f"{cell.instrument} {cell.point} {cell.node}"
+    name = f"{cell.instrument} {cell.point} {cell.place}"
     return name if what == IMPOSSIBLE else f"{name} {cell.repetition}"
 
 

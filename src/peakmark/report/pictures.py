@@ -78,7 +78,7 @@ def of_nodes(drawn: Drawn, widths: Widths) -> Picture | None:
     """A figure of many nodes, None where it was not drawn; all have the same caption."""
     if drawn.name not in widths:
         return None
-    caption = captions.text(captions.NODES)
+    caption = captions.text(drawn.name if drawn.name in captions.LINKS else captions.NODES)
     values = (finding.text for finding in fleet.node_conclusions(drawn.rows)[:2])
     return _picture(drawn.name, widths, caption, " ".join([caption, *values]))
 
@@ -99,7 +99,11 @@ def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
     everything = [series for row in rows for series in row.series.values()]
     if value == "measured" and any(series.disturbed for series in everything):
         caption = f"{caption} {message('caption-part', case='disturbed').fact}."
-    values = "" if drawn.name in (*captions.PERCENTILES, roofline.NAME) else _extremes(rows, value)
+    values = (
+        ""
+        if drawn.name in (*captions.PERCENTILES, *captions.LINKS, roofline.NAME)
+        else _extremes(rows, value)
+    )
     return _picture(drawn.name, widths, caption, f"{caption}{values}")
 
 

@@ -171,6 +171,20 @@ def nodes(partition: str | None) -> list[Node]:
     return sorted(found, key=lambda node: natural(node.name))
 
 
+def switches() -> dict[str, list[str]]:
+    """Each switch that does not have all nodes below it, with those that it has; empty without a
+    topology.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+    """
+    lines = ask("scontrol", "--oneliner", "show", "topology").splitlines()
+    found = re.findall(r"(?m)^SwitchName=(\S+) .*\bNodes=(\S+)", "\n".join(lines))
+    below = {name: ask("scontrol", "show", "hostnames", nodes).split() for name, nodes in found}
+    most = max(map(len, below.values()), default=0)
+    return {name: nodes for name, nodes in below.items() if len(nodes) < most}
+
+
 def partitions(names: str | None) -> list[Partition]:
     """The partitions of a list with commas, without one the default partition. Raises: SlurmError."""
     wanted = names.split(",") if names else []

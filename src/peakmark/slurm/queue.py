@@ -41,6 +41,8 @@ PAIRS_S = 2.0
 """So long after the last new job of one node those of two nodes are submitted: Snakemake hands over
 jobs in an order of its own, and a node would stand idle until the other one is free too.
 """
+SHARED_S = 0.2
+"""So often jobs are looked for that share nothing with an active one any more."""
 NODES_S = 10.0
 IDLE_S = 600.0
 """So long no job runs before the user hears why Slurm lets them wait."""
@@ -63,6 +65,7 @@ class Task:
         options: of sbatch.
         nodes: those on which Slurm may run it, of which it takes ``node_count``.
         before: when the output of an earlier job was written (ns), None without one.
+        shares: what no two active jobs may share.
         present: file in which a job of several cells names the one that it measures.
         number: that Slurm gave it.
         misses: answers of Slurm in a row that lack it.
@@ -78,6 +81,7 @@ class Task:
     script: str
     nodes: tuple[str, ...] = ()
     node_count: int = 1
+    shares: frozenset[str] = frozenset()
     before: int | None = None
     present: Path | None = None
     number: str = ""
@@ -239,10 +243,10 @@ class Queue:
         until = self.clock() + LOOK_S
         while not self._over and self._submit_at <= self.clock() < until:
             room = min(BATCH, self.max_jobs - len(self.active))
-            tasks: list[Task] = []
-            while len(tasks) < room and self._is_next_due():
-                tasks.append(heapq.heappop(self.waiting))
+            tasks = self._take(room)
             if not tasks:
+                if self.waiting:
+                    self._submit_at = self.clock() + SHARED_S
                 return
             silence = self._find_unanswered(tasks)
             if silence is not None:
@@ -260,6 +264,22 @@ class Queue:
                     self._postpone([task], refusal)
                 else:
                     yield self._refused(task, failures.refusal(refusal))
+
+    def _take(self, room: int) -> list[Task]:
+        """The next jobs of the plan, but those that share something with an active one."""
+        busy = set().union(*(task.shares for task in self.active.values()))
+        taken: list[Task] = []
+        blocked: list[Task] = []
+        while len(taken) < room and self._is_next_due():
+            task = heapq.heappop(self.waiting)
+            if busy.isdisjoint(task.shares):
+                taken.append(task)
+                busy |= task.shares
+            else:
+                blocked.append(task)
+        for task in blocked:
+            heapq.heappush(self.waiting, task)
+        return taken
 
     def _activate(self, task: Task, number: str) -> None:
         task.number = number

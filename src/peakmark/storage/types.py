@@ -635,8 +635,9 @@ class Facts(TypedDict, total=False):
 JobName = Annotated[
     str,
     allowed(
-        "a name of letters, digits, dots, dashes and underscores that begins with a letter or digit",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z",
+        "a name of letters, digits, dots, dashes, underscores and plus signs that begins with a "
+        "letter or digit",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*\Z",
     ),
 ]
 

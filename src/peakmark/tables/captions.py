@@ -10,10 +10,11 @@ from peakmark.messages import message
 from peakmark.tools.tables import TABLES
 
 PERCENTILES = ("disk_latency_percentiles", "network_latency_percentiles")
+LINKS = ("network_throughput_links", "network_latency_links")
 FIGURES = (
     "overview", "fleet", "cpu", "memory_throughput_pool", "memory_throughput_block", "memory_latency",
     "memory_core_to_core", "memory_numa_latency", "memory_numa_throughput", "memory_ladder_latency", "memory_ladder_throughput", "memory_loaded_latency", "roofline", "disk_throughput",
-    "disk_iops", "disk_latency", "network_throughput", "network_latency", *PERCENTILES,
+    "disk_iops", "disk_latency", "network_throughput", "network_latency", *PERCENTILES, *LINKS,
 )  # fmt: skip
 NODES = "nodes"  # each figure of many nodes
 WORKLOAD = "workload"  # a figure of one workload, unless it is a latency

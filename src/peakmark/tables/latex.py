@@ -90,7 +90,9 @@ def brief_of_nodes(rows: Sequence[Row]) -> PrintedTable:
         numbers("high", shown(lambda group: group.high)),
         words("Slowest", lambda group: group.worst.key.node),
     ]
-    what = f" of {len({row.key.node for row in rows})} nodes: median, lowest and highest"
+    what = (
+        f" of {len({row.key.node for row in rows})} {fleet.noun(rows)}: median, lowest and highest"
+    )
     return _brief_table(table, what, columns, groups, [])
 
 

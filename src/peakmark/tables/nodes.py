@@ -79,7 +79,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         ),
         numbers(of_quantity(table, "Theoretical"), shown(limit)),
         numbers(EFFICIENCY, share),
-        numbers("Nodes", lambda group: str(len(group.rows))),
+        numbers(fleet.noun(rows).title(), lambda group: str(len(group.rows))),
         words("Slow", _slow),
         Column(label="Notes", kind="notes", in_print=lambda group: notes.warnings(group.every)),
     ]
@@ -91,7 +91,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         remarks.append(
             f"{points - len(groups)} of {points} points were measured on no node, or are wrong on all"
         )
-    reading = f"A line for each point: {every} nodes. {table.remark}"
+    reading = f"A line for each point: {every} {fleet.noun(rows)}. {table.remark}"
     whole = PrintedTable.of(
         f"{table.name}_nodes", table.title, columns, groups, notes, remarks, reading
     )
@@ -119,7 +119,9 @@ def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
     }
     if len(nodes) in (0, every):
         return ""
-    which = listed([*nodes]) if len(nodes) <= NAMED else f"{len(nodes)} of {every} nodes"
+    which = (
+        listed([*nodes]) if len(nodes) <= NAMED else f"{len(nodes)} of {every} {fleet.noun(rows)}"
+    )
     return f" (on {which})"
 
 

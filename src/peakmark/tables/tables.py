@@ -74,6 +74,7 @@ def _lines(campaign: str, record: StoredRecord) -> Iterator[dict[str, Any]]:
     common = {
         "campaign": campaign,
         **{name: getattr(record.cell, name) for name in _CELL},
+        "node": record.cell.place,
         "status": data["status"],
         "reason": data.get("reason"),
         "warnings": "; ".join(data.get("warnings", ())),

@@ -282,6 +282,7 @@ class Run:
             script=f"#!/bin/bash\n{shell_prefix()}\n{command}\n",
             nodes=nodes,
             node_count=count,
+            shares=self.plan.shares(cells[0]),
             before=None if absent else modified(output),
             present=None if name is None else job.present_path(directory, name),
         )

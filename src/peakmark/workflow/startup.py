@@ -338,7 +338,8 @@ def check_allocation_overlap(plan: Plan) -> None:
         return
     known = {name for kind in plan.cluster.kinds for name in kind.nodes}
     held = known.intersection(slurm.job_nodes(number))
-    wanted = {cell.node for cell in plan.cells} | set(plan.peers.values())
+    wanted = {name for cell in plan.cells for name in (cell.node, cell.peer)}
+    wanted |= {*plan.peers.values()}
     most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
     if held & wanted or (held and plan.cluster.count - len(held) < most):
         names = slurm.hostlist(held & wanted or held)

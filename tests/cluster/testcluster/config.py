@@ -57,6 +57,7 @@ class Layout:
                   (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
     preemption    partition `urgent` takes the nodes of jobs in all others: PreemptMode is REQUEUE
                   in `main` and CANCEL in `short`
+    leaf          so many nodes hang on each leaf switch of a tree; 0: Slurm knows no topology
     without       programs that the nodes lack, while the login side has them
     node_timeout  seconds without an answer until a node is DOWN
     """
@@ -74,6 +75,7 @@ class Layout:
     cgroups: bool = False
     rules: bool = False
     preemption: bool = False
+    leaf: int = 0
     without: tuple[str, ...] = ()
     node_timeout: int = 6
 
@@ -213,6 +215,8 @@ PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 {cancel}State=UP
 PreemptMode=REQUEUE
 PartitionName=urgent Nodes=ALL DefaultTime=1 PriorityTier=10 State=UP
 """
+    if layout.leaf:
+        text += "TopologyPlugin=topology/tree\n"
     if layout.rules:
         text += f"""JobSubmitPlugins=lua
 PartitionName=elsewhere Nodes=ALL DefaultTime=10 AllocNodes={layout.names[0]} State=UP
@@ -220,6 +224,15 @@ PartitionName=small Nodes=ALL DefaultTime=10 MaxMemPerNode=400 MaxNodes=1 State=
 PartitionName=shared Nodes=ALL DefaultTime=10 State=UP
 """
     return text
+
+
+def topology_conf(layout: Layout) -> str:
+    leaves = [
+        f"SwitchName=leaf{first // layout.leaf + 1} "
+        f"Nodes={','.join(layout.names[first : first + layout.leaf])}\n"
+        for first in range(0, layout.nodes, layout.leaf)
+    ]
+    return "".join(leaves) + f"SwitchName=top Switches=leaf[1-{len(leaves)}]\n"
 
 
 def slurmdbd_conf(layout: Layout) -> str:

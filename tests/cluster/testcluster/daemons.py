@@ -23,6 +23,7 @@ def write_files(layout: Layout) -> None:
         "cgroups": "\n".join(layout.names if layout.cgroups else []),
         "slurm/slurm.conf": config.slurm_conf(layout),
         "slurm/cgroup.conf": config.CGROUP_CONF,
+        **({"slurm/topology.conf": config.topology_conf(layout)} if layout.leaf else {}),
         "slurm/job_submit.lua": config.JOB_SUBMIT,
         "slurm/slurmdbd.conf": config.slurmdbd_conf(layout),
     }

@@ -1,0 +1,92 @@
+"""Pairs of nodes: rounds, jobs, and what two pairs may not share."""
+
+from collections.abc import Callable
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.plan.planned import NETWORK, where
+
+from peakmark import slurm
+from peakmark.cell import Cell
+from peakmark.errors import ConfigError
+from peakmark.plan import jobs, pairs, plan, plan_text
+from peakmark.storage import planfile
+
+Planned = Callable[..., plan.Plan]
+NODES = ("n1", "n2", "n3", "n4")
+LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}
+
+
+def grid(asked: Any) -> list[dict[str, Any]]:
+    return [{**NETWORK, "pairs": asked}]
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 33])
+def test_rounds_are_disjoint_and_every_two_nodes_meet_once(count: int) -> None:
+    names = [f"n{number}" for number in range(count)]
+    every = list(pairs.rounds(names, 1))
+    for disjoint in every:
+        ends = [name for pair in disjoint for name in pair]
+        assert len(ends) == len(set(ends)) == count - count % 2
+    met = [frozenset(pair) for disjoint in every for pair in disjoint]
+    assert sorted(map(sorted, met)) == sorted(map(sorted, combinations(names, 2)))
+    assert list(pairs.rounds(names, 1)) == every
+    assert count < 8 or list(pairs.rounds(names, 2)) != every
+    five = [pair for disjoint in islice(every, 5) for pair in disjoint]
+    clients = [sum(client == name for client, _ in five) for name in names]
+    assert count < 8 or (min(clients) >= 1 and max(clients) <= 4)
+
+
+def test_each_pair_is_a_row_of_client_and_server(planned: Planned) -> None:
+    one = planned(where(nodes=NODES), network=grid({"rounds": 2}), repetitions=2)
+    assert len(one.cells) == 8
+    for cell in one.cells:
+        assert cell.row.endswith(f"/{cell.node}+{cell.peer}")
+        assert Cell.from_json(cell.to_json()) == cell
+        assert f"--nodelist={cell.node},{cell.peer}" in jobs.options([cell], one, {})
+        assert not {"--dependency=singleton"} & {*jobs.options([cell], one, {})}
+    first = {name for cell in one.cells[:2] for name in (cell.node, cell.peer)}
+    assert first == set(NODES), "the pairs of a round stand one after the other"
+    named = planned(where(nodes=NODES), network=grid([["n1", "n2"], ["n2", "n1"]]))
+    assert {cell.place for cell in named.cells} == {"n1+n2", "n2+n1"}
+    jobs_of = planned(where(nodes=NODES), network=grid("all"), fan_out="node")
+    planfile.write(Path("plan.json"), jobs_of.to_json())
+    for name, cells in jobs_of.jobs.items():
+        assert planfile.job(Path("plan.json"), name).cells == (*cells,)
+    every = planned(where(nodes=NODES), network=grid("all"))
+    assert len(every.cells) == 6 and "pairs         6, in" in plan_text.describe(every)
+
+
+@pytest.mark.parametrize(("site", "n1_n2", "n1_n3"), [
+    ("", set(), {"leaf1", "leaf2"}),
+    ("shared: {}", set(), set()),
+    ("shared: {rack: ['n[13]']}", {"rack"}, set()),
+    ("slurm: {exclusive: false}", {"n1", "n2"}, {"leaf1", "leaf2", "n1", "n3"}),
+])  # fmt: skip
+def test_pairs_share_the_uplinks_that_they_cross(
+    site: str, n1_n2: set[str], n1_n3: set[str], planned: Planned
+) -> None:
+    Path("site.yaml").write_text(f"{{schema: 1, name: here, {site}}}")
+    asked = grid([["n1", "n2"], ["n1", "n3"]])
+    one = planned(where(nodes=NODES, switches=LEAVES), network=asked, site="site.yaml")
+    assert {cell.peer: set(one.shares(cell)) for cell in one.cells} == {"n2": n1_n2, "n3": n1_n3}
+
+
+@pytest.mark.parametrize(("nodes", "asked"), [
+    (("any",), "all"), (("n1",), "all"), (NODES, [["n1", "x"]]), (NODES, [["n1", "n1"]]),
+])  # fmt: skip
+def test_pairs_need_two_named_nodes(nodes: Any, asked: Any, planned: Planned) -> None:
+    with pytest.raises(ConfigError, match=r"network\[0\]\.pairs"):
+        planned(where(nodes=nodes), network=grid(asked))
+
+
+def test_switches_that_have_all_nodes_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = (
+        "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+        "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n"
+    )
+    below = {"n[1-2]": "n1\nn2\n", "n[1-4]": "n1\nn2\nn3\nn4\n"}
+    monkeypatch.setattr(slurm, "ask", lambda *argv: below.get(argv[-1], topology))
+    assert slurm.switches() == {"leaf1": ["n1", "n2"]}
