@@ -1,5 +1,5 @@
 """``peakmark status``, ``tables``, ``report``, ``html``, ``bundle``, ``export`` and ``summary``: what
-became of a campaign, and what is made of it; ``compare``: two of them.
+became of a campaign, and what is made of it; ``compare``: two of them; ``history``: many.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from peakmark import output
 from peakmark.command import seconds
+from peakmark.errors import ConfigError
 from peakmark.messages import message
 from peakmark.run import build
 
@@ -149,6 +150,42 @@ def add(commands: Any) -> None:
         "which --interleave tells apart",
     )
     compare.set_defaults(run=_compare)
+
+    fleet = commands.add_parser(
+        "fleet",
+        help="the slow nodes of a campaign, and the command that drains them",
+        description="The commands are printed, never run.",
+    )
+    fleet.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/nodes")
+    fleet.add_argument(
+        "--fail-on", choices=["slow"], help="exit with 1 (for cron) when a node is slow"
+    )
+    fleet.set_defaults(run=_fleet)
+
+    history = commands.add_parser(
+        "history",
+        help="many campaigns in the order of their time: which rows changed when, and what else did",
+        description="The headline rows over campaigns, with change points and the recorded facts that changed there. "
+        "Only the stored analysis of each campaign is read.",
+    )
+    history.add_argument(
+        "campaigns",
+        type=Path,
+        nargs="+",
+        metavar="CAMPAIGN",
+        help="folders of campaigns and bundles, e.g. results/*",
+    )
+    history.add_argument("--node", default="", help="this node alone, not the median of all")
+    history.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write it there too: a table (.csv) or a figure (.svg, .png); may be repeated",
+    )
+    history.set_defaults(run=_history)
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -310,6 +347,52 @@ def _compare(options: argparse.Namespace) -> int:
         output.tell(message("drift-passes", rows=drift).text)
         drift = 0
     return 1 if options.fail_on and worse + drift else 0
+
+
+def _fleet(options: argparse.Namespace) -> int:
+    from peakmark.analysis import history
+    from peakmark.report import stored
+
+    data, campaign = stored.read(options.campaign)
+    nodes = {node for row in campaign.rows for node in row.nodes}
+    lines = [
+        message(
+            "fleet", campaign=str(options.campaign), nodes=len(nodes), slow=len(campaign.slow)
+        ).text
+    ]
+    lines += [data["meta"]["partial_text"]] if data["meta"]["partial"] else []
+    lines += [f"  {sentence}" for sentence in data["slow"]]
+    commands = history.drain_commands(campaign)
+    if commands:
+        lines += ["", message("drain").text, *(f"  {command}" for command in commands)]
+    output.say("\n".join(lines))
+    return 1 if options.fail_on and campaign.slow else 0
+
+
+def _history(options: argparse.Namespace) -> int:
+    from peakmark import documents
+    from peakmark.analysis import history
+    from peakmark.bundle import bundle
+    from peakmark.figures import curves, style
+
+    unknown = [path for path in options.output if path.suffix not in (".csv", *style.METADATA)]
+    if unknown:
+        raise ConfigError(f"-o {unknown[0]}: the name of the file must end in .csv, .svg or .png")
+    campaigns, first = bundle.histories_of(options.campaigns)
+    trends = history.follow(campaigns, options.node)
+    if not trends:
+        where = f" of node {options.node}" if options.node else ""
+        raise ConfigError(f"no campaign has a headline row{where}: see `peakmark history --help`")
+    output.say(history.report(campaigns, trends))
+    style.begin()
+    for target in options.output:
+        if target.suffix == ".csv":
+            content = history.frame(trends).to_csv(index=False, lineterminator="\n").encode()
+        else:
+            content = style.drawn(curves.plot_trends(trends), target.suffix)
+        documents.write(target, content, first)
+        _print_path(target)
+    return 0
 
 
 def _share(text: str) -> float:
