@@ -261,14 +261,15 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
     for first, second in pairs:
         one, other = checked(first), checked(second)
         both = np.concatenate([one, other])
-        twice, ties = _twice_ranks(both)
+        _, place, ties = np.unique(both, return_inverse=True, return_counts=True)
+        twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
         n, total = one.size, both.size
         observed += int(twice[:n].sum())
         centre += n * (total + 1)
         tied = int((ties**3 - ties).sum()) / (total * (total - 1))
         variance += n * (total - n) / 3 * (total + 1 - tied)
         if exact:
-            distribution = np.convolve(distribution, _rank_sums(twice, n)[n])
+            distribution = np.convolve(distribution, _rank_sums(twice, n))
     distance = abs(observed - centre)
     if not exact:
         return 1.0 if variance == 0 else math.erfc(max(0.0, distance - 1) / math.sqrt(2 * variance))
@@ -277,41 +278,13 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
 
 
 def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """The share of the sets of 0 to ``n`` ranks that have each sum, without any difference."""
+    """The share of the sets of ``n`` ranks that have each sum, without any difference."""
     ways = np.zeros((n + 1, int(ranks.sum()) + 1))
     ways[0, 0] = 1
     for rank in ranks:
         ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
-    shares: NDArray[np.float64] = ways / ways.sum(axis=1, keepdims=True)
+    shares: NDArray[np.float64] = ways[n] / ways[n].sum()
     return shares
-
-
-def rank_tests_of_places(values: Values, least: int) -> NDArray[np.float64]:
-    """Two-sided p of the exact rank sum test of the values before each place against the others.
-
-    Args:
-        values: in their order.
-        least: values on each side of a place, at most half of them.
-
-    Returns:
-        The p of the places ``least`` to n - ``least``.
-    """
-    ranks, _ = _twice_ranks(checked(values))
-    count = len(ranks)
-    shares = _rank_sums(ranks, count // 2)
-    p_values = []
-    for place in range(least, count - least + 1):
-        side = ranks[:place] if 2 * place <= count else ranks[place:]
-        centre = side.size * (count + 1)
-        sums = np.abs(np.arange(shares.shape[1]) - centre)
-        p_values.append(shares[side.size, sums >= abs(side.sum() - centre)].sum())
-    return np.array(p_values)
-
-
-def _twice_ranks(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Twice the mean ranks of values, which are whole numbers, and how many values tie."""
-    _, place, ties = np.unique(values, return_inverse=True, return_counts=True)
-    return (2 * np.cumsum(ties) - ties + 1)[place], ties
 
 
 def kruskal_wallis(groups: Sequence[Values]) -> float:

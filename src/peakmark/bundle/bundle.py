@@ -13,24 +13,20 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import msgspec
-
-from peakmark import documents, output, resources
+from peakmark import documents, resources
 from peakmark import files as filesystem
-from peakmark.analysis.history import StoredCampaign
 from peakmark.bundle import crate
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
-from peakmark.messages import message
-from peakmark.report import document, html_report, makers, pdf_report
-from peakmark.report.stored import SOURCES, HistoryPart, ReportContent
+from peakmark.report import document, html_report, pdf_report
+from peakmark.report.stored import SOURCES, ReportContent
 from peakmark.storage import clocks, decisions, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
@@ -88,7 +84,6 @@ def write(
         paths += ["report.pdf", "report.html"]
         paths += [path.relative_to(folder).as_posix() for path in folder.glob("tables/**/*.csv")]
         content = {path: (folder / path).read_bytes() for path in paths}
-        content[makers.ANALYSIS] = msgspec.json.encode(HistoryPart(history_of(folder)))
         content["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
         content = dict(sorted(content.items()))
         content[SUMS] = checksums(content).encode()
@@ -161,8 +156,8 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
         put(f"machine/{node}.json", records.text_of(mapped(known, replace)).encode())
     for record in (*results.records, *results.attempts):
         digests = {}
-        for name, raw in raw_outputs(results, record):
-            text = replace(raw.decode("utf-8", "surrogateescape"))
+        for name, output in raw_outputs(results, record):
+            text = replace(output.decode("utf-8", "surrogateescape"))
             content = text.encode("utf-8", "surrogateescape")
             digests[path_of(name)] = hashlib.sha256(content).hexdigest()
             put(str(PurePosixPath(record.path).parent / name), content)
@@ -205,45 +200,6 @@ def raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, b
         if hashlib.sha256(content).hexdigest() != digest:
             raise RecordError(f"the raw output {path} is not as it was written", records.AGAIN)
         yield name, content
-
-
-def history_of(path: Path) -> StoredCampaign:
-    """What the stored analysis of a campaign, or of a bundle, keeps for later ones.
-
-    Raises:
-        RecordError: there is none.
-    """
-    try:
-        if path.is_dir():
-            content = filesystem.read_bytes(path / makers.ANALYSIS)
-        else:
-            with zipfile.ZipFile(path) as archive, archive.open(makers.ANALYSIS) as member:
-                content = member.read(filesystem.LARGEST)
-        part: HistoryPart = filesystem.parse_json(content, HistoryPart)
-    except Exception as error:  # zipfile and its decompressors raise many for damaged data.
-        raise RecordError(f"{path} holds no stored analysis") from error
-    return part.history
-
-
-def histories_of(paths: Iterable[Path]) -> tuple[list[StoredCampaign], Path | None]:
-    """The campaigns in the order of their time under the names of their folders or files, and the
-    first of them. Those without a stored analysis are passed over, and named on standard error.
-    """
-    stored: dict[tuple[str, float], tuple[Path, StoredCampaign]] = {}
-    for path in paths:
-        try:
-            campaign = history_of(path)
-        except RecordError as error:
-            output.tell(message("passed-over", fact=error.fact).text)
-            continue
-        # A bundle beside its folder is the campaign once more.
-        stored.setdefault((campaign.name, campaign.began), (path, campaign))
-    ordered = sorted(stored.values(), key=lambda each: each[1].began)
-    campaigns = [
-        msgspec.structs.replace(campaign, name=path.name.removesuffix(".zip"))
-        for path, campaign in ordered
-    ]
-    return campaigns, ordered[0][0] if ordered else None
 
 
 def is_bundle(path: Path) -> bool:

@@ -6,17 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import seaborn as sns
-from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
-from peakmark.analysis.history import Trend
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.figures import elements, style
@@ -27,9 +24,6 @@ from peakmark.tools.tables import Table
 WIDTH, HEIGHT = 6.85, 2.2  # inches
 ALONE = 0.6  # of the width, for one panel: notes stand beside it
 
-
-DAY_S = 86400.0
-TALL = 1.45  # inches of one row over time
 
 Curve = NDArray[np.float64]
 """Points x repetitions x (place, value), as drawn."""
@@ -59,7 +53,7 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
     }
     uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
     labels = "Working set", elements.vertical_label(table)
-    return plot([Chart("", curves, uprights)], *labels, "sizes") if curves else None
+    return plot([Chart("", curves, uprights)], *labels, sizes=True) if curves else None
 
 
 def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -70,76 +64,45 @@ def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
         title += f", {row.key.node}" if row.key.node != "any" else ""
         most = row.limit.bandwidth
         uprights = [(most * 1e-9, "theoretical bandwidth")] if most else []
-        points = np.array([repetition.details["points"] for repetition in row.measured.points])
+        points = np.array(shapes.curve_of([row]))
         name = f"{row.key.variant.removeprefix('r')} % reads"
         curves = charts.setdefault(title, Chart(title, {}, uprights)).curves
-        curves[name] = points.swapaxes(0, 1)[:, :, :2] * (1e-9, table.factor)
+        curves[name] = points[:, :, :2] * (1e-9, table.factor)
     labels = "Traffic (GB/s)", elements.vertical_label(table)
-    return plot(list(charts.values()), *labels, "numbers") if charts else None
+    return plot(list(charts.values()), *labels, sizes=False) if charts else None
 
 
-def plot_trends(trends: Sequence[Trend]) -> Figure:
-    """Rows over campaigns: a panel for each, with uprights at its change points."""
-    charts = []
-    for trend in trends:
-        days = [campaign.began / DAY_S for campaign in trend.campaigns]
-        ends = np.array(trend.values) * trend.table.factor
-        curve = np.stack([np.array(days)[:, None].repeat(3, axis=1), ends], axis=2)
-        uprights = [
-            ((days[place - 1] + days[place]) / 2, trend.speed_change(change).text)
-            for change in trend.changes
-            for place in [change.place]
-        ]
-        title = f"{trend.label}: {elements.vertical_label(trend.table)}"
-        charts.append(Chart(title, {"": curve}, uprights))
-    return plot(charts, "", "", "days")
-
-
-def plot(
-    panels: Sequence[Chart],
-    horizontal: str,
-    vertical: str,
-    places: Literal["sizes", "numbers", "days"],
-) -> Figure:
-    """The panels beside each other, with one legend; over days below each other, without one.
+def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
+    """The panels beside each other, with one legend.
 
     Args:
         panels: at least one.
         horizontal: label of the axis of the places.
         vertical: label of the axis of the values.
-        places: bytes, with both axes logarithmic; numbers from 0 on; or days since 1970.
+        sizes: the places are bytes, and both axes logarithmic.
     """
-    count = len(panels)
-    width = WIDTH * (ALONE if count == 1 and places != "days" else 1)
-    figure = style.figure(width, TALL * count if places == "days" else HEIGHT)
-    columns = 1 if places == "days" else count
-    axes = style.panels(figure, count, columns, sharex=places == "days", sharey=places != "days")
+    figure = style.figure(WIDTH * (ALONE if len(panels) == 1 else 1), HEIGHT)
+    axes = style.panels(figure, len(panels), len(panels), sharey=True)
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
     for axis, panel in zip(axes, panels, strict=True):
         for name, points in panel.curves.items():
             _draw(axis, points, names.index(name))
-        if places == "sizes":
+        if sizes:
             _scale_sizes(axis)
         for place, name in panel.uprights:
             axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
             where = axis.get_xaxis_transform()
             axis.text(place, 1, name, transform=where, fontsize=style.SMALL, color=style.QUIET,
                       ha="center", va="bottom")  # fmt: skip
-        if places == "numbers":
+        if not sizes:
             axis.set_xlim(0)
             axis.set_ylim(0)
-        if places == "days":
-            locator = axis.xaxis.get_major_locator()
-            axis.xaxis_date()
-            formatter = dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
-            axis.xaxis.set_major_formatter(formatter)
         axis.set_title(panel.title, pad=12 if panel.uprights else None)
         axis.set_xlabel(horizontal)
         sns.despine(ax=axis)
     axes[0].set_ylabel(vertical)
-    if any(names):
-        handles = [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
-        style.legend(figure, handles, len(handles), 2.2)
+    handles = [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
+    style.legend(figure, handles, len(handles), 2.2)
     return figure
 
 

@@ -4,9 +4,8 @@ matplotlib's own.
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,24 +168,10 @@ def save(figure: Figure, folder: Path, name: str, mark: str = ".") -> list[Path]
     """
     if mark != ".":
         use_decimal_mark(figure, mark)
-    paths = [folder / f"{name}.svg", folder / f"{name}.png"]
-    for path in paths:
-        path.write_bytes(drawn(figure, path.suffix))
-    return paths
-
-
-METADATA: Mapping[str, Mapping[str, None]] = {
-    ".svg": {"Date": None, "Creator": None},
-    ".png": {"Software": None},
-}
-"""Ending of a file -> what it holds without date and versions."""
-
-
-def drawn(figure: Figure, suffix: str) -> bytes:
-    """The content of a file of the figure, ``.svg`` or ``.png``."""
-    content = io.BytesIO()
-    figure.savefig(content, format=suffix[1:], dpi=200, metadata=METADATA[suffix])
-    return content.getvalue()
+    svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+    figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    figure.savefig(png, dpi=200, metadata={"Software": None})
+    return [svg, png]
 
 
 def use_decimal_mark(figure: Figure, mark: str) -> None:

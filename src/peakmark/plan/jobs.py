@@ -208,7 +208,8 @@ def site_options(
         minutes: time limit.
         size: called where the job does not take its whole node.
     """
-    named = {key: str(settings[key]) for key in OVERRIDES.values() if key in settings}
+    keys = (*OVERRIDES.values(), "reservation")
+    named = {key: str(settings[key]) for key in keys if key in settings}
     named["time"] = str(minutes)
     named["nodes"] = str(nodes)
     named["ntasks-per-node"] = "1"
@@ -231,7 +232,7 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[st
     """Resources for Snakemake's own Slurm executor, which refuses some options in slurm_extra."""
     settings = {**settings_of(plan.config), **overrides}
     named = named_options(cells, plan, overrides)
-    allowed = ("exclusive", "nodelist", "exclude", "dependency")
+    allowed = ("exclusive", "nodelist", "exclude", "dependency", "reservation")
     extra = {option: value for option, value in named.items() if option in allowed}
     pair = two_nodes(cells[0])
     values: dict[str, Any] = {

@@ -13,12 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from peakmark import files
-from peakmark.analysis import history
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.history import StoredCampaign
 from peakmark.config.inputs import check_logo
 from peakmark.figures import figures
 from peakmark.report import chapters, document, makers, pictures
@@ -46,26 +42,9 @@ def build(campaign: Path | Analysis) -> dict[str, Any]:
     tables.build(analysis)
     figures.build(analysis)
     data = document.build(analysis, pictures.widths(analysis))
-    kept = msgspec.to_builtins(history.summarise(analysis))
-    text = json.dumps({"state": state, "checksum": _checksum(data), "history": kept, "data": data})
+    text = json.dumps({"state": state, "checksum": _checksum(data), "data": data})
     files.write_text(results.directory / makers.ANALYSIS, text)
     return data
-
-
-class HistoryPart(msgspec.Struct, frozen=True):
-    """The part of ``analysis.json`` that later campaigns are compared with."""
-
-    history: StoredCampaign
-
-
-def read(campaign: Path) -> tuple[dict[str, Any], StoredCampaign]:
-    """What the report of a campaign says, and what is kept for later ones; computed anew where what
-    is stored is out of date.
-    """
-    results = Results.read(campaign)
-    data = _stored(results) or build(Analysis(results))
-    part: HistoryPart = files.parse_json(files.read_bytes(campaign / makers.ANALYSIS), HistoryPart)
-    return data, part.history
 
 
 @dataclass(frozen=True)

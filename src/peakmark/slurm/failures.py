@@ -77,7 +77,8 @@ _REMEDIES = {
     r"not permitted to use this partition|nvalid partition|No partition specified": _PARTITION,
     r"partition (configuration )?not available": _PARTITION,
     r"Invalid feature": _FEATURE,
-    r"reservation|generic resource": _EXTRA,
+    r"reservation": "slurm.reservation in the site file names it; scontrol show reservation lists them",
+    r"generic resource": _EXTRA,
     # A site's own plugin writes its own sentences.
     r"\b([Ee]xclusive|OverSubscribe)\b": _SHARED,
     r"(?i)\baccount\b": _ACCOUNT,
