@@ -46,7 +46,7 @@ def unchanged(count: int) -> Iterator[tuple[str, Count]]:
     for tails in (False, True):
         for campaigns in LENGTHS:
             many = rows(count, campaigns, 0.01, tails=tails)
-            found = sum(any(history.change_points(row.tolist())) for row in many)
+            found = sum(any(history.change_points(row)) for row in many)
             heavy = ", heavy tails" if tails else ""
             name = f"unchanged rows with a change point in {campaigns} campaigns{heavy}"
             yield name, Count(found, count)
@@ -63,4 +63,4 @@ def steps(count: int) -> Iterator[tuple[str, Count]]:
 
 
 def _is_found(row: NDArray[np.float64], before: int) -> bool:
-    return any(abs(place - before) <= 1 for place, _ in history.change_points(row.tolist()))
+    return any(abs(place - before) <= 1 for place, _ in history.change_points(row))

@@ -1,47 +1,42 @@
 """Campaigns over time: the headline row of each subsystem, and where it changed.
 
-All campaigns before and after a place are compared by the exact rank test, and so are the nearest
-``NEAR``: a change that was undone is in both sides. Of the places whose p, times the number of
-tests, is at most ``LEVEL``, the one that explains most of the variance is a change point; then both
-sides of it are searched. Otava (apache/otava) proceeds so with energy distances.
+The campaigns before and after a place are compared by the exact rank test: the nearest ``NEAR`` on
+each side, as a change may have been undone, and the nearest ``FAR``. Of the places whose p, times the
+number of tests, is at most ``LEVEL``, the one that explains most of the variance is a change point;
+then both sides of it are searched. Otava (apache/otava) proceeds so with energy distances.
 """
 
 from __future__ import annotations
 
-import math
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from peakmark import slurm, statistics
 from peakmark.analysis import comparability, compare, datasets, fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.datasets import ComparedPoint
 from peakmark.analysis.label_formatter import LabelFormatter
-from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import listed
 from peakmark.messages import Message, message
 from peakmark.tools.tables import BY_NAME, Table
 
 LEAST = 4
 """Campaigns on each side of a change point: of fewer the rank test shows nothing."""
+NEAR, FAR = 8, 26
 LEVEL = 0.05
 """Of unchanged rows at most this share has a change point."""
-NEAR = 8
-"""Campaigns on each side of a place that are also compared without the others."""
 STEP = 0.01
 """Smaller changes are not reported."""
 FACTS = 8
-"""Of a change so many facts are printed; those that matter to the row come first."""
+"""Of a change so many facts are printed; those of the row come first."""
 
 
 class HeadlineRow(Struct, frozen=True):
@@ -49,13 +44,11 @@ class HeadlineRow(Struct, frozen=True):
 
     Attributes:
         point: without the node.
-        is_headline: whether it does in this campaign.
-        facts: what was asked and recorded, by title.
-        nodes: lower end of the interval, median and upper end of each node, in SI units.
+        facts: what was asked and recorded of it, by title.
+        nodes: lower end of the interval, median and upper end on each node, in SI units.
     """
 
     point: ComparedPoint
-    is_headline: bool
     facts: dict[str, str]
     nodes: dict[str, tuple[float, float, float]]
 
@@ -64,82 +57,50 @@ class StoredCampaign(Struct, frozen=True):
     """What ``analysis.json`` keeps of a campaign for later ones.
 
     Attributes:
-        name: of the campaign.
         began: when its first record was begun, in seconds of the clock.
         facts: all facts of its machines, by title.
-        rows: those that can speak for a subsystem.
-        slow: node that is slow -> the resources in which it is.
+        rows: those that can speak for a subsystem, the one that does first.
+        slow: nodes that are.
     """
 
     name: str
     began: float
     facts: dict[str, str]
     rows: list[HeadlineRow]
-    slow: dict[str, list[str]]
+    slow: list[str]
 
     @property
-    def day(self) -> str:
-        """The day on which it was begun: ``2026-03-02``."""
-        return datetime.fromtimestamp(self.began, UTC).date().isoformat()
+    def time(self) -> datetime:
+        """When it was begun."""
+        return datetime.fromtimestamp(self.began, UTC)
+
+
+class StoredHistory(Struct, frozen=True):
+    """``analysis.json`` without all else."""
+
+    history: StoredCampaign
 
 
 def summarise(analysis: Analysis) -> StoredCampaign:
     """What is kept of a campaign."""
     results, rows = analysis.results, analysis.rows
-    facts = cache(partial(comparability.facts, results))
-    stored = []
+    kept: dict[ComparedPoint, HeadlineRow] = {}
     for subsystem in verdict.planned(rows):
-        best = verdict.headline(rows, subsystem)
-        by_point: dict[ComparedPoint, list[Row]] = {}
-        for row in verdict.candidates(rows, subsystem):
+        headline = verdict.headline(rows, subsystem)
+        for row in filter(None, [headline, *verdict.candidates(rows, subsystem)]):
             if row.comparable:
-                by_point.setdefault(_point(row), []).append(row)
-        for point, members in by_point.items():
-            series = members[0].measured
-            ends = ("host", "server_host")
-            points = [each for row in members for each in row.measured.points]
-            hosts = frozenset(each.context.get(end) for each in points for end in ends)
-            known = comparability.settings(series, point.workload)
-            known |= comparability.recorded(series, facts(hosts))
-            nodes = {row.key.node: _ends(row) for row in members}
-            is_headline = best is not None and point == _point(best)
-            stored.append(HeadlineRow(point, is_headline, known, nodes))
+                series, key = row.measured, row.key._replace(node="")
+                point = datasets.point_of(row.table.name, row.table.own.instrument, key)
+                facts = comparability.settings(series, key.workload)
+                facts |= comparability.recorded(series, {})
+                stored = kept.setdefault(point, HeadlineRow(point, facts, {}))
+                ends = (series.summary.low, series.centre, series.summary.high)
+                stored.nodes[row.key.node] = ends
+    slow = {entry.node for entry in fleet.slow_nodes(rows) if entry.mostly}
     starts = [str(record.data["context"]["started"]) for record in results.records]
     began = min((datetime.fromisoformat(each).timestamp() for each in starts), default=0.0)
-    machine = comparability.machine(results) | {"nodes": slurm.hostlist(results.facts)}
-    slow: dict[str, list[str]] = {}
-    for entry in fleet.slow_nodes(rows):
-        if entry.mostly:
-            slow.setdefault(entry.node, []).append(SUBSYSTEMS[entry.subsystem].resource)
-    return StoredCampaign(results.name, began, machine, stored, slow)
-
-
-def drain_commands(campaign: StoredCampaign) -> list[str]:
-    """What drains the slow nodes, to be pasted: a line for all that are slow in the same."""
-    by_resources: dict[str, list[str]] = {}
-    for node, resources in campaign.slow.items():
-        by_resources.setdefault(listed(resources), []).append(node)
-    update = ["scontrol", "update", "state=drain"]
-    return [
-        shlex.join(
-            [
-                *update,
-                f"nodename={slurm.hostlist(nodes)}",
-                f"reason=peakmark {campaign.name}: slow {slow}",
-            ]
-        )
-        for slow, nodes in by_resources.items()
-    ]
-
-
-def _point(row: Row) -> ComparedPoint:
-    key = row.key._replace(node="")
-    return datasets.point_of(row.table.name, row.table.own.instrument, key)
-
-
-def _ends(row: Row) -> tuple[float, float, float]:
-    series = row.measured
-    return series.summary.low, series.centre, series.summary.high
+    facts = comparability.machine(results) | {"nodes": slurm.hostlist(results.facts)}
+    return StoredCampaign(results.name, began, facts, [*kept.values()], sorted(slow))
 
 
 @dataclass(frozen=True)
@@ -149,32 +110,31 @@ class ChangePoint:
     Attributes:
         place: of the first campaign after it.
         p: times the number of tests.
-        before: median of the campaigns before it, back to an earlier change point, in SI units.
-        after: median of those after it, up to a later one.
+        speed: by how much.
+        text: what, since when, from which level to which.
         facts: what was recorded otherwise after it than before it.
     """
 
     place: int
     p: float
-    before: float
-    after: float
-    facts: tuple[Message, ...]
+    speed: Message
+    text: Message
+    facts: Sequence[Message]
 
 
 @dataclass(frozen=True)
 class Trend:
-    """One row over the campaigns that have it.
+    """One row over the campaigns that have it, in the order of time.
 
     Attributes:
-        campaigns: in the order of time.
-        values: lower end, median and upper end in each of them, in SI units; of several nodes the
-            median of their medians.
-        facts: of each of them, by title.
+        values: lower end, median and upper end in each campaign, in SI units; of several nodes the
+            medians of theirs.
+        facts: of each campaign, by title.
     """
 
     point: ComparedPoint
     campaigns: Sequence[StoredCampaign]
-    values: Sequence[tuple[float, float, float]]
+    values: NDArray[np.float64]
     facts: Sequence[dict[str, str]]
 
     @property
@@ -188,41 +148,31 @@ class Trend:
         return datasets.describe(self.point)
 
     @property
-    def state(self) -> str:
-        """How many change points it has, or why it can have none."""
-        count = len(self.values)
-        if count < 2 * LEAST:
-            return message("too-short", campaigns=count, least=2 * LEAST).text
-        return message("change-points", count=len(self.changes)).text
-
-    @cached_property
-    def changes(self) -> list[ChangePoint]:
+    def changes(self) -> Iterator[ChangePoint]:
         """In the order of time."""
-        medians = [median for _, median, _ in self.values]
-        found = list(change_points(medians))
-        ends = [0, *(place for place, _ in found), len(medians)]
-        levels = [statistics.median(medians[first:last]) for first, last in pairwise(ends)]
-        return [
-            ChangePoint(place, p, before, after, tuple(self._facts_changed(place)))
-            for (place, p), (before, after) in zip(found, pairwise(levels), strict=True)
-        ]
-
-    def speed_change(self, change: ChangePoint) -> Message:
-        """``4.2 % slower``."""
-        return compare.speed_change(self.table, change.after / change.before)
-
-    def _facts_changed(self, place: int) -> Iterator[Message]:
-        """Facts that changed there or one campaign off, as a place may be one off."""
-        window = range(max(0, place - 2), min(len(self.facts), place + 2))
-        before, after = self.facts[window[0]], self.facts[window[-1]]
-        for name in comparability.differences(before, after):
-            since = next(each for each in window if self.facts[each].get(name) == after[name])
-            campaign = self.campaigns[since].name
-            texts = {"before": before[name], "after": after[name]}
-            yield message("changed-fact", name=name, **texts, campaign=campaign)
+        quantity, medians = LabelFormatter(self.table).quantity, self.values[:, 1]
+        found = [(0, 1.0), *change_points(medians), (len(medians), 1.0)]
+        levels = [np.median(medians[start:end]) for (start, _), (end, _) in pairwise(found)]
+        for (place, p), (before, after) in zip(found[1:], pairwise(levels), strict=False):
+            # One campaign more on each side, as a place may be one off.
+            last, first = self.facts[max(0, place - 2)], self.facts[place + 1]
+            facts = comparability.differences(last, first).values()
+            speed = compare.speed_change(self.table, float(after / before))
+            text = message(
+                "change-point",
+                row=self.label,
+                change=speed,
+                campaign=self.campaigns[place].name,
+                day=f"{self.campaigns[place].time:%F}",
+                before=quantity(float(before)),
+                after=quantity(float(after)),
+            )
+            yield ChangePoint(
+                place, p, speed, text, [replace(fact, code="changed-fact") for fact in facts]
+            )
 
 
-def change_points(values: Sequence[float]) -> Iterator[tuple[int, float]]:
+def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
     """The place of the first value of each new level, with its p, in the order of the values.
 
     Args:
@@ -230,94 +180,66 @@ def change_points(values: Sequence[float]) -> Iterator[tuple[int, float]]:
 
     Source: Pettitt 1979 for one change point by ranks; Bonferroni's inequality over the tests.
     """
-    if len(values) < 2 * LEAST:
-        return
     count = len(values)
-    places = np.arange(LEAST, count - LEAST + 1)
-    spans = [(max(0, place - NEAR), min(count, place + NEAR)) for place in places]
-    tests = len(places) + sum(span != (0, count) for span in spans)
-    near = [
-        statistics.rank_test([(values[first:place], values[place:last])])
-        for place, (first, last) in zip(places, spans, strict=True)
-    ]
-    p_values = tests * np.minimum(near, statistics.rank_tests_of_places(values, LEAST))
-    logs = np.log(values)
-    steps = logs.cumsum()[places - 1] - places * logs.mean()
-    explained = np.where(p_values <= LEVEL, steps**2 / (places * (count - places)), -1)
-    place = int(places[explained.argmax()])
-    p = float(p_values[explained.argmax()])
-    before, after = values[:place], values[place:]
-    ratio = statistics.median(after) / statistics.median(before)
-    if p > LEVEL or abs(math.log(ratio)) < math.log1p(STEP):
-        return
-    yield from change_points(before)
-    yield place, p
-    yield from ((place + later, chance) for later, chance in change_points(after))
+    reaches = (NEAR, FAR) if count > LEAST + NEAR else (NEAR,)
+    tests = [(place, reach) for place in range(LEAST, count - LEAST + 1) for reach in reaches]
+    logs = np.log(values) - np.log(values).mean()
+    best, found, chance = 0.0, 0, 1.0
+    for place, reach in tests:
+        before, after = values[max(0, place - reach) : place], values[place : place + reach]
+        p = len(tests) * statistics.rank_test([(before, after)])
+        explained = logs[:place].sum() ** 2 / (place * (count - place))
+        if p <= LEVEL and explained > best:
+            best, found, chance = explained, place, p
+    if found and abs(np.log(np.median(values[found:]) / np.median(values[:found]))) > STEP:
+        yield from change_points(values[:found])
+        yield found, chance
+        yield from ((found + place, p) for place, p in change_points(values[found:]))
 
 
 def follow(campaigns: Sequence[StoredCampaign], node: str = "") -> list[Trend]:
-    """The row of each subsystem that most campaigns have, of those that most name as headline.
+    """The row of each subsystem that most campaigns have; of several the newest headline.
 
     Args:
         campaigns: in the order of time.
         node: the only node to be followed; empty for the median of all.
     """
-    present = Counter(row.point for campaign in campaigns for row in campaign.rows)
-    named = Counter(row.point for campaign in campaigns for row in campaign.rows if row.is_headline)
-    chosen: dict[str, ComparedPoint] = {}
-    for point in sorted(present, key=lambda each: (present[each], named[each])):
+    present = Counter(row.point for campaign in campaigns[::-1] for row in campaign.rows)
+    chosen = {}
+    for point, _ in reversed(present.most_common()):
         chosen[BY_NAME[point.table].subsystem] = point
-    trends = [_trend(chosen[name], campaigns, node) for name in SUBSYSTEMS if name in chosen]
-    return [trend for trend in trends if trend.campaigns]
-
-
-def _trend(point: ComparedPoint, campaigns: Sequence[StoredCampaign], node: str) -> Trend:
-    """The row in the campaigns that have it, of the node."""
-    kept, values, facts = [], [], []
-    for campaign in campaigns:
-        for row in campaign.rows:
-            nodes = [ends for name, ends in row.nodes.items() if node in ("", name)]
-            if row.point == point and nodes:
-                kept.append(campaign)
-                values.append(_of_nodes(nodes))
-                # Those that matter to the row come first.
-                facts.append(row.facts | campaign.facts | row.facts)
-    return Trend(point, kept, values, facts)
-
-
-def _of_nodes(nodes: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
-    """The median of several nodes with its interval over the nodes."""
-    if len(nodes) == 1:
-        return nodes[0]
-    medians = [median for _, median, _ in nodes]
-    interval = statistics.median_interval(medians)
-    return interval.low, statistics.median(medians), interval.high
+    trends = []
+    for point in (chosen[subsystem] for subsystem in SUBSYSTEMS if subsystem in chosen):
+        found = []
+        for campaign in campaigns:
+            for row in campaign.rows:
+                nodes = [ends for name, ends in row.nodes.items() if node in ("", name)]
+                if row.point == point and nodes:
+                    found.append((campaign, np.median(nodes, axis=0), row.facts | campaign.facts))
+        if found:
+            kept, values, facts = zip(*found, strict=True)
+            trends.append(Trend(replace(point, node=node), kept, np.array(values), facts))
+    return trends
 
 
 def report(campaigns: Sequence[StoredCampaign], trends: Sequence[Trend]) -> str:
     """The trends as text: a line for each, then its change points with the facts."""
-    days = {"since": campaigns[0].day, "until": campaigns[-1].day}
-    lines = [message("history", campaigns=len(campaigns), **days).text, ""]
+    since, until = (f"{campaigns[place].time:%F}" for place in (0, -1))
+    lines = [message("history", campaigns=len(campaigns), since=since, until=until).text, ""]
     width = max(len(trend.label) for trend in trends)
-    changed = []
+    changed: list[str] = []
     for trend in trends:
-        quantity = LabelFormatter(trend.table).quantity
-        lines.append(f"{trend.label:{width}}  {quantity(trend.values[-1][1]):>15}  {trend.state}")
-        for change in trend.changes:
-            campaign = trend.campaigns[change.place]
-            found = message(
-                "change-point",
-                row=trend.label,
-                change=trend.speed_change(change),
-                campaign=campaign.name,
-                day=campaign.day,
-                before=quantity(change.before),
-                after=quantity(change.after),
-            )
-            facts = change.facts[:FACTS] or (message("no-changed-fact"),)
-            changed += ["", found.text, *(f"  {fact.text}" for fact in facts)]
+        changes, count = [*trend.changes], len(trend.values)
+        state = message("change-points", count=len(changes))
+        if count < 2 * LEAST:
+            state = message("too-short", campaigns=count, least=2 * LEAST)
+        latest = LabelFormatter(trend.table).quantity(trend.values[-1, 1])
+        lines.append(f"{trend.label:{width}}  {latest:>15}  {state.text}")
+        for change in changes:
+            facts = list(change.facts[:FACTS]) or [message("no-changed-fact")]
             if len(change.facts) > FACTS:
-                changed.append(f"  {message('more-facts', count=len(change.facts) - FACTS).text}")
+                facts.append(message("more-facts", count=len(change.facts) - FACTS))
+            changed += ["", change.text.text, *(f"  {fact.text}" for fact in facts)]
     rule = message("change-point-rule", level=LEVEL, least=LEAST, step=STEP)
     return "\n".join([*lines, *changed, "", rule.full_sentence])
 
@@ -327,26 +249,9 @@ def frame(trends: Sequence[Trend]) -> pd.DataFrame:
     lines = []
     for trend in trends:
         p_values = {change.place: change.p for change in trend.changes}
-        point = trend.point
-        for place, (campaign, (low, median, high)) in enumerate(
-            zip(trend.campaigns, trend.values, strict=True)
-        ):
-            lines.append(
-                {
-                    "campaign": campaign.name,
-                    "began": datetime.fromtimestamp(campaign.began, UTC).isoformat(),
-                    "table": point.table,
-                    "instrument": point.instrument,
-                    "workload": point.workload,
-                    "variant": point.variant,
-                    "block": point.block or None,
-                    "concurrency": point.concurrency or None,
-                    "asked": point.word,
-                    "unit": trend.table.unit,
-                    "median": median,
-                    "low": low,
-                    "high": high,
-                    "p": p_values.get(place),
-                }
-            )
+        for place, campaign in enumerate(trend.campaigns):
+            low, median, high = trend.values[place]
+            line = {"campaign": campaign.name, "began": campaign.time.isoformat()}
+            values = {"median": median, "low": low, "high": high, "p": p_values.get(place)}
+            lines.append({**line, **asdict(trend.point), "unit": trend.table.unit, **values})
     return pd.DataFrame(lines)

@@ -5,6 +5,7 @@ became of a campaign, and what is made of it; ``compare``: two of them; ``histor
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -183,7 +184,7 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="write it there too: a table (.csv) or a figure (.svg, .png); may be repeated",
+        help="write it there too: a figure (.svg, .png), else a table (CSV); may be repeated",
     )
     history.set_defaults(run=_history)
 
@@ -350,21 +351,18 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _fleet(options: argparse.Namespace) -> int:
-    from peakmark.analysis import history
-    from peakmark.report import stored
+    from peakmark import slurm
+    from peakmark.bundle import bundle
+    from peakmark.report.stored import ReportContent
 
-    data, campaign = stored.read(options.campaign)
-    nodes = {node for row in campaign.rows for node in row.nodes}
-    lines = [
-        message(
-            "fleet", campaign=str(options.campaign), nodes=len(nodes), slow=len(campaign.slow)
-        ).text
-    ]
-    lines += [data["meta"]["partial_text"]] if data["meta"]["partial"] else []
-    lines += [f"  {sentence}" for sentence in data["slow"]]
-    commands = history.drain_commands(campaign)
-    if commands:
-        lines += ["", message("drain").text, *(f"  {command}" for command in commands)]
+    data = ReportContent.read(options.campaign, partial=True).data
+    (campaign,) = bundle.histories([options.campaign])
+    lines = [message("fleet", campaign=campaign.name, slow=len(campaign.slow)).text]
+    lines += [data["meta"]["partial_text"]] * data["meta"]["partial"] + data["slow"]
+    if campaign.slow:
+        nodes, reason = slurm.hostlist(campaign.slow), f"reason=peakmark: slow in {campaign.name}"
+        command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]
+        lines += ["", message("drain").text, shlex.join(command)]
     output.say("\n".join(lines))
     return 1 if options.fail_on and campaign.slow else 0
 
@@ -375,22 +373,20 @@ def _history(options: argparse.Namespace) -> int:
     from peakmark.bundle import bundle
     from peakmark.figures import curves, style
 
-    unknown = [path for path in options.output if path.suffix not in (".csv", *style.METADATA)]
-    if unknown:
-        raise ConfigError(f"-o {unknown[0]}: the name of the file must end in .csv, .svg or .png")
-    campaigns, first = bundle.histories_of(options.campaigns)
+    campaigns = bundle.histories(options.campaigns)
     trends = history.follow(campaigns, options.node)
     if not trends:
-        where = f" of node {options.node}" if options.node else ""
-        raise ConfigError(f"no campaign has a headline row{where}: see `peakmark history --help`")
+        raise ConfigError(
+            f"no campaign has a headline row {f'of {options.node} ' * bool(options.node)}to follow"
+        )
     output.say(history.report(campaigns, trends))
     style.begin()
     for target in options.output:
-        if target.suffix == ".csv":
-            content = history.frame(trends).to_csv(index=False, lineterminator="\n").encode()
-        else:
+        if target.suffix in style.METADATA:
             content = style.drawn(curves.plot_trends(trends), target.suffix)
-        documents.write(target, content, first)
+        else:
+            content = history.frame(trends).to_csv(index=False, lineterminator="\n").encode()
+        documents.write(target, content, options.campaigns[0])
         _print_path(target)
     return 0
 

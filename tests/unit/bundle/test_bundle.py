@@ -269,9 +269,8 @@ def test_an_unpacked_bundle_may_be_reported_anew(packed: Path, tmp_path: Path) -
 
 def test_the_history_of_a_bundle_is_that_of_its_folder_and_counts_once(packed: Path, tmp_path: Path) -> None:  # fmt: skip
     folder = unpack(packed, tmp_path / packed.name.removesuffix(".zip"))
-    (one,), first = bundle.histories_of([packed])
-    assert first == packed and one.rows and bundle.history_of(folder) == bundle.history_of(packed)
-    assert bundle.histories_of([folder, packed]) == ([one], folder)
+    (one,) = bundle.histories([packed])
+    assert one.rows and bundle.histories([folder, packed]) == [one] == bundle.histories([folder])
 
 
 def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path: Path) -> None:
