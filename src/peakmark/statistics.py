@@ -169,7 +169,12 @@ def median_interval(values: Values, confidence: float = 0.95) -> Interval:
     coverage 1 - 2^(1 - n).
     """
     ordered = np.sort(checked(values))
-    n = ordered.size
+    rank, level = median_rank(ordered.size, confidence)
+    return Interval(float(ordered[rank - 1]), float(ordered[-rank]), level, level >= confidence)
+
+
+def median_rank(n: int, confidence: float = 0.95) -> tuple[int, float]:
+    """The k of ``median_interval`` for ``n`` values, and its coverage."""
     below, chosen, level = 0, 1, 1 - 2.0 ** (1 - n)
     for k in range(1, n // 2 + 1):
         below += math.comb(n, k - 1)
@@ -177,9 +182,7 @@ def median_interval(values: Values, confidence: float = 0.95) -> Interval:
         if coverage < confidence:
             break
         chosen, level = k, coverage
-    return Interval(
-        float(ordered[chosen - 1]), float(ordered[n - chosen]), level, level >= confidence
-    )
+    return chosen, level
 
 
 def modified_z(values: Values, against: Values | None = None) -> NDArray[np.float64]:

@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import disturbances, limits
-from peakmark.analysis import clocks, comparability, core_checks, findings, fleet, row_warnings
+from peakmark.analysis import (
+    clocks,
+    comparability,
+    core_checks,
+    findings,
+    fleet,
+    reasons,
+    row_warnings,
+)
 from peakmark.analysis.findings import Conclusion
+from peakmark.analysis.fleet import FleetClass, SlowNode
 from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
 from peakmark.catalogue import SHAPES, UNITS
 from peakmark.cell import Cell
@@ -59,13 +68,19 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     codes = row_warnings.widespread(
         [(row.warnings, row_warnings.shown_by(row)) for row in measured]
     )
-    return {
+    by_table = {
         name: [
             _beside(replace(row, warnings=row_warnings.shared(row.warnings, codes)), sets)
             for row in table
         ]
         for name, table in by_table.items()
     }
+    return fleet.with_verdicts(by_table, node_facts(results, by_table))
+
+
+def node_facts(results: Results, rows: Mapping[str, Sequence[Row]]) -> dict[str, Mapping[str, Any]]:
+    """Node -> the facts of its host."""
+    return {node: results.facts_for(node) for node in fleet.node_names(rows)}
 
 
 def layout_of(results: Results) -> Layout | None:
@@ -514,6 +529,18 @@ class Analysis:
     @cached_property
     def _conclusions(self) -> dict[tuple[int, ...], list[Conclusion]]:
         return {}
+
+    @cached_property
+    def classes(self) -> list[FleetClass]:
+        """The classes of equal nodes, the largest first."""
+        return fleet.classes(node_facts(self.results, self.rows))
+
+    @cached_property
+    def slow(self) -> list[tuple[SlowNode, list[Message]]]:
+        """Slow nodes, the slowest first, each with what may be the reason."""
+        slow = fleet.slow_nodes(self.rows)
+        why = reasons.reasons(self.results, self.rows, self.classes, slow)
+        return list(zip(slow, why, strict=True))
 
     @property
     def mark(self) -> str:

@@ -1,43 +1,83 @@
-"""Many nodes at one point: their median, how far they spread, and which of them lie apart.
+"""Many nodes: classes of equal ones, the median of each at every point, and which nodes are slow.
 
-A node lies apart where the whole interval of its median is beyond the median of all nodes by
-``BEYOND``. One row may be chance; what a node does in most rows of a resource is not.
+A node is slow in a row where the whole interval of its median is worse than its class by ``DELTA``
+and chance is ruled out. docs/method.md (Many nodes) tells how often that is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from peakmark import statistics
 from peakmark.analysis import findings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
-from peakmark.analysis.row import Row
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.analysis.row import Row, SlowRow
 from peakmark.formatting import listed, natural, percent, plural
 from peakmark.messages import Message, Severity, message
+from peakmark.storage.facts import node_class
 from peakmark.tools.tables import Table
+from peakmark.units import quantity
 
-BEYOND = 0.03
+DELTA = 0.03
+"""Share of the class's value by which a node must be behind to be called slow."""
+LEAST_REPETITIONS = statistics.ENOUGH
+LEAST_NODES = 4
+"""Fewer nodes of a class tell nothing of each other."""
+RATE = 0.05
+"""Share of false ones among the nodes that are called slow, at most."""
+CUT = 2.5
+"""Standard deviations from the class's value beyond which a node is none of its bulk."""
+ROUNDS = 10
+"""After so many the bulk stays as it is."""
+NORMAL = NormalDist()
 MANY = 4
 """Of more nodes than this, tables on paper have a row for each point, not for each node."""
-MOSTLY = 0.5
-FAR = ((8, 10.0), (16, 6.0))
-"""From so many nodes on, the modified z score beyond which one lies apart from all others: of equal
-normal nodes one passes it in at most 0.4 % of 20,000 simulated resources. Of fewer nodes their
-own spread is too uncertain.
-"""
+NAMED = 8
+"""So many nodes are named; the others are counted."""
 
+Array = NDArray[np.float64]
 Rows = Mapping[str, Sequence[Row]]
 PointOf = tuple[str, str, int | None, int, str]
 
 
+class Equipment(NamedTuple):
+    """What nodes of a class have in common, in words; empty where the facts do not tell it."""
+
+    cpu: str = ""
+    memory: str = ""
+    network: str = ""
+    kernel: str = ""
+    clock: str = ""
+
+
+@dataclass(frozen=True)
+class FleetClass:
+    """Nodes that are judged beside each other, in the order of their names.
+
+    Attributes:
+        name: A for the largest class, B for the next; empty where there is one class only.
+        equipment: what most of its nodes have.
+    """
+
+    name: str
+    equipment: Equipment
+    nodes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class NodeGroup:
-    """The rows of one point of a table, of which each is another node; none is wrong, in the order
-    of the nodes' names.
+    """The rows of one point of a table, of which each is another node of one class; none is wrong,
+    in the order of the nodes' names.
 
     every  the rows of all nodes that were to measure it
     """
@@ -90,54 +130,51 @@ class NodeGroup:
         return (self.high - self.low) / self.median
 
     def behind(self, row: Row) -> float:
-        """By what share a node is slower than the median of all; negative where it is faster."""
+        """By what share a node is worse than its class; negative where it is better."""
+        if row.slow:
+            return row.slow.behind
         share = row.measured.centre / self.median - 1
         return share if self.table.lower_is_better else -share
 
-    def apart(self, row: Row) -> str:
-        """``slow`` where a node's whole interval is worse than the median of all by more than
-        ``BEYOND``, ``fast`` where it is better by that, else nothing.
-        """
-        summary = row.measured.summary
-        if self.median * (1 - BEYOND) <= summary.high and summary.low <= self.median * (1 + BEYOND):
-            return ""
-        behind = self.behind(row)
-        return "slow" if behind > 0 else "fast" if behind < 0 else ""
+    @property
+    def node_class(self) -> str:
+        """The name of the class of the nodes, empty where there is one class only."""
+        return self.rows[0].node_class
 
     @cached_property
     def slow(self) -> tuple[Row, ...]:
-        """The nodes that are."""
-        return tuple(row for row in self.rows if self.apart(row) == "slow")
-
-    @cached_property
-    def fast(self) -> tuple[Row, ...]:
-        """The same on the other side."""
-        return tuple(row for row in self.rows if self.apart(row) == "fast")
+        """The nodes that are slow in this row."""
+        return tuple(row for row in self.rows if row.slow)
 
 
 @dataclass(frozen=True)
-class Slow:
-    """A node that is slower than most: in so many ``rows`` of all that were measured on it, of one
-    resource.
+class SlowNode:
+    """A node that is slow in some rows of a resource.
 
-    behind  by what share of the median of all, in the median of all rows of the resource
-    apart   that is beyond ``BEYOND`` and far from what the other nodes show, whatever single rows
-            tell
+    Attributes:
+        rows: the slow ones, the slowest first.
+        judged: how many rows of the resource were judged on the node.
     """
 
     node: str
     subsystem: str
-    rows: int
-    of: int
-    behind: float
-    apart: bool = False
+    rows: tuple[SlowRow, ...]
+    judged: int
 
     @property
-    def mostly(self) -> bool:
-        """Whether it is so in most of its rows, or beyond all other nodes over its rows together:
-        that is not chance.
-        """
-        return self.apart or self.rows >= max(1, MOSTLY * self.of)
+    def behind(self) -> float:
+        """By what share of its class's value it is behind, in the median of its slow rows."""
+        return statistics.median([row.behind for row in self.rows])
+
+    @property
+    def low(self) -> float:
+        """The least that any slow row may be behind, by its interval."""
+        return min(row.low for row in self.rows)
+
+    @property
+    def high(self) -> float:
+        """The most."""
+        return max(row.high for row in self.rows)
 
 
 def node_names(rows: Rows) -> list[str]:
@@ -150,17 +187,100 @@ def is_many(rows: Rows) -> bool:
     return len(node_names(rows)) > MANY
 
 
-def group_rows(rows: Iterable[Row]) -> list[NodeGroup]:
-    """The points of one table, in the order in which its rows have them; points that nobody
-    measured are left out.
+def equipment(facts: Mapping[str, Any]) -> Equipment:
+    """What a node has, by its facts (``machine/<host>.json``)."""
+    known = node_class(facts)
+    if known is None:
+        return Equipment()
+    network, cpu = facts.get("network") or {}, facts.get("cpu") or {}
+    speed = quantity(network["speed_bps"], "bit/s") if network.get("speed_bps") else ""
+    card = " ".join(filter(None, [network.get("driver"), speed]))
+    turbo = "" if cpu.get("turbo") is None else "turbo on" if cpu["turbo"] else "turbo off"
+    clock = ", ".join(filter(None, [cpu.get("governor"), turbo]))
+    return Equipment(known.cpu, known.memory, card, known.kernel, clock)
+
+
+def classes(facts: Mapping[str, Mapping[str, Any]]) -> list[FleetClass]:
+    """The classes of nodes, the largest first.
+
+    A class of fewer than ``LEAST_NODES`` nodes joins the one that has most in common with it, of
+    those with the same CPU: what makes its nodes slow may be just what they have alone.
+
+    Args:
+        facts: node -> its facts.
     """
-    grouped: dict[PointOf, list[Row]] = {}
+    by_node = {node: equipment(facts[node]) for node in sorted(facts, key=natural)}
+    counts = Counter(by_node.values())
+    members: dict[Equipment, list[str]] = defaultdict(list)
+    for node, own in by_node.items():
+        alike = [other for other in counts if other.cpu == own.cpu]
+        large = [other for other in alike if counts[other] >= LEAST_NODES]
+        large = large or [max(alike, key=lambda other: counts[other])]
+        members[max(large, key=lambda other: (_alike(own, other), counts[other]))].append(node)
+    ordered = sorted(members.items(), key=lambda pair: -len(pair[1]))
+    names = [class_name(place) if len(ordered) > 1 else "" for place in range(len(ordered))]
+    return [
+        FleetClass(name, equal, tuple(nodes))
+        for name, (equal, nodes) in zip(names, ordered, strict=True)
+    ]
+
+
+def _alike(first: Equipment, second: Equipment) -> int:
+    return sum(one == other for one, other in zip(first, second, strict=True))
+
+
+def class_name(place: int) -> str:
+    """``A`` to ``Z``, then ``Z1`` and so on."""
+    return chr(ord("A") + place) if place < 26 else f"Z{place - 25}"
+
+
+def with_verdicts(
+    by_table: Mapping[str, Sequence[Row]], facts: Mapping[str, Mapping[str, Any]]
+) -> dict[str, list[Row]]:
+    """The rows with the class of their node, and where they are slow.
+
+    Args:
+        by_table: the rows of each table.
+        facts: node -> its facts.
+    """
+    slow: dict[Hashable, SlowRow] = {}
+    class_of: dict[str, str] = {}
+    for each in classes(facts):
+        class_of |= dict.fromkeys(each.nodes, each.name)
+        values: dict[str, dict[Hashable, Sequence[float]]] = {node: {} for node in each.nodes}
+        times = set()
+        for name, table in by_table.items():
+            for row in filter(_usable, table):
+                if row.key.node in values:
+                    key = (name, *place(row))
+                    values[row.key.node][key] = row.measured.values
+                    if row.table.lower_is_better:
+                        times.add(key)
+        slow |= {(found.node, found.key): found for found in judge(values, times)}
+    return {
+        name: [
+            replace(
+                row,
+                node_class=class_of.get(row.key.node, ""),
+                slow=slow.get((row.key.node, (name, *place(row)))),
+            )
+            for row in table
+        ]
+        for name, table in by_table.items()
+    }
+
+
+def group_rows(rows: Iterable[Row]) -> list[NodeGroup]:
+    """The points of one table for each class, in the order in which its rows have them; points that
+    nobody measured are left out.
+    """
+    grouped: dict[tuple[str, PointOf], list[Row]] = {}
     for row in rows:
-        grouped.setdefault(place(row), []).append(row)
+        grouped.setdefault((row.node_class, place(row)), []).append(row)
     measured = [
         NodeGroup(tuple(filter(_usable, every)), tuple(every)) for every in grouped.values()
     ]
-    return [group for group in measured if group.rows]
+    return sorted((group for group in measured if group.rows), key=lambda group: group.node_class)
 
 
 def place(row: Row) -> PointOf:
@@ -174,13 +294,19 @@ def _usable(row: Row) -> bool:
     return row.own is not None and row.level is not Severity.WRONG and row.measured.summary.low > 0
 
 
+def is_judged(row: Row) -> bool:
+    """Whether the row has what it takes to be judged; whether its class has, is not asked."""
+    return _usable(row) and row.measured.summary.n >= LEAST_REPETITIONS
+
+
 def typical_rows(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one table on the node that comes nearest to the medians of all: it stands for
-    them where one is to.
+    """The rows of one table on the node that comes nearest to the medians of the largest class: it
+    stands for all where one is to.
     """
     off: dict[str, list[float]] = {}
-    for group in group_rows(rows):
-        for row in group.rows:
+    groups = group_rows(rows)
+    for group in groups:
+        for row in group.rows if group.node_class == groups[0].node_class else ():
             off.setdefault(row.key.node, []).append(abs(group.behind(row)))
     if not off:
         return list(rows)
@@ -192,94 +318,49 @@ def typical_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.key.node == node]
 
 
-def slow_nodes(rows: Rows) -> list[Slow]:
-    """Every node that is slow in any row of a resource, those that are so in most rows first, then
-    by how far.
-    """
-    shown: dict[str, dict[str, list[tuple[float, bool]]]] = {}
+def slow_nodes(rows: Rows) -> list[SlowNode]:
+    """Every node that is slow in a row of a resource, the slowest first."""
+    judged: Counter[tuple[str, str]] = Counter()
+    slow: dict[tuple[str, str], list[SlowRow]] = defaultdict(list)
     for table in rows.values():
-        for group in group_rows(table):
-            for row in group.rows if len(group.rows) > 1 else ():
-                by_node = shown.setdefault(group.table.subsystem, {})
-                by_node.setdefault(row.key.node, []).append(
-                    (group.behind(row), group.apart(row) == "slow")
-                )
-    all_slow = []
-    for subsystem, by_node in shown.items():
-        middle = {
-            node: statistics.median([behind for behind, _ in each])
-            for node, each in by_node.items()
-        }
-        apart = _apart(middle)
-        for node, each in by_node.items():
-            count = sum(is_slow for _, is_slow in each)
-            if count or node in apart:
-                all_slow.append(
-                    Slow(node, subsystem, count, len(each), middle[node], node in apart)
-                )
-    return sorted(all_slow, key=lambda slow: (not slow.mostly, -slow.behind, natural(slow.node)))
+        for row in filter(is_judged, table):
+            of = row.key.node, row.table.subsystem
+            judged[of] += 1
+            if row.slow:
+                slow[of].append(row.slow)
+    found = [
+        SlowNode(*of, tuple(sorted(each, key=lambda row: -row.behind)), judged[of])
+        for of, each in slow.items()
+    ]
+    return sorted(found, key=lambda each: (-each.behind, natural(each.node)))
 
 
-def _apart(behind: Mapping[str, float]) -> set[str]:
-    """The nodes that are behind by more than ``BEYOND`` and whose modified z score among all nodes
-    is beyond ``FAR``: how far nodes of one kind lie from each other, the nodes themselves tell.
+def judged_nodes(rows: Rows, every: Sequence[FleetClass]) -> set[str]:
+    """The nodes of which a row was judged."""
+    large = {node for each in every if len(each.nodes) >= LEAST_NODES for node in each.nodes}
+    return large & {row.key.node for table in rows.values() for row in filter(is_judged, table)}
+
+
+def unjudged(rows: Rows, every: Sequence[FleetClass]) -> Iterator[Message]:
+    """What no verdict was possible on: nodes without a value, small classes, rows of few
+    repetitions.
     """
-    limits = [limit for least, limit in FAR if len(behind) >= least]
-    if not limits:
-        return set()
-    scores = statistics.modified_z(list(behind.values()))
-    return {
-        node
-        for (node, share), z in zip(behind.items(), scores, strict=True)
-        if share > BEYOND and float(z) > limits[-1]
-    }
+    lines = [row for table in rows.values() for row in table]
+    with_value = {row.key.node for row in filter(_usable, lines)}
+    empty = [node for node in node_names(rows) if node not in with_value]
+    if empty:
+        yield message("unjudged", case="empty", nodes=counted(empty, NAMED))
+    few = [node for each in every if len(each.nodes) < LEAST_NODES for node in each.nodes]
+    if few:
+        yield message("unjudged", case="class", nodes=counted(few, NAMED), least=LEAST_NODES)
+    points = {(row.table.name, place(row)) for row in filter(_usable, lines)}
+    judged = {(row.table.name, place(row)) for row in filter(is_judged, lines)}
+    short = len(points - judged)
+    if short:
+        yield message("unjudged", case="rows", rows=short, of=len(points), least=LEAST_REPETITIONS)
 
 
-NAMED = 8
-"""So many nodes are named; the others are counted."""
-
-
-def slow_node_sentences(rows: Rows) -> list[str]:
-    """Sentences on the nodes that are slow in a resource, and on single rows of others; what slow
-    means stands last.
-    """
-    every = node_names(rows)
-    if len(every) < 2:
-        return []
-    nodes = slow_nodes(rows)
-    mostly = [entry for entry in nodes if entry.mostly]
-    single = [entry for entry in nodes if not entry.mostly]
-    found = [_slow(entry) for entry in mostly[:NAMED]]
-    if len(mostly) > NAMED:
-        rest = [f"{entry.node} ({SUBSYSTEMS[entry.subsystem].title})" for entry in mostly[NAMED:]]
-        found.append(message("also-slow", nodes=_counted(rest, 2 * NAMED)))
-    if single:
-        count = sum(entry.rows for entry in single)
-        found.append(
-            message("single-rows", rows=count, nodes=len({entry.node for entry in single}))
-        )
-    if not mostly:
-        found.insert(0, message("none-slow", nodes=len(every)))
-    found.append(message("slow-means", beyond=BEYOND))
-    return [each.full_sentence for each in found]
-
-
-def _slow(entry: Slow) -> Message:
-    """One node that is slow in a resource; ``all``: its single rows are too uncertain, together they
-    are not.
-    """
-    return message(
-        "slow-node",
-        case="all" if entry.rows < MOSTLY * entry.of else "",
-        node=entry.node,
-        resource=SUBSYSTEMS[entry.subsystem].named,
-        behind=entry.behind,
-        rows=entry.rows,
-        of=entry.of,
-    )
-
-
-def _counted(names: Sequence[str], most: int) -> str:
+def counted(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are."""
     rest = [f"{len(names) - most} more"] if len(names) > most else []
     return listed([*names[:most], *rest])
@@ -300,7 +381,7 @@ def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
 
 
 def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
-    """How far nodes spread in the points of one table, and which lie apart."""
+    """How far nodes spread in the points of one table, and which are slow."""
     groups = [group for group in group_rows(rows) if len(group.rows) > 1]
     if not groups:
         return []
@@ -315,28 +396,117 @@ def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
         high=most.range,
         highest=labels.row(most.middle, on_all=True),
     )
-    found = [(Topic.NODES, spread), *((Topic.APART, each) for each in _distant_nodes(groups))]
+    found = [(Topic.NODES, spread)]
+    slow = slow_nodes({"": rows})
+    if slow:
+        named = [
+            f"{each.node} ({plural(len(each.rows), 'row')}, up to {percent(each.rows[0].behind)}\u00a0%)"
+            for each in slow
+        ]
+        found.append(
+            (Topic.APART, message("slow-rows", rows=len(groups), nodes=counted(named, NAMED)))
+        )
     return [Conclusion(topic, topic.heading(labels.table), each) for topic, each in found]
 
 
-def _distant_nodes(groups: Sequence[NodeGroup]) -> Iterator[Message]:
-    """The nodes with rows that are slower, and those with rows that are faster than the median."""
-    for case, sign in (("slower", 1), ("faster", -1)):
-        by_node: dict[str, list[float]] = {}
-        for group in groups:
-            for row in group.slow if sign > 0 else group.fast:
-                by_node.setdefault(row.key.node, []).append(sign * group.behind(row))
-        if not by_node:
-            continue
-        ordered = sorted(by_node.items(), key=lambda pair: (-len(pair[1]), -max(pair[1])))
-        named = [
-            f"{node} ({plural(len(shares), 'row')}, up to {percent(max(shares))}\u00a0%)"
-            for node, shares in ordered
-        ]
-        yield message(
-            "distant-nodes",
-            case=case,
-            rows=len(groups),
-            beyond=BEYOND,
-            nodes=_counted(named, NAMED),
+def judge(
+    values: Mapping[str, Mapping[Any, Sequence[float]]],
+    lower_is_better: Collection[Any] = (),
+    delta: float = DELTA,
+    rate: float = RATE,
+) -> list[SlowRow]:
+    """The slow rows of the nodes of one class.
+
+    A node is slow in a row where the whole interval of its median is worse than the class's value
+    by more than ``delta``, and a healthy node would hardly be so: Simes's p of all rows of a node
+    decides among the nodes, and Benjamini and Hochberg's among the rows of those found, so that
+    the share of false ones among the nodes is at most ``rate``.
+
+    Args:
+        values: node -> row -> its repetitions, positive, in any unit. Rows with fewer than
+            ``LEAST_REPETITIONS`` are left out.
+        lower_is_better: the rows that are times.
+        delta: share of the class's value.
+        rate: false discovery rate.
+
+    Returns:
+        Slow rows, in the order of the nodes; none of fewer than ``LEAST_NODES`` nodes.
+
+    Source: Benjamini and Bogomolov, Journal of the Royal Statistical Society B 76 (2014), pages
+    297-318.
+    """
+    from scipy import stats
+
+    keys = list(dict.fromkeys(key for rows in values.values() for key in rows))
+    if len(values) < LEAST_NODES or not keys:
+        return []
+    is_time = np.array([key in lower_is_better for key in keys])
+    medians = _medians(values, keys, is_time)
+    centre, scale, freedom = np.array([_bulk(row) for row in medians[1].T]).T
+    worse = medians - centre
+    error = scale * np.sqrt(1 + 1 / (freedom + 1))
+    p = np.nan_to_num(stats.t.sf(worse[1] / error, freedom), nan=1.0)
+    by_row = stats.false_discovery_control(p, axis=1)
+    found = stats.false_discovery_control(by_row.min(axis=1)) <= rate
+    behind = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
+    slow = found[:, None] & (by_row <= rate * found.mean()) & (behind[0] > delta)
+    names = list(values)
+    return [
+        SlowRow(
+            names[node],
+            keys[row],
+            float(behind[1, node, row]),
+            float(behind[0, node, row]),
+            float(behind[2, node, row]),
+            float(p[node, row]),
         )
+        for node, row in np.argwhere(slow)
+    ]
+
+
+def _medians(
+    values: Mapping[str, Mapping[Any, Sequence[float]]],
+    keys: Sequence[Any],
+    is_time: NDArray[np.bool_],
+) -> Array:
+    """Low end of the interval, median, and high end, by node and row, as logarithms of times; NaN
+    where a row has too few repetitions.
+    """
+    columns = {key: place for place, key in enumerate(keys)}
+    by_count: dict[int, list[tuple[int, int, Sequence[float]]]] = defaultdict(list)
+    for node, rows in enumerate(values.values()):
+        for key, repetitions in rows.items():
+            by_count[len(repetitions)].append((node, columns[key], repetitions))
+    medians = np.full((3, len(values), len(keys)), np.nan)
+    for count, entries in by_count.items():
+        if count >= LEAST_REPETITIONS:
+            nodes, places, repeated = map(np.array, zip(*entries, strict=True))
+            sign = np.where(is_time[places], 1, -1)
+            logs = np.sort(sign[:, None] * np.log(repeated), axis=1)
+            rank, _ = statistics.median_rank(count)
+            ends = logs[:, rank - 1], np.median(logs, axis=1), logs[:, -rank]
+            medians[:, nodes, places] = ends
+    return medians
+
+
+def _bulk(values: Array) -> tuple[float, float, float]:
+    """Centre and standard deviation of the bulk of a class, and its degrees of freedom.
+
+    The bulk is the shortest half of the nodes, then those within ``CUT`` standard deviations of its
+    median, until they stay the same. More than a third of the nodes may be slow.
+
+    Source: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987, chapter 4.
+    """
+    ordered = np.sort(values[np.isfinite(values)])
+    if ordered.size < LEAST_NODES:
+        return np.nan, np.nan, np.nan
+    half = ordered.size // 2 + 1
+    first = int((ordered[half - 1 :] - ordered[: ordered.size - half + 1]).argmin())
+    bulk, end = ordered[first : first + half], NORMAL.inv_cdf((1 + half / ordered.size) / 2)
+    for _ in range(ROUNDS):
+        centre = float(np.median(bulk))
+        # Of a normal distribution only the middle is seen, up to so many standard deviations.
+        seen = 1 - 2 * end * NORMAL.pdf(end) / (2 * NORMAL.cdf(end) - 1)
+        scale = max(float(bulk.std(ddof=1)) / math.sqrt(seen), statistics.LEAST_SPREAD)
+        bulk, end = ordered[np.abs(ordered - centre) <= CUT * scale], CUT
+    return centre, scale, bulk.size - 1.0

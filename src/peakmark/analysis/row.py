@@ -303,6 +303,26 @@ class ReachedClock:
         return min(1.0, self.hz / self.best) if self.best else None
 
 
+class SlowRow(NamedTuple):
+    """A node that is slower than its class in one row.
+
+    Attributes:
+        node: its name.
+        key: the row, as the caller names it.
+        behind: by what share of the class's value the node's median is worse.
+        low: the least that it may be behind, by the interval of the median.
+        high: the most.
+        p: chance of a healthy node of the class so far behind.
+    """
+
+    node: str
+    key: Any
+    behind: float
+    low: float
+    high: float
+    p: float
+
+
 @dataclass(frozen=True)
 class Row:
     """One row of one table. ``series`` has an entry for each instrument that measured it; values in
@@ -318,6 +338,8 @@ class Row:
     clock      of a CPU row, None where no undisturbed repetition tells one
     unequal_nodes  instrument -> in what the nodes of its repetitions and of the own kernel's are not
                equal
+    node_class  name of the class of equal nodes, empty where there is one class only
+    slow       that the node is slower than its class in this row, None where that is not shown
     """
 
     table: Table
@@ -331,6 +353,8 @@ class Row:
     shares: Mapping[str, float] = field(default_factory=dict)
     clock: ReachedClock | None = None
     unequal_nodes: Mapping[str, str] = field(default_factory=dict)
+    node_class: str = ""
+    slow: SlowRow | None = None
 
     @property
     def remarks(self) -> tuple[Message, ...]:

@@ -81,17 +81,28 @@ def candidates(rows: Rows, subsystem: str) -> list[Row]:
 
 
 def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
-    """All nodes of the best point of a subsystem: of points without a warning on most nodes, else of
-    all that are not wrong.
+    """The largest class of nodes at the best point of a subsystem: of points without a warning on
+    most nodes, else of all that are not wrong.
     """
     groups = fleet.group_rows(candidates(rows, subsystem))
+    largest = [group for group in groups if group.node_class == groups[0].node_class]
     sure = [
         group
-        for group in groups
+        for group in largest
         if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
     ]
     best = min if groups and groups[0].table.lower_is_better else max
-    return best(sure or groups, key=lambda group: group.median, default=None)
+    return best(sure or largest, key=lambda group: group.median, default=None)
+
+
+def headline_groups(rows: Rows, subsystem: str) -> list[NodeGroup]:
+    """Each class of nodes at that point, the largest first."""
+    largest = headline_group(rows, subsystem)
+    if largest is None:
+        return []
+    point = fleet.place(largest.middle)
+    groups = fleet.group_rows(candidates(rows, subsystem))
+    return [group for group in groups if fleet.place(group.middle) == point]
 
 
 def headline(rows: Rows, subsystem: str) -> Row | None:

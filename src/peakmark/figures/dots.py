@@ -25,38 +25,30 @@ WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
 FARTHEST = 0.5  # shares of the median beyond which a dot stands at the edge
 NAMED = 3
-Slow = frozenset[tuple[str, str]]
-"""Subsystem and node."""
-APART = style.look(1).colour
+SLOW = style.look(1).colour
 
 
 def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
-    """Every node in the row that speaks for each resource; None where nothing was measured."""
-    groups = {name: verdict.headline_group(rows, name) for name in verdict.planned(rows)}
-    lines = [
-        (
-            f"{SUBSYSTEMS[name].title}\n{LabelFormatter.of(group.middle).point_on_all(group.middle)}",
-            group,
-        )
-        for name, group in groups.items()
-        if group is not None
-    ]
-    return _figure(lines, WIDTH, True, slow(rows))
-
-
-def plot(table: Table, rows: Sequence[Row], slow: Slow = frozenset()) -> Figure | None:
-    """Every node in every point of a table; None where nothing was measured. ``slow``: see there."""
-    lines = [(_name(table, group), group) for group in fleet.group_rows(rows)]
-    return _figure(lines, 0.54 * WIDE, False, slow)
-
-
-def slow(rows: Mapping[str, Sequence[Row]]) -> Slow:
-    """The nodes that are slow in a resource, by most rows or by all together: they are marked in
-    each of its rows.
+    """Every node in the row that speaks for each resource, a line for each class; None where nothing
+    was measured.
     """
-    return frozenset(
-        (entry.subsystem, entry.node) for entry in fleet.slow_nodes(rows) if entry.mostly
-    )
+    lines = [
+        (f"{SUBSYSTEMS[name].title}\n{_point(group)}", group)
+        for name in verdict.planned(rows)
+        for group in verdict.headline_groups(rows, name)
+    ]
+    return _figure(lines, WIDTH, True)
+
+
+def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
+    """Every node in every point of a table; None where nothing was measured."""
+    lines = [(_name(table, group), group) for group in fleet.group_rows(rows)]
+    return _figure(lines, 0.54 * WIDE, False)
+
+
+def _point(group: NodeGroup, variant: str = "") -> str:
+    point = LabelFormatter.of(group.middle).point_on_all(group.middle, variant)
+    return f"{point}, class {group.node_class}" if group.node_class else point
 
 
 def _name(table: Table, group: NodeGroup) -> str:
@@ -64,25 +56,23 @@ def _name(table: Table, group: NodeGroup) -> str:
     variant = (
         f" {row.key.variant}" if table.variant and row.key.variant not in ("", "psync") else ""
     )
-    return LabelFormatter.of(row).point_on_all(row, variant)
+    return _point(group, variant)
 
 
-def _figure(
-    lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool, slow: Slow
-) -> Figure | None:
+def _figure(lines: Sequence[tuple[str, NodeGroup]], width: float, large: bool) -> Figure | None:
     if not lines:
         return None
     figure = style.figure(width, (BIG if large else LINE) * len(lines) + 0.6)
     axis = figure.subplots()
     for position, (_, group) in enumerate(lines):
-        _dots(axis, position, group, _slow_in(group, slow), large)
+        _dots(axis, position, group, large)
     axis.axvline(0, color=style.LIMIT, linewidth=0.8, zorder=1)
     for side in (-1, 1):
-        axis.axvline(side * fleet.BEYOND, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
+        axis.axvline(side * fleet.DELTA, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
     axis.set_yticks(range(len(lines)), [name for name, _ in lines])
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(len(lines) - 0.5, -0.6)
-    low, high = _extent(lines, slow)
+    low, high = _extent(lines)
     axis.set_xlim(low, high)
     ticks = [
         tick
@@ -104,33 +94,17 @@ def _share(group: NodeGroup, row: Row) -> float:
     return max(-FARTHEST, min(FARTHEST, share))
 
 
-def _slow_in(group: NodeGroup, slow: Slow) -> list[Row]:
-    """The rows of nodes that are slow in the resource, of those that do not lie apart in this row
-    already.
-    """
-    apart = {row.key.node for row in (*group.slow, *group.fast)}
-    nodes = {node for subsystem, node in slow if subsystem == group.table.subsystem} - apart
-    return [row for row in group.rows if row.key.node in nodes]
-
-
-def _dots(axis: Axes, position: int, group: NodeGroup, slow: Sequence[Row], large: bool) -> None:
-    apart = [*group.slow, *group.fast]
-    marked = {row.key.node for row in (*apart, *slow)}
-    usual = [row for row in group.rows if row.key.node not in marked]
+def _dots(axis: Axes, position: int, group: NodeGroup, large: bool) -> None:
+    usual = [row for row in group.rows if not row.slow]
     plain = style.look(0).colour
-    looks = (
-        (usual, plain, plain, "o", 0.55),
-        (apart, APART, "white", "o", 1),
-        (slow, APART, "white", "v", 1),
-    )
 
     def height(row: Row) -> float:
         return position + (0.3 if large else 0.16) * _aside(row.key.node)
 
-    for rows, colour, face, marker, alpha in looks:
+    for rows, colour, face, alpha in ((usual, plain, plain, 0.55), (group.slow, SLOW, "white", 1)):
         axis.scatter([_share(group, row) for row in rows], list(map(height, rows)), s=16 if large else 9, facecolor=face,
-                     edgecolor=colour, linewidth=0.9, marker=marker, alpha=alpha, zorder=3)  # fmt: skip
-    for place, row in enumerate(_named(group, slow)):
+                     edgecolor=colour, linewidth=0.9, alpha=alpha, zorder=3)  # fmt: skip
+    for place, row in enumerate(_named(group)):
         share = _share(group, row)
         axis.annotate(
             f"{row.key.node} {percent(share)} %" if large else row.key.node, (share, height(row)),
@@ -139,20 +113,16 @@ def _dots(axis: Axes, position: int, group: NodeGroup, slow: Sequence[Row], larg
         )  # fmt: skip
 
 
-def _named(group: NodeGroup, slow: Sequence[Row]) -> list[Row]:
+def _named(group: NodeGroup) -> list[Row]:
     """The nodes whose names stand beside their dots."""
-    return sorted((*group.slow, *group.fast, *slow), key=lambda row: -abs(_share(group, row)))[
-        :NAMED
-    ]
+    return sorted(group.slow, key=lambda row: -abs(_share(group, row)))[:NAMED]
 
 
-def _extent(lines: Sequence[tuple[str, NodeGroup]], slow: Slow) -> tuple[float, float]:
+def _extent(lines: Sequence[tuple[str, NodeGroup]]) -> tuple[float, float]:
     """The ends of the axis, with room for names where there are some."""
     shares = [_share(group, row) for _, group in lines for row in group.rows]
-    named = [
-        _share(group, row) for _, group in lines for row in _named(group, _slow_in(group, slow))
-    ]
-    low, high = min(-1.6 * fleet.BEYOND, *shares), max(1.6 * fleet.BEYOND, *shares)
+    named = [_share(group, row) for _, group in lines for row in _named(group)]
+    low, high = min(-1.6 * fleet.DELTA, *shares), max(1.6 * fleet.DELTA, *shares)
     room, margin = 0.22 * (high - low), 0.04 * (high - low)
     left = room if any(share < 0 for share in named) else margin
     return low - left, high + (room if any(share > 0 for share in named) else margin)

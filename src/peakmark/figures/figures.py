@@ -61,13 +61,12 @@ def build(campaign: Path | Analysis) -> list[Path]:
     folder = documents.own_folder(analysis.results.directory, "figures")
     style.begin()
     written = []
-    slow = dots.slow(rows) if many else None
     layout = None if many else analysis.layout
     first = (OVERVIEW, overview(rows))
     if analysis.has_several_nodes:
         first = (FLEET, dots.overview(rows))
     drawn = (
-        (drawing.name, _draw(drawing, slow))
+        (drawing.name, _draw(drawing, many))
         for table in TABLES
         for drawing in figures_of(table, rows, layout)
     )
@@ -77,15 +76,14 @@ def build(campaign: Path | Analysis) -> list[Path]:
     return written
 
 
-def _draw(drawn: Drawn, slow: dots.Slow | None) -> Figure | None:
-    """``slow``: where many nodes are drawn, those that are slow in a resource."""
+def _draw(drawn: Drawn, many: bool) -> Figure | None:
     if not drawn.rows:
         return None
     if drawn.name == roofline.NAME:
         return roofline.plot(drawn.rows)
     table = drawn.rows[0].table
-    if slow is not None:
-        return dots.plot(table, drawn.rows, slow)
+    if many:
+        return dots.plot(table, drawn.rows)
     if table.metric in SHAPES:
         return SHAPES[table.metric](table, drawn.rows)
     if drawn.name.endswith("_percentiles"):

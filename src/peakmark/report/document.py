@@ -10,19 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from peakmark.analysis import fleet, verdict
+from peakmark.analysis import verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import inputs
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, decimal_mark, listed, mapped, plural, typeset
-from peakmark.report import appendix, chapters, machine_text, method_text, pictures
+from peakmark.report import appendix, chapters, fleet_text, machine_text, method_text, pictures
 from peakmark.report.sections import Sections
 from peakmark.storage.results import Results
 
 Rows = Mapping[str, Sequence[Row]]
-NUMBERS = ("verdicts", "slow", "caveats", "overview", "sections", "runs", "artifact")
+NUMBERS = ("verdicts", "slow", "fleet", "caveats", "overview", "sections", "runs", "artifact")
 """Parts whose numbers get the decimal mark; the others hold versions, commands and names."""
 
 
@@ -41,7 +41,8 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
         "figures": dict(widths),
         "kernels": sorted(chapters.measured(results)),
         "verdicts": list(map(_verdict, judged)),
-        "slow": fleet.slow_node_sentences(rows),
+        "slow": fleet_text.sentences(analysis),
+        "fleet": fleet_text.build(analysis) if analysis.has_several_nodes else {},
         "caveats": [
             *(typeset(each.full_sentence) for each in verdict.build_caveats(rows, results.config)),
             *_other_layout(analysis),

@@ -1,5 +1,5 @@
 """Many nodes on paper: a line for each point with the median of all nodes, the lowest, the highest
-and those that lie apart.
+and those that are slow.
 
 A line for each node stands in the CSV files and on the page.
 """
@@ -54,9 +54,11 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
     def of(instrument: str) -> Callable[[NodeGroup], float | None]:
         return lambda group: _median(group, instrument)
 
+    has_classes = any(group.node_class for group in groups)
     own = f"{table.own.heading}: {table.measured_group}"
     columns = [
         *through(key_columns(table), lambda group: group.middle),
+        *([words("Class", lambda group: group.node_class)] if has_classes else []),
         numbers("median", shown(lambda group: group.median), own),
         numbers("low", shown(lambda group: group.low), own),
         numbers("high", shown(lambda group: group.high), own),
@@ -69,13 +71,13 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         numbers(table.theoretical_heading, shown(limit)),
         numbers(EFFICIENCY, share),
         numbers("Nodes", lambda group: str(len(group.rows))),
-        words("Apart", _apart),
+        words("Slow", _slow),
         Column(label="Notes", kind="notes", text=lambda group: notes.warnings(group.every)),
     ]
     remarks = presentation.remarks_on_gaps(
         results, table, rows, {series.instrument for series in table.series}
     )
-    points = len({fleet.place(row) for row in rows})
+    points = len({(row.node_class, fleet.place(row)) for row in rows})
     if points > len(groups):
         remarks.append(
             f"{points - len(groups)} of {points} points were measured on no node, or are wrong on all"
@@ -93,9 +95,9 @@ def _median(group: NodeGroup, instrument: str) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _apart(group: NodeGroup) -> str:
-    """``node5, node7 +``: nodes that lie apart, a plus at those that are faster."""
-    names = [row.key.node for row in group.slow] + [f"{row.key.node}\u00a0+" for row in group.fast]
+def _slow(group: NodeGroup) -> str:
+    """``node5, node7``: the nodes that are slow."""
+    names = [row.key.node for row in group.slow]
     return ", ".join(names[:NAMED]) + (f", {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
@@ -113,8 +115,8 @@ def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
 
 
 def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
-    """Every node in every point: its value in SI units, beside the median of all; what lies apart
-    is ``slow`` or ``fast``.
+    """Every node in every point: its value in SI units, beside the median of its class; how far slow
+    ones are behind, with the interval, and by what chance a healthy node would be.
     """
     lines = [
         {
@@ -125,13 +127,17 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
             "concurrency": row.key.concurrency,
             "asked": row.key.word,
             "node": row.key.node,
+            "class": row.node_class,
             "unit": row.table.unit,
             "value": row.measured.centre,
             "median_low": row.measured.summary.low,
             "median_high": row.measured.summary.high,
             "median_of_nodes": group.median,
             "behind": group.behind(row),
-            "apart": group.apart(row),
+            "slow": "slow" if row.slow else "",
+            "behind_low": row.slow.low if row.slow else None,
+            "behind_high": row.slow.high if row.slow else None,
+            "p": row.slow.p if row.slow else None,
         }
         for name, table in rows.items()
         for group in fleet.group_rows(table)

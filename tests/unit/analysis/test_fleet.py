@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit import pdf
@@ -16,18 +17,26 @@ from tests.unit import pdf
 from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import dots
-from peakmark.report import appendix, document, html_report, machine_text, pdf_report, pictures
+from peakmark.report import (
+    appendix,
+    document,
+    fleet_text,
+    html_report,
+    machine_text,
+    pdf_report,
+    pictures,
+)
 from peakmark.report.stored import ReportContent
 from peakmark.storage.results import Results
+from peakmark.tables import nodes as node_tables
 from peakmark.tables import tables
-from peakmark.tools.tables import BY_NAME
 from peakmark.workflow import status
 
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
 
 
 def campaign(
-    folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]], n: int = 3, **more: Any
+    folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]], n: int = 6, **more: Any
 ) -> Path:
     """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent
     of the others'.
@@ -86,52 +95,110 @@ def test_slow_nodes_are_told(twelve: Analysis) -> None:
     for slow, node, subsystem, rows, behind in (
         (memory, "node10", "memory", 2, 0.12), (cpu, "node3", "cpu", 4, 0.1)
     ):  # fmt: skip
-        assert (slow.node, slow.subsystem, slow.rows, slow.of) == (node, subsystem, rows, rows)
-        assert slow.mostly and slow.behind == pytest.approx(behind, abs=0.01)
-    first, second, _ = fleet.slow_node_sentences(twelve.rows)
-    assert "node10" in first and "12." in first and "node3" in second
+        assert (slow.node, slow.subsystem, len(slow.rows), slow.judged) == (
+            node, subsystem, rows, rows,
+        )  # fmt: skip
+        assert slow.low <= slow.behind <= slow.high
+        assert slow.behind == pytest.approx(behind, abs=0.01)
+        assert all(row.p < 1e-4 for row in slow.rows)
+    text = " ".join(fleet_text.sentences(twelve))
+    assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
+    lines = fleet_text.build(twelve)["lines"]
+    assert [line[0] for line in lines] == ["node10"] * 2 + ["node3"] * 4
+    figure = dots.overview(twelve.rows)
+    assert figure is not None
+    assert [text.get_text().split()[0] for text in figure.axes[0].texts] == ["node3", "node10"]
 
 
-def test_quiet_nodes_are_none(tmp_path: Path) -> None:
-    rows = Analysis.of(campaign(tmp_path / "even", 6, {})).rows
-    assert fleet.slow_nodes(rows) == []
-    assert len(fleet.slow_node_sentences(rows)) == 2
-    for group in fleet.group_rows(rows["cpu"]):
-        assert not group.slow and not group.fast
-        assert group.behind(group.worst) < fleet.BEYOND
+@pytest.mark.parametrize(
+    ("nodes", "n", "slow"), [(6, 6, {}), (12, 5, SLOW), (3, 6, {"node3": {"cpu": 0.5}})]
+)
+def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(
+    tmp_path: Path, nodes: int, n: int, slow: Mapping[str, Mapping[str, float]]
+) -> None:
+    of = Analysis.of(campaign(tmp_path / "c", nodes, slow, n))
+    assert fleet.slow_nodes(of.rows) == []
+    gaps = list(fleet.unjudged(of.rows, of.classes))
+    assert [gap.case for gap in gaps] == [["class"], ["rows"], []][(nodes > 3) + (n > 5 < nodes)]
 
 
-def test_rows_that_spread_name_a_slow_node_together(tmp_path: Path) -> None:
-    """Twelve nodes whose rows spread so far that none lies apart by itself; node5 is slow in all of
-    them together.
-    """
-    records = []
-    for number in range(1, 13):
-        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
-            own = 1e10 * (1 + 0.003 * ((number + place) % 3 - 1)) * (0.9 if number == 5 else 1.0)
-            node = {"node": f"node{number}", "host": f"node{number}"}
-            records += make.runs(
-                "cpubench", workload, *(own * by for by in (0.6, 1.0, 1.4)), **node
-            )
-    rows = make.judge(tmp_path / "c", records).rows
-    assert not any(group.slow for group in fleet.group_rows(rows["cpu"]))
-    (slow,) = fleet.slow_nodes(rows)
-    assert (slow.node, slow.rows, slow.of, slow.apart) == ("node5", 0, 4, True)
-    assert "node5" in fleet.slow_node_sentences(rows)[0]
-    drawn = dots.plot(BY_NAME["cpu"], rows["cpu"], slow=dots.slow(rows))
-    for figure in (dots.overview(rows), drawn):  # which mark and name it
-        assert figure is not None
-        (axis,) = figure.axes
-        count = len(axis.get_yticks())
-        points = [len(one.get_offsets()) for one in axis.collections]
-        assert [number for number in points if number] == [11, 1] * count
-        assert [text.get_text().split()[0] for text in axis.texts] == ["node5"] * count
+def values(
+    nodes: int, behind: Mapping[int, float], rows: int = 4
+) -> dict[str, dict[int, list[float]]]:
+    """Repetitions of nodes that lie within one per cent of each other."""
+    lot = np.random.default_rng(nodes)
+    made = lot.lognormal(0, 0.01, (nodes, rows, 6))
+    for node, share in behind.items():
+        made[node] *= 1 - share
+    return {f"node{node}": dict(enumerate(each.tolist())) for node, each in enumerate(made)}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "slow"), [(64, range(2)), (64, range(20)), (1000, range(5)), (8, range(1))]
+)
+def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes: int, slow: range) -> None:
+    of = values(nodes, dict.fromkeys(slow, 0.08))
+    assert {row.node for row in fleet.judge(of)} == {f"node{node}" for node in slow}
+    times = {
+        node: {key: [1 / value for value in each] for key, each in rows.items()}
+        for node, rows in of.items()
+    }
+    assert {row.node for row in fleet.judge(times, range(4))} == {f"node{node}" for node in slow}
+    assert fleet.judge(times) == []  # which are faster
+
+
+def test_less_than_delta_is_not_slow_however_sure() -> None:
+    assert fleet.judge(values(64, {5: 0.025}, rows=20)) == []
+    assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != []
+
+
+CPU = {"model_name": "one", "threads": 2}
+
+
+def facts(**changes: Any) -> dict[str, Any]:
+    return {"cpu": CPU, "memory": {"total": 2**35}, "os": {"kernel": "6.1"}} | changes
+
+
+@pytest.mark.parametrize(
+    ("odd", "classes"),
+    [
+        ({3: {"cpu": {"model_name": "two", "threads": 2}}}, [("A", 7), ("B", 1)]),
+        ({3: {"os": {"kernel": "6.8"}}}, [("", 8)]),  # which is judged beside the others
+        ({node: {"os": {"kernel": "6.8"}} for node in range(4)}, [("A", 4), ("B", 4)]),
+        (
+            {3: {"cpu": {**CPU, "governor": "powersave"}}, 4: {"memory": {"total": 2**34}}},
+            [("", 8)],
+        ),
+    ],
+)
+def test_classes_are_of_equal_nodes_and_a_lone_one_joins_the_most_similar(
+    odd: Mapping[int, Any], classes: list[tuple[str, int]]
+) -> None:
+    known = {f"node{node}": facts(**odd.get(node, {})) for node in range(8)}
+    assert [(each.name, len(each.nodes)) for each in fleet.classes(known)] == classes
+
+
+def test_nodes_are_judged_by_their_class(tmp_path: Path) -> None:
+    """Six nodes at half speed are equal among each other; of them node12 is slower still."""
+    half = {f"node{node}": {"cpu": 0.5} for node in range(7, 12)} | {"node12": {"cpu": 0.45}}
+    machine = {
+        f"node{node}": facts(cpu={"model_name": "old" if node > 6 else "new", "threads": 2})
+        for node in range(1, 13)
+    }
+    of = Analysis.of(campaign(tmp_path / "c", 12, half, machines=machine))
+    (slow,) = fleet.slow_nodes(of.rows)
+    assert (slow.node, len(slow.rows)) == ("node12", 4)
+    group = verdict.headline_group(of.rows, "cpu")
+    assert group is not None and len(group.rows) == 6
+    (table, _) = node_tables.grid(of.results, of.rows["cpu"][0].table, of.rows["cpu"])
+    assert "Class" in [column.label for column in table.columns]
+    assert pdf_report.build(ReportContent.read(of.results.directory)).exists()
 
 
 def test_every_node_is_in_the_csv_and_the_slowest_on_paper(twelve: Analysis) -> None:
     nodes = lines(twelve, "nodes")
     assert len(nodes) == 12 * 6
-    assert {(line["node"], line["table"]) for line in nodes if line["apart"]} == {
+    assert {(line["node"], line["table"]) for line in nodes if line["slow"]} == {
         ("node10", "memory_throughput"), ("node3", "cpu"),
     }  # fmt: skip
     names = [f"node{number}" for number in range(1, 13)]  # node2 comes before node10

@@ -1,0 +1,185 @@
+"""Why a slow node may be slow: what it alone has, and faults with which its rows are consistent.
+Nothing here is a proof.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from peakmark import data, statistics
+from peakmark.analysis import comparability, fleet
+from peakmark.analysis.fleet import FleetClass, SlowNode
+from peakmark.analysis.row import Row
+from peakmark.messages import Message, message
+from peakmark.storage.results import Results
+
+RARE = 0.05
+"""Facts count that slow nodes have by chance with at most this p, or that no other node has."""
+UNKNOWN = "-"
+"""Of a kind of rows in ``signatures.csv``: the node has none."""
+SHOWN = 3
+"""So many facts are named of a node."""
+NO_CAUSE = frozenset({
+    "above-limit", "disagreement", "drift", "few", "first-differs", "hosts", "outlier", "published", "residual",
+    "run-above-limit", "short-runs", "spread", "stores", "unsure",
+})  # fmt: skip
+"""Codes of warnings that tell what a row shows, not what may have caused it."""
+KINDS: Mapping[str, Callable[[Row], bool]] = {
+    "cpu": lambda row: row.table.name == "cpu",
+    "cache": lambda row: row.table.name == "memory_throughput" and row.key.variant == "block",
+    "stream": lambda row: _is_dram(row) and row.key.workload in ("RS", "WS", "RWS"),
+    "random": lambda row: _is_dram(row) and row.key.workload in ("RR", "WR", "RWR"),
+    "latency": lambda row: row.table.name == "memory_latency",
+    "read": lambda row: row.table.name == "disk_throughput" and row.key.workload[0] == "R",
+    "write": lambda row: row.table.name == "disk_throughput" and row.key.workload[0] == "W",
+    "network": lambda row: row.table.name == "network_throughput",
+    "round_trip": lambda row: row.table.name == "network_latency",
+}
+"""Rows that faults slow down alike, by the columns of ``signatures.csv``."""
+
+SUBSYSTEM = {
+    "cpu": "cpu", "clock": "cpu", "cache": "memory", "stream": "memory", "random": "memory",
+    "latency": "memory", "read": "disk", "write": "disk", "network": "network", "round_trip": "network",
+}  # fmt: skip
+
+Rows = Mapping[str, Sequence[Row]]
+Features = dict[str, tuple[str, str]]
+"""What -> by what it equals another node's, and as it is shown."""
+Shares = Mapping[str, Sequence[float]]
+"""Kind of rows -> by what share each is behind."""
+
+
+def _is_dram(row: Row) -> bool:
+    return row.table.name == "memory_throughput" and row.key.variant != "block"
+
+
+def reasons(
+    results: Results, rows: Rows, classes: Sequence[FleetClass], slow: Sequence[SlowNode]
+) -> list[list[Message]]:
+    """For each slow node the faults with which its rows are consistent, then the facts in which it
+    differs from its class, the rarest first.
+    """
+    by_class = {node: each.nodes for each in classes for node in each.nodes}
+    shares = _shares(rows, {each.node for each in slow})
+    features: dict[str, dict[str, Features]] = {}
+    for subsystem in {each.subsystem for each in slow}:
+        table = [row for name in rows for row in rows[name] if row.table.subsystem == subsystem]
+        features[subsystem] = _features(results, table)
+    found = []
+    for each in slow:
+        like = {other.node for other in slow if other.subsystem == each.subsystem}
+        nodes = by_class.get(each.node, ())
+        channels = (results.facts_for(each.node).get("memory") or {}).get("channels")
+        found.append(
+            [
+                *signatures(shares[each.node], each.subsystem, channels),
+                *differing(features[each.subsystem], each.node, nodes, like)[:SHOWN],
+            ]
+        )
+    return found
+
+
+def _shares(rows: Rows, nodes: set[str]) -> dict[str, dict[str, list[float]]]:
+    """By what share the rows of some nodes are behind, by kind; the clock is that of CPU rows."""
+    shares: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for table in rows.values():
+        for group in fleet.group_rows(table):
+            kind = next((name for name, fits in KINDS.items() if fits(group.middle)), "")
+            clocks = [row.clock.hz for row in group.rows if row.clock]
+            for row in group.rows:
+                if row.key.node in nodes:
+                    shares[row.key.node][kind].append(group.behind(row))
+                    if row.clock:
+                        behind = 1 - row.clock.hz / statistics.median(clocks)
+                        shares[row.key.node]["clock"].append(behind)
+    return shares
+
+
+def signatures(shares: Shares, subsystem: str, channels: int | None = None) -> list[Message]:
+    """The faults with which a node's rows are consistent: the first of each code.
+
+    Args:
+        shares: of all resources of the node.
+        subsystem: in which it is slow.
+        channels: of its class's memory, None where they are not known.
+    """
+    found: dict[str, Message] = {}
+    for line in data.table("signatures"):
+        ranges = {
+            kind: [float(end) / 100 for end in line[kind].split()]
+            for kind in (*KINDS, "clock")
+            if line[kind] not in ("", UNKNOWN)
+        }
+        behind = {kind for kind, (low, _) in ranges.items() if low > 0}
+        if SUBSYSTEM[min(behind)] != subsystem or line["code"] in found:
+            continue
+        if channels and line["channels"] and channels != int(line["channels"]):
+            continue
+        known = all(shares.get(kind) for kind in ranges)
+        known = known and not any(line[kind] == UNKNOWN for kind in shares if kind in line)
+        if known and all(
+            low <= statistics.median(shares[kind]) <= high for kind, (low, high) in ranges.items()
+        ):
+            slow = [share for kind in behind for share in shares[kind]]
+            if max(slow) - min(slow) <= float(line["alike"]) / 100:
+                found[line["code"]] = message(
+                    "signature", case=line["code"], channels=line["channels"]
+                )
+    return list(found.values())
+
+
+def _features(results: Results, rows: Iterable[Row]) -> dict[str, Features]:
+    """Node -> the facts and warnings of its rows of one resource."""
+    features: dict[str, Features] = defaultdict(dict)
+    for row in rows:
+        if row.own is None:
+            continue
+        own = features[row.key.node]
+        if not own:
+            facts = comparability.facts(results, row.own.hosts)
+            recorded = comparability.recorded(row.own, facts)
+            own |= {title: (text, text) for title, text in recorded.items()}
+        for warning in row.warnings_of(row.table.own.instrument):
+            if warning.code not in NO_CAUSE and not warning.is_shared:
+                own.setdefault(f"warning {warning.code}", (warning.code, warning.fact))
+    return features
+
+
+def differing(
+    features: Mapping[str, Features], node: str, nodes: Sequence[str], slow: set[str]
+) -> list[Message]:
+    """What a slow node has unlike most others of its class, by Fisher's exact test.
+
+    Args:
+        features: of each node.
+        node: the slow one.
+        nodes: those of its class.
+        slow: the slow ones of all classes.
+    """
+    from scipy import stats
+
+    others = [features[name] for name in nodes if name not in slow and name in features]
+    alike = [features[name] for name in nodes if name in slow and name in features]
+    found = []
+    for what, (own, shown) in features.get(node, {}).items():
+        usual = Counter(other.get(what, ("", "")) for other in others)
+        if not usual:
+            continue
+        (most, text), count = usual.most_common(1)[0]
+        with_it = sum(other.get(what, ("", ""))[0] == own for other in others)
+        slow_with_it = sum(other.get(what, ("", ""))[0] == own for other in alike)
+        table = [[slow_with_it, len(alike) - slow_with_it], [with_it, len(others) - with_it]]
+        p = float(stats.fisher_exact(table, alternative="greater").pvalue)
+        # Where all nodes differ, it is the name of something and no difference.
+        if own == most or 2 * count <= len(others) or (p > RARE and with_it):
+            continue
+        found.append(
+            message(
+                "differs",
+                case="warning" if what.startswith("warning ") else "",
+                what=what, value=shown, usual=text or "unknown", slow=slow_with_it, of=len(alike),
+                others=with_it, rest=len(others), p=p,
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda each: (dict(each.values)["p"], dict(each.values)["what"]))

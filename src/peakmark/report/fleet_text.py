@@ -1,0 +1,135 @@
+"""What a report says of many nodes: their classes, which are slow in what, by how much and why, and
+what was not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from peakmark.analysis import fleet
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.fleet import SlowNode
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.formatting import percent, typeset
+from peakmark.messages import Message, message
+
+LEAST_P = 1e-4
+"""Smaller ones are only called so."""
+LINES = 200
+"""So many slow rows stand in the report; tables/nodes.csv has all."""
+
+
+def sentences(analysis: Analysis) -> list[str]:
+    """The paragraphs of page one; what slow means stands last."""
+    if not analysis.has_several_nodes:
+        return []
+    slow = analysis.slow
+    found = [" ".join(each.full_sentence for each in _classes(analysis))]
+    found += [_of_node(node, why) for node, why in slow[: fleet.NAMED]]
+    if len(slow) > fleet.NAMED:
+        rest = [f"{node.node} ({SUBSYSTEMS[node.subsystem].title})" for node, _ in slow]
+        names = fleet.counted(rest[fleet.NAMED :], 2 * fleet.NAMED)
+        found.append(message("also-slow", nodes=names).full_sentence)
+    judged = fleet.judged_nodes(analysis.rows, analysis.classes)
+    if judged and not slow:
+        found.append(message("none-slow", nodes=len(judged)).full_sentence)
+    gaps = list(fleet.unjudged(analysis.rows, analysis.classes))
+    if gaps:
+        found.append(" ".join(each.full_sentence for each in gaps))
+    found.append(message("slow-means", beyond=fleet.DELTA).full_sentence)
+    return list(map(typeset, found))
+
+
+def _classes(analysis: Analysis) -> Iterator[Message]:
+    for each in analysis.classes:
+        what = tuple(
+            filter(
+                None, [*each.equipment[:3], _kernel(each.equipment.kernel), each.equipment.clock]
+            )
+        )
+        yield message("fleet-class", case="named" if each.name else "", name=each.name,
+                      nodes=len(each.nodes), what=what or ("equipment unknown",))  # fmt: skip
+
+
+def _kernel(release: str) -> str:
+    return release and f"kernel {release}"
+
+
+def _of_node(node: SlowNode, why: Sequence[Message]) -> str:
+    first = message(
+        "slow-node",
+        node=node.node,
+        resource=SUBSYSTEMS[node.subsystem].named,
+        behind=node.behind,
+        low=node.low,
+        high=node.high,
+        rows=len(node.rows),
+        of=node.judged,
+    )
+    return " ".join(each.full_sentence for each in (first, *why))
+
+
+def build(analysis: Analysis) -> dict[str, Any]:
+    """What programs read of the nodes (``peakmark fleet``), and the table of slow rows."""
+    rows = {
+        (row.key.node, (name, *fleet.place(row))): row
+        for name, table in analysis.rows.items()
+        for row in table
+        if row.slow
+    }
+    lines = [
+        _line(rows[found.node, found.key], node.subsystem)
+        for node, _ in analysis.slow
+        for found in node.rows
+    ]
+    return {
+        "classes": [
+            {"name": each.name, "nodes": each.nodes, "equipment": each.equipment}
+            for each in analysis.classes
+        ],
+        "slow": [
+            {
+                "node": node.node,
+                "resource": node.subsystem,
+                "behind": node.behind,
+                "low": node.low,
+                "high": node.high,
+                "rows": len(node.rows),
+                "judged": node.judged,
+                "why": [each.full_sentence for each in why],
+            }
+            for node, why in analysis.slow
+        ],
+        "headings": [
+            "Node",
+            "Resource",
+            "Row",
+            "Value",
+            "Class",
+            "Behind (%)",
+            "95 % interval",
+            "p",
+        ],
+        "lines": lines[:LINES],
+        "left_out": max(0, len(lines) - LINES),
+    }
+
+
+def _line(row: Row, subsystem: str) -> list[str]:
+    labels, slow = LabelFormatter.of(row), row.slow
+    if slow is None:
+        return []
+    factor = 1 + slow.behind if row.table.lower_is_better else 1 - slow.behind
+    return [
+        row.key.node,
+        SUBSYSTEMS[subsystem].title,
+        labels.row(row, on_all=True),
+        labels.quantity(row.measured.centre),
+        labels.quantity(row.measured.summary.median / factor),
+        percent(slow.behind),
+        f"{percent(slow.low)} to {percent(slow.high)}",
+        f"{slow.p:.1g}" if slow.p >= LEAST_P else f"< {LEAST_P:g}",
+    ]
