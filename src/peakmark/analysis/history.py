@@ -1,7 +1,7 @@
 """Campaigns over time: the headline row of each subsystem, and where it changed.
 
-The campaigns before and after a place are compared by the exact rank test: the nearest ``NEAR`` on
-each side, as a change may have been undone, and the nearest ``FAR``. Of the places whose p, times the
+The campaigns before and after a place are compared by the exact rank test: the nearest ``FAR`` on
+each side, and in long series the nearest ``NEAR`` too, as a change may have been undone. Of the places whose p, times the
 number of tests, is at most ``LEVEL``, the one that explains most of the variance is a change point;
 then both sides of it are searched. Otava (apache/otava) proceeds so with energy distances.
 """
@@ -20,7 +20,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from peakmark import slurm, statistics
-from peakmark.analysis import comparability, compare, datasets, fleet, verdict
+from peakmark.analysis import comparability, compare, datasets, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.datasets import ComparedPoint
 from peakmark.analysis.label_formatter import LabelFormatter
@@ -60,14 +60,12 @@ class StoredCampaign(Struct, frozen=True):
         began: when its first record was begun, in seconds of the clock.
         facts: all facts of its machines, by title.
         rows: those that can speak for a subsystem, the one that does first.
-        slow: nodes that are.
     """
 
     name: str
     began: float
     facts: dict[str, str]
     rows: list[HeadlineRow]
-    slow: list[str]
 
     @property
     def time(self) -> datetime:
@@ -96,11 +94,10 @@ def summarise(analysis: Analysis) -> StoredCampaign:
                 stored = kept.setdefault(point, HeadlineRow(point, facts, {}))
                 ends = (series.summary.low, series.centre, series.summary.high)
                 stored.nodes[row.key.node] = ends
-    slow = {entry.node for entry in fleet.slow_nodes(rows) if entry.mostly}
     starts = [str(record.data["context"]["started"]) for record in results.records]
     began = min((datetime.fromisoformat(each).timestamp() for each in starts), default=0.0)
     facts = comparability.machine(results) | {"nodes": slurm.hostlist(results.facts)}
-    return StoredCampaign(results.name, began, facts, [*kept.values()], sorted(slow))
+    return StoredCampaign(results.name, began, facts, [*kept.values()])
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
     Source: Pettitt 1979 for one change point by ranks; Bonferroni's inequality over the tests.
     """
     count = len(values)
-    reaches = (NEAR, FAR) if count > LEAST + NEAR else (NEAR,)
+    reaches = (NEAR, FAR) if count >= 3 * NEAR else (FAR,)
     tests = [(place, reach) for place in range(LEAST, count - LEAST + 1) for reach in reaches]
     logs = np.log(values) - np.log(values).mean()
     best, found, chance = 0.0, 0, 1.0

@@ -352,19 +352,19 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _fleet(options: argparse.Namespace) -> int:
     from peakmark import slurm
-    from peakmark.bundle import bundle
     from peakmark.report.stored import ReportContent
 
     data = ReportContent.read(options.campaign, partial=True).data
-    (campaign,) = bundle.histories([options.campaign])
-    lines = [message("fleet", campaign=campaign.name, slow=len(campaign.slow)).text]
+    slow = {each["node"] for each in data["fleet"]["slow"]} if data["fleet"] else set()
+    campaign = data["meta"]["campaign"]
+    lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
     lines += [data["meta"]["partial_text"]] * data["meta"]["partial"] + data["slow"]
-    if campaign.slow:
-        nodes, reason = slurm.hostlist(campaign.slow), f"reason=peakmark: slow in {campaign.name}"
+    if slow:
+        nodes, reason = slurm.hostlist(slow), f"reason=peakmark: slow in {campaign}"
         command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]
         lines += ["", message("drain").text, shlex.join(command)]
     output.say("\n".join(lines))
-    return 1 if options.fail_on and campaign.slow else 0
+    return 1 if options.fail_on and slow else 0
 
 
 def _history(options: argparse.Namespace) -> int:

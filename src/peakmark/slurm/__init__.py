@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
 from peakmark.formatting import natural
@@ -166,8 +166,8 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
         if (partition or default) and (reserved is None or name in reserved):
             names = frozenset(features.split(","))
             sizes = int(cpus), int(memory)
-            more = minutes(limit), names, layout, gres, reserved is not None
-            found.append(Node(name, of, *sizes, state, *more))
+            node = Node(name, of, *sizes, state, minutes(limit), names, layout, gres)
+            found.append(replace(node, is_reserved=reserved is not None))
     if not found and reserved is not None:
         raise SlurmError(
             f"reservation {reservation} has no node of the partition: set slurm.partition in the site file; "

@@ -5,6 +5,7 @@ from stored analyses alone.
 from __future__ import annotations
 
 import csv
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,22 @@ def test_the_command_writes_table_and_figures_and_passes_over_what_is_no_campaig
     assert peakmark("history", *places, "-o", str(files[0])).returncode == 0  # what it wrote itself
     done = peakmark("history", *places, "--node", "node9")
     assert done.returncode == 2 and "node9" in done.stderr
+
+
+def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(
+    tmp_path: Path, peakmark: Any
+) -> None:
+    def measure(name: str, slow: float) -> Path:
+        every = [
+            make.runs("cpubench", "DP", *make.near(4e10 * share), node=f"n{node}", host=f"n{node}")
+            for node, share in enumerate([1.0] * 7 + [slow, slow], 1)
+        ]
+        return make.write(tmp_path / name, [record for records in every for record in records])
+
+    done = peakmark("fleet", measure("well", 1.0), "--fail-on", "slow")
+    assert done.returncode == 0 and "scontrol" not in done.stdout
+    slow = measure("ill", 0.8)
+    done = peakmark("fleet", slow, "--fail-on", "slow")
+    assert (done.returncode, peakmark("fleet", slow).returncode) == (1, 0)
+    command = shlex.split(done.stdout.splitlines()[-1])
+    assert command[:4] == ["scontrol", "update", "nodename=n[8-9]", "state=drain"]
