@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks import results
-from benchmarks.method import equal, promises, same, table, verdicts
+from benchmarks.method import equal, fleets, promises, same, table, verdicts
 from benchmarks.method.faults import FAULTS
 from benchmarks.method.sides import Bench
 from peakmark import machine
@@ -31,7 +31,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer rows and repetitions: half a minute")
-    add("--only", choices=["same", "faults", "promises"], help="one of the parts")
+    add("--only", choices=["same", "faults", "promises", "fleets"], help="one of the parts")
     add("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
@@ -99,6 +99,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if chosen.only in (None, "promises"):
         kept += promises.measure(chosen.quick)
         kept += equal.claimed(100 if chosen.quick else 400)
+    if chosen.only in (None, "fleets"):
+        kept += fleets.measure(64 if chosen.quick else 4000)
     short = results.facts_in_short(facts)
     tables = [table.same(counts)] if counts else []
     tables += [table.faults(outcomes)] if outcomes else []

@@ -14,8 +14,8 @@ MATTERS = 0.05
 more than a quiet machine's spread.
 """
 MEMORY = 0.3
-"""Share of its best rate by which reading DRAM beside a measurement may be slower: 53 runs without a
-neighbour stayed below it (docs/method.md).
+"""Share of a rate by which reading DRAM beside a measurement may be slower: chosen on 53 runs without
+a neighbour, which stayed below it (docs/method.md).
 """
 PROBES = ("probe_before", "probe_after")
 """Details of a memory kernel: rates in B/s at which its threads read DRAM."""
@@ -48,9 +48,8 @@ def find(
 
     Args:
         subsystem: of the cell.
-        context: of the record, with ``dram_compared``: the median of such rates on its host. Slower
-            than at the best are rows that others disturb all the time too, and no repetition
-            mends those.
+        context: of the record. Its ``dram_compared`` is the median of such rates on the host: what
+            others disturb all the time is slower than the best one, and no repetition mends it.
         details: of a measurement of the record.
         spare: CPUs that the measurement leaves to others.
 
@@ -66,7 +65,7 @@ def find(
         "steal": max(during.get("steal") or 0.0, far.get("steal") or 0.0),
         "waited": _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0,
         "clock-moved": abs(after / before - 1) if before and after else 0.0,
-        "memory-load": _unusual_load(context, details),
+        "memory-load": memory_load(context, details),
         "hot": max(_heat(during), _heat(far)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
@@ -77,19 +76,13 @@ def probes(details: Mapping[str, Any]) -> list[float]:
     return [float(details[name]) for name in PROBES if details.get(name)]
 
 
-def memory_load(compared: float, details: Mapping[str, Any]) -> float:
-    """By what share DRAM was read more slowly before or after a measurement than at a rate; 0 where
-    that is usual.
+def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
+    """By what share DRAM was read more slowly before or after a measurement than ``dram_compared`` of
+    its context; 0 where that is usual.
     """
-    rates = probes(details)
-    share = 1 - min(rates) / max(compared, *rates) if rates else 0.0
+    rates, compared = probes(details), context.get("dram_compared")
+    share = 1 - min(rates) / compared if rates and compared else 0.0
     return share if share > MEMORY else 0.0
-
-
-def _unusual_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    usual = context.get("dram_compared") or 0.0
-    rates = [min(rate, usual) for rate in probes(details)]
-    return memory_load(usual, dict(zip(PROBES, rates, strict=False)))
 
 
 def _heat(during: Mapping[str, Any]) -> float:

@@ -232,19 +232,26 @@ def drift(values: Values) -> Drift | None:
     """Trend over the order of the values: slope of Theil and Sen [Sen], with the p of Kendall's tau
     [Ken]; None for fewer than four values.
     """
-    from scipy import stats
-
     array = checked(values)
     if array.size < 4:
         return None
-    change = float(stats.theilslopes(array).slope) * (array.size - 1)
-    p = float(stats.kendalltau(np.arange(array.size), array).pvalue)
+    first, second = np.triu_indices(array.size, 1)
+    change = median((array[second] - array[first]) / (second - first)) * (array.size - 1)
+    p = _trend_p(tuple(np.unique(array, return_inverse=True)[1].tolist()))
     if math.isnan(p):  # all values are equal
         return Drift(0.0, 1.0)
     centre = abs(median(array))
     if centre == 0 and change != 0:
         return Drift(math.copysign(math.inf, change), p)
     return Drift(change / centre if change else 0.0, p)
+
+
+@lru_cache(maxsize=100_000)
+def _trend_p(ranks: tuple[int, ...]) -> float:
+    """The p of Kendall's tau; many rows have few repetitions, and so the same ranks."""
+    from scipy import stats
+
+    return float(stats.kendalltau(np.arange(len(ranks)), ranks).pvalue)
 
 
 def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:

@@ -240,4 +240,27 @@ static inline void process_lasted(const struct process *process, uint64_t began,
     assert_true(measured > 0 && measured <= lasted);
 }
 
+/* What a process that runs `job` printed, and its exit code. */
+static inline struct process *process_run_job(void (*job)(void)) {
+    struct process *process = calloc(1, sizeof *process);
+    int out[2], err[2];
+    assert_non_null(process);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    process->pid = fork();
+    assert_true(process->pid >= 0);
+    if (process->pid == 0) {
+        dup2(out[1], STDOUT_FILENO);
+        dup2(err[1], STDERR_FILENO);
+        job();
+        _exit(0);
+    }
+    close(out[1]);
+    close(err[1]);
+    process->out = out[0];
+    process->err = err[0];
+    process_wait(process);
+    return process;
+}
+
 #endif

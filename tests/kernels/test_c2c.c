@@ -1,70 +1,35 @@
 /* How far CPUs lie apart, from folders as the kernel shows them, and which pairs are measured. */
-#include "check.h"
-
-#include <ftw.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
+#include "common/place.h"
+#include "machine_root.h"
 #include "memory/c2c.h"
 
 #define CPUS 256 /* 2 sockets, 4 NUMA nodes each, 2 caches each, 8 cores each, 2 threads each */
 
-static char root[64];
 static struct cpu_list cpus;
 static struct cpu_location locations[CPUS];
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where) {
-    (void)status;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-static int remove_root(void **state) {
-    (void)state;
-    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void fact(int cpu, const char *name, const char *format, int first, int second) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/cpu%d/%s", root, cpu, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, format, first, second);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void folder(int cpu, const char *name, int number) {
-    char path[256], last[64];
-    snprintf(last, sizeof last, name, number);
-    snprintf(path, sizeof path, "%s/cpu%d%s", root, cpu, last);
-    assert_int_equal(mkdir(path, 0700), 0);
-}
 
 /* As Linux numbers them: first one thread of every core, then the other. */
 static int make_machine(void **state) {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/test_c2c.XXXXXX");
-    if (mkdtemp(root) == NULL) {
+    if (make_root(NULL) != 0) {
         return -1;
     }
     cpus.count = CPUS;
     for (int cpu = 0; cpu < CPUS; cpu++) {
         int core = cpu % (CPUS / 2);
-        folder(cpu, "", 0);
-        folder(cpu, "/topology", 0);
-        folder(cpu, "/cache", 0);
-        folder(cpu, "/cache/index%d", 0);
-        folder(cpu, "/cache/index%d", 3);
-        folder(cpu, "/node%d", core / 16);
-        fact(cpu, "topology/thread_siblings_list", "%d,%d\n", core, core + CPUS / 2);
-        fact(cpu, "topology/physical_package_id", "%d\n", core / 64, 0);
-        fact(cpu, "cache/index0/level", "%d\n", 1, 0);
-        fact(cpu, "cache/index0/type", "Data\n", 0, 0);
-        fact(cpu, "cache/index0/shared_cpu_list", "%d,%d\n", core, core + CPUS / 2);
-        fact(cpu, "cache/index3/level", "%d\n", 3, 0);
-        fact(cpu, "cache/index3/type", "Unified\n", 0, 0);
-        fact(cpu, "cache/index3/shared_cpu_list", "%d-%d\n", core / 8 * 8, core / 8 * 8 + 7);
+        char node[32];
+        snprintf(node, sizeof node, "node%d/cpulist", core / 16);
+        (void)machine_path(cpu, node);
+        fact(cpu, "topology/thread_siblings_list", "%d,%d", core, core + CPUS / 2);
+        fact(cpu, "topology/physical_package_id", "%d", core / 64);
+        fact(cpu, "cache/index0/level", "1");
+        fact(cpu, "cache/index0/type", "Data");
+        fact(cpu, "cache/index0/shared_cpu_list", "%d,%d", core, core + CPUS / 2);
+        fact(cpu, "cache/index3/level", "3");
+        fact(cpu, "cache/index3/type", "Unified");
+        fact(cpu, "cache/index3/shared_cpu_list", "%d-%d", core / 8 * 8, core / 8 * 8 + 7);
         cpus.cpu[cpu] = CPUS - 1 - cpu; /* in any order */
     }
     topology_locate(root, &cpus, locations);

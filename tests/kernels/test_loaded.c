@@ -1,7 +1,17 @@
 /* Latency under load: how far threads overlapped, the pauses, and what a short run says. */
 #include "process.h"
 
-#include "memory/loaded.h"
+#include <sched.h>
+
+#include "memory/sweep.h"
+
+static const struct sweeper *find_faulty(enum isa isa);
+
+#define sweeper_find find_faulty
+#include "memory/loaded.c"
+#undef sweeper_find
+
+static int victim;
 
 #define MS UINT64_C(1000000)
 
@@ -98,11 +108,56 @@ static void needs_a_load(void **state) {
                    2, "--reads: '60' is not 100,75,50 or a part of it");
 }
 
+static uint64_t read_faulty(const struct sweep *sweep) {
+    return sweeper_find(ISA_COUNT)->read(sweep) + (sched_getcpu() == victim);
+}
+
+static const struct sweeper *find_faulty(enum isa isa) {
+    static struct sweeper faulty;
+    faulty = *sweeper_find(isa);
+    faulty.read = read_faulty;
+    return &faulty;
+}
+
+static void load_memory(void) {
+    static struct cpu_list allowed;
+    struct warnings warnings = {0};
+    const struct arguments arguments = {.common = COMMON_DEFAULTS,
+                                        .workload = "LOADED",
+                                        .isa = "auto",
+                                        .huge_pages = "off",
+                                        .reads = "100",
+                                        .pool = "8MiB",
+                                        .rates = 2};
+    assert_true(place_allowed(&allowed));
+    allowed.count = 2;
+    loaded_measure(&arguments, &allowed, &warnings);
+}
+
+static void a_core_that_reads_wrong_is_named(void **state) {
+    (void)state;
+    struct cpu_list allowed;
+    char wanted[64];
+    assert_true(place_allowed(&allowed));
+    if (allowed.count < 2) {
+        skip();
+    }
+    victim = allowed.cpu[1];
+    struct process *process = process_run_job(load_memory);
+    snprintf(wanted, sizeof wanted, "{\"wrong_cpus\": [%d]}\n", victim);
+    assert_string_equal(process->output, wanted);
+    snprintf(wanted, sizeof wanted, "on CPU %d ", victim);
+    process_expect(process, 1, wanted);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlap_is_common_time), cmocka_unit_test(pauses_shrink_to_none),
-        cmocka_unit_test(mixes_are_those_known),  cmocka_unit_test(each_mix_has_its_points),
+        cmocka_unit_test(overlap_is_common_time),
+        cmocka_unit_test(pauses_shrink_to_none),
+        cmocka_unit_test(mixes_are_those_known),
+        cmocka_unit_test(each_mix_has_its_points),
         cmocka_unit_test(needs_a_load),
+        cmocka_unit_test(a_core_that_reads_wrong_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,58 +1,18 @@
 /* The order of CPUs and the size of caches from folders as the kernel shows them, and pinning on
  * this machine. */
-#include "check.h"
-
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
-#include <sys/stat.h>
 
 #include "common/place.h"
 #include "common/report.h"
+#include "machine_root.h"
 #include "memory/cache.h"
 
-static char root[64];
 static struct cpu_list cpus, ordered;
 
-static int make_root(void **state) {
-    (void)state;
-    snprintf(root, sizeof root, "/tmp/test_place.XXXXXX");
-    return mkdtemp(root) != NULL ? 0 : -1;
-}
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where) {
-    (void)status;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-static int remove_root(void **state) {
-    (void)state;
-    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/* Writes root/cpuN/name, with the folders above it. */
-static void fact(int cpu, const char *name, const char *text) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/cpu%d/%s", root, cpu, name);
-    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash != NULL;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0700) != 0) {
-            assert_int_equal(errno, EEXIST);
-        }
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "%s\n", text);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void core(int cpu, const char *package, const char *number) {
-    fact(cpu, "topology/physical_package_id", package);
-    fact(cpu, "topology/core_id", number);
+    fact(cpu, "topology/physical_package_id", "%s", package);
+    fact(cpu, "topology/core_id", "%s", number);
 }
 
 static void assert_order(const char *wanted) {

@@ -34,29 +34,6 @@ int cpubench_main(int argc, char **argv);
 #undef kernel_find
 #include "memory/bench.h"
 
-/* What a process that runs `job` printed, and its exit code. */
-static struct process *printed_by(void (*job)(void)) {
-    struct process *process = calloc(1, sizeof *process);
-    int out[2], err[2];
-    assert_non_null(process);
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
-    process->pid = fork();
-    assert_true(process->pid >= 0);
-    if (process->pid == 0) {
-        dup2(out[1], STDOUT_FILENO);
-        dup2(err[1], STDERR_FILENO);
-        job();
-        _exit(0);
-    }
-    close(out[1]);
-    close(err[1]);
-    process->out = out[0];
-    process->err = err[0];
-    process_wait(process);
-    return process;
-}
-
 /* The last CPU of those that this process may use. */
 static struct cpu_list choose_victim(void) {
     static struct cpu_list allowed;
@@ -98,7 +75,7 @@ static void sweep_memory(void) {
 static void expect_victim(void (*job)(void)) {
     char wanted[64];
     choose_victim();
-    struct process *process = printed_by(job);
+    struct process *process = process_run_job(job);
     snprintf(wanted, sizeof wanted, "{\"wrong_cpus\": [%d]}\n", victim);
     assert_string_equal(process->output, wanted);
     snprintf(wanted, sizeof wanted, "on CPU %d ", victim);

@@ -49,10 +49,11 @@ def test_samples_of_one_row_are_alike() -> None:
 
 
 def test_two_real_campaigns_of_the_same_cells_are_compared(bench: Bench) -> None:
-    (pair,) = same.measure(bench, CHEAP, blocks=1, repetitions=4)
+    (pair,) = same.measure(bench, CHEAP, blocks=1, repetitions=6)
     count, calm, values = same.really([pair])
     assert calm.judged <= 1 == count.judged == same.failed([pair]).judged
-    assert [len(found) for found in values.values()] == [8]
+    (found,) = values.values()
+    assert 8 <= len(found) <= 12  # on a busy machine disturbed repetitions leave the values
 
 
 def left_over() -> list[str]:

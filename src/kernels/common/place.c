@@ -2,15 +2,14 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/report.h"
 #include "common/status.h"
+#include "common/topology.h"
 
 #define TAKEN (-1)
-#define SYSTEM_CPU "/sys/devices/system/cpu"
 
 bool cpu_list_has(const struct cpu_list *list, int cpu) {
     for (int i = 0; i < list->count; i++) {
@@ -43,32 +42,16 @@ bool place_allowed(struct cpu_list *allowed) {
     return true;
 }
 
-/* One number from system/cpuN/topology/name, or fallback. */
-static long topology_number(const char *system, int cpu, const char *name, long fallback) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/cpu%d/topology/%s", system, cpu, name);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return fallback;
-    }
-    long number;
-    if (fscanf(file, "%ld", &number) != 1 || number < 0) {
-        number = fallback;
-    }
-    fclose(file);
-    return number;
-}
-
 struct core_of {
-    long package, die, core;
+    int package, die, core;
 };
 
 /* Unknown topology: a negative, unique number, so that the CPU counts as a separate core. */
 static struct core_of core_of_cpu(const char *system, int cpu) {
-    long core = topology_number(system, cpu, "core_id", -1 - cpu);
-    return (struct core_of){.package = topology_number(system, cpu, "physical_package_id", 0),
-                            .die = topology_number(system, cpu, "die_id", 0),
-                            .core = core};
+    return (struct core_of){.package =
+                                topology_number(system, cpu, "topology/physical_package_id", 0),
+                            .die = topology_number(system, cpu, "topology/die_id", 0),
+                            .core = topology_number(system, cpu, "topology/core_id", -1 - cpu)};
 }
 
 /*

@@ -1,35 +1,40 @@
 #include "common/topology.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/place.h"
 
 #define CACHES_MAX 16
 
 const char *const distance_names[DISTANCES] = {"same-core", "same-cache", "same-node",
                                                "same-socket", "other-socket"};
 
-/* The first line of system/cpuN/name; empty without one. */
-static void read_text(const char *system, int cpu, const char *name, char *text, int capacity) {
+bool topology_text(const char *system, int cpu, const char *name, char *text, size_t capacity) {
     char path[512];
     snprintf(path, sizeof path, "%s/cpu%d/%s", system, cpu, name);
-    text[0] = '\0';
     FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fgets(text, capacity, file) == NULL) {
-            text[0] = '\0';
-        }
-        fclose(file);
+    if (file == NULL) {
+        return false;
     }
+    bool found = fgets(text, (int)capacity, file) != NULL;
+    fclose(file);
+    if (found) {
+        text[strcspn(text, "\n")] = '\0';
+    }
+    return found;
 }
 
-/* The number that a line begins with, such as the first CPU of a list; `otherwise` without one. */
-static int read_number(const char *system, int cpu, const char *name, int otherwise) {
+int topology_number(const char *system, int cpu, const char *name, int otherwise) {
     char text[32], *end;
-    read_text(system, cpu, name, text, sizeof text);
+    if (!topology_text(system, cpu, name, text, sizeof text)) {
+        return otherwise;
+    }
     long number = strtol(text, &end, 10);
-    return end == text || number < 0 || number >= CPU_LIST_MAX ? otherwise : (int)number;
+    return end == text || number < 0 || number > INT_MAX ? otherwise : (int)number;
 }
 
 static int last_level_cache(const char *system, int cpu) {
@@ -37,13 +42,14 @@ static int last_level_cache(const char *system, int cpu) {
     for (int index = 0; index < CACHES_MAX; index++) {
         char name[64], type[32];
         snprintf(name, sizeof name, "cache/index%d/type", index);
-        read_text(system, cpu, name, type, sizeof type);
+        bool holds_data =
+            topology_text(system, cpu, name, type, sizeof type) && strcmp(type, "Instruction") != 0;
         snprintf(name, sizeof name, "cache/index%d/level", index);
-        int level = read_number(system, cpu, name, 0);
-        if (level > highest && strncmp(type, "Instruction", 11) != 0) {
+        int level = topology_number(system, cpu, name, 0);
+        if (holds_data && level > highest) {
             highest = level;
             snprintf(name, sizeof name, "cache/index%d/shared_cpu_list", index);
-            cache = read_number(system, cpu, name, cpu);
+            cache = topology_number(system, cpu, name, cpu);
         }
     }
     return cache;
@@ -85,10 +91,10 @@ void topology_locate(const char *system, const struct cpu_list *cpus,
         int cpu = cpus->cpu[i];
         locations[i] = (struct cpu_location){
             .cpu = cpu,
-            .core = read_number(system, cpu, "topology/thread_siblings_list", cpu),
+            .core = topology_number(system, cpu, "topology/thread_siblings_list", cpu),
             .cache = last_level_cache(system, cpu),
             .node = numa_node(system, cpu),
-            .socket = read_number(system, cpu, "topology/physical_package_id", 0)};
+            .socket = topology_number(system, cpu, "topology/physical_package_id", 0)};
     }
     qsort(locations, (size_t)cpus->count, sizeof *locations, compare);
 }

@@ -2,7 +2,19 @@
 #ifndef PEAKMARK_TOPOLOGY_H
 #define PEAKMARK_TOPOLOGY_H
 
-#include "common/place.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cpu_list;
+
+#define SYSTEM_CPU "/sys/devices/system/cpu"
+
+/* The first line of system/cpuN/name, such as "cache/index0/level". False without one. */
+bool topology_text(const char *system, int cpu, const char *name, char *text, size_t capacity);
+
+/* The number with which that line begins, such as the first CPU of a list; `otherwise` without one
+ * and below 0. */
+int topology_number(const char *system, int cpu, const char *name, int otherwise);
 
 /* Core, last-level cache, NUMA node and socket by the lowest number of a CPU in them, the node by
  * its own. What the system does not tell is the CPU's alone, or 0 for node and socket. */

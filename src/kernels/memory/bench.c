@@ -191,15 +191,6 @@ static double probe_memory(struct team_member *member) {
     return read_for(&next, bytes / block, PROBE_NS);
 }
 
-static uint64_t sum_of(const unsigned char *block, size_t bytes) {
-    uint64_t sum = 0, word;
-    for (size_t at = 0; at < bytes; at += sizeof word) {
-        memcpy(&word, block + at, sizeof word);
-        sum += word;
-    }
-    return sum;
-}
-
 static bool all_words(const unsigned char *block, size_t bytes, uint64_t wanted) {
     uint64_t different = 0, word;
     for (size_t at = 0; at < bytes; at += sizeof word) {
@@ -214,7 +205,7 @@ static uint64_t expected_sum(const struct bench *bench, const struct bench_worke
     uint64_t lap = 0, begun = 0, rest = worker->visits % bench->blocks;
     for (uint64_t i = 0; i < bench->blocks; i++) {
         uint64_t number = worker->order != NULL ? worker->order[i] : i;
-        uint64_t sum = sum_of(worker->source + number * bench->block, bench->block);
+        uint64_t sum = sweep_sum(worker->source + number * bench->block, bench->block);
         lap += sum;
         begun += i < rest ? sum : 0;
     }

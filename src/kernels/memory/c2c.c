@@ -110,9 +110,7 @@ static void measure_pair(struct c2c *c2c, struct c2c_pair *pair) {
     atomic_store_explicit(&c2c->line.holder, ENDED, memory_order_relaxed);
     while (atomic_load_explicit(&c2c->line.holder, memory_order_relaxed) != 0) {
     }
-    size_t count = (size_t)pair->samples;
-    sort_doubles(samples, count);
-    pair->seconds = (samples[(count - 1) / 2] + samples[count / 2]) / 2;
+    pair->seconds = sort_median(samples, (size_t)pair->samples);
 }
 
 static void answer(struct c2c *c2c) {
@@ -173,8 +171,7 @@ static int collect(const struct c2c *c2c, const struct cpu_location *locations,
         }
     }
     if (count > 0) {
-        sort_doubles(times, (size_t)count);
-        *median = (times[(count - 1) / 2] + times[count / 2]) / 2;
+        *median = sort_median(times, (size_t)count);
     }
     free(times);
     return count;
@@ -260,7 +257,7 @@ void c2c_measure(const struct arguments *arguments, const struct cpu_list *cpus,
     const struct team_job job = {.run = run_pairs};
     struct team team;
     if (!team_run(&team, &ordered, &plan, &job, &c2c)) {
-        fail_measurement("%s", team.error);
+        report_failure(&team);
     }
     if (fewest_samples(&c2c) < SAMPLES) {
         warnings_add(warnings, "two CPUs seldom ran at the same time: a pair has %d samples of %d",

@@ -6,23 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/topology.h"
+
 #define SHARED_TEXT 256
 #define INDEX_MAX 16
 
 static bool read_line(const char *system, int cpu, int index, const char *name, char *text,
-                      int capacity) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/cpu%d/cache/index%d/%s", system, cpu, index, name);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    bool ok = fgets(text, capacity, file) != NULL;
-    fclose(file);
-    if (ok) {
-        text[strcspn(text, "\n")] = '\0';
-    }
-    return ok;
+                      size_t capacity) {
+    char path[64];
+    snprintf(path, sizeof path, "cache/index%d/%s", index, name);
+    return topology_text(system, cpu, path, text, capacity);
 }
 
 /* "32768K" and "32M" as bytes. */

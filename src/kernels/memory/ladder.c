@@ -10,6 +10,7 @@
 #include "common/random.h"
 #include "common/sort.h"
 #include "common/status.h"
+#include "common/topology.h"
 #include "memory/chase.h"
 #include "memory/rambench.h"
 
@@ -98,8 +99,7 @@ int ladder_rows(const struct ladder *ladder, const struct cache_levels *caches,
             snprintf(row->variant, sizeof row->variant, "dram-%s", pages);
             row->block = ladder->point[at - 1].bytes;
         }
-        sort_doubles(plateau, (size_t)wide);
-        row->value = (plateau[(wide - 1) / 2] + plateau[wide / 2]) / 2;
+        row->value = sort_median(plateau, (size_t)wide);
     }
     return count;
 }
@@ -123,15 +123,6 @@ static uint64_t walk_portion(struct walk *walk) {
     return walk->sweep.count * walk->sweep.block;
 }
 
-static uint64_t sum_of(const unsigned char *area, size_t bytes) {
-    uint64_t sum = 0, word;
-    for (size_t at = 0; at < bytes; at += sizeof word) {
-        memcpy(&word, area + at, sizeof word);
-        sum += word;
-    }
-    return sum;
-}
-
 /* Lays out the working set and goes through it once. */
 static void walk_begin(struct walk *walk, const struct ladder *ladder, unsigned char *area,
                        size_t bytes, struct random_state *random) {
@@ -152,7 +143,7 @@ static const char *walk_verify(const struct walk *walk) {
     if (walk->ladder->chase) {
         return chase_verify(&walk->chase);
     }
-    return walk->sum == walk->passes * sum_of(walk->sweep.source, walk->sweep.block)
+    return walk->sum == walk->passes * sweep_sum(walk->sweep.source, walk->sweep.block)
                ? NULL
                : "it did not read what the memory holds";
 }
@@ -174,8 +165,7 @@ static double walk_measure(struct walk *walk, double seconds, uint64_t *work) {
         slices[count++] = walk->ladder->chase ? took / (double)done : (double)done / took;
         *work += done;
     }
-    sort_doubles(slices, (size_t)count);
-    return slices[count / 2];
+    return sort_median(slices, (size_t)count);
 }
 
 /* Memory for the largest working set; all others are its beginning, on the same pages. */

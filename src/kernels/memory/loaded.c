@@ -14,6 +14,7 @@
 #include "common/random.h"
 #include "common/status.h"
 #include "common/team.h"
+#include "common/topology.h"
 #include "memory/cache.h"
 #include "memory/chase.h"
 #include "memory/rambench.h"
@@ -270,14 +271,12 @@ static bool is_right(const struct loaded_worker *worker) {
     for (uint64_t i = 0; i < worker->bursts; i++) {
         const unsigned char *source = worker->source + i * BURST;
         const unsigned char *target = worker->target + i * BURST;
-        uint64_t words = 0, written = 0, word;
+        uint64_t written = 0, word;
         for (size_t at = 0; at < BURST; at += sizeof word) {
-            memcpy(&word, source + at, sizeof word);
-            words += word;
             memcpy(&word, target + at, sizeof word);
             written |= word;
         }
-        sum += worker->reads[i] * words;
+        sum += worker->reads[i] * sweep_sum(source, BURST);
         if (worker->copies[i] > 0 ? memcmp(source, target, BURST) != 0 : written != 0) {
             return false;
         }
@@ -291,13 +290,13 @@ static void finish(struct team_member *member) {
         return;
     }
     if (!team_failed(member) && member->index == 0 && chase_verify(&worker->chase) != NULL) {
-        team_fail(member, "thread 0 on CPU %d: %s: the latency is not reported", member->cpu,
-                  chase_verify(&worker->chase));
+        team_wrong(member, "thread 0 on CPU %d: %s: the latency is not reported", member->cpu,
+                   chase_verify(&worker->chase));
     } else if (!team_failed(member) && member->index > 0 && !is_right(worker)) {
-        team_fail(member,
-                  "thread %d on CPU %d did not read or copy what the memory holds: nothing is "
-                  "reported",
-                  member->index, member->cpu);
+        team_wrong(member,
+                   "thread %d on CPU %d did not read or copy what the memory holds: nothing is "
+                   "reported",
+                   member->index, member->cpu);
     }
     free(worker->reads);
     free(worker->copies);
@@ -436,7 +435,7 @@ void loaded_measure(const struct arguments *arguments, const struct cpu_list *cp
     const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
     struct team team;
     if (!team_run(&team, cpus, &plan, &job, &loaded)) {
-        fail_measurement("%s", team.error);
+        report_failure(&team);
     }
     print_result(&loaded, &team, warnings);
     for (int i = 0; i < team.threads; i++) {

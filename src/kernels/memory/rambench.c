@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/status.h"
+#include "common/topology.h"
 #include "memory/bench.h"
 #include "memory/cache.h"
 #include "memory/loaded.h"

@@ -9,8 +9,6 @@
 #include "common/place.h"
 #include "common/report.h"
 
-#define SYSTEM_CPU "/sys/devices/system/cpu"
-
 struct arguments {
     struct common_options common;
     const char *workload, *isa, *pool, *store, *huge_pages, *pairs, *reads;

@@ -27,6 +27,15 @@ const struct sweeper *sweeper_find(enum isa isa) {
     return NULL;
 }
 
+uint64_t sweep_sum(const unsigned char *area, size_t bytes) {
+    uint64_t sum = 0, word;
+    for (size_t at = 0; at < bytes; at += sizeof word) {
+        memcpy(&word, area + at, sizeof word);
+        sum += word;
+    }
+    return sum;
+}
+
 uint64_t sweep_copy_libc(const struct sweep *s) {
     for (uint64_t i = 0; i < s->count; i++) {
         const size_t offset =

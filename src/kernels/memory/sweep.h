@@ -50,6 +50,9 @@ extern const struct sweeper sweeper_scalar, sweeper_sse2, sweeper_avx2, sweeper_
 /* All of this architecture, best first, NULL-terminated. */
 extern const struct sweeper *const sweepers[];
 
+/* What one read of this area sums up to. */
+uint64_t sweep_sum(const unsigned char *area, size_t bytes);
+
 /*
  * The same blocks in the same order by the C library: memcpy, and memset with the lowest byte of
  * the value.

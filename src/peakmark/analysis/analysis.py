@@ -60,8 +60,12 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     layout = layout_of(results)
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
     key_of = _key_of(results)
+    probes = _best_probes(results)
     by_table = row_warnings.kept_by_host(
-        {table.name: _table_rows(results, table, layout, centre, key_of) for table in TABLES}
+        {
+            table.name: _table_rows(results, table, layout, centre, key_of, probes)
+            for table in TABLES
+        }
     )
     by_table["cpu"] = clocks.with_clocks(results, by_table["cpu"])
     measured = [row for table in by_table.values() for row in table if row.own is not None]
@@ -128,14 +132,14 @@ def centre_of(results: Results) -> str:
 
 
 def _table_rows(
-    results: Results, table: Table, layout: Layout | None, centre: str, key_of: KeyOf
-) -> list[Row]:
+    results: Results, table: Table, layout: Layout | None, centre: str, key_of: KeyOf,
+    best_probes: Mapping[tuple[str, int], float],
+) -> list[Row]:  # fmt: skip
     if layout is not None:
         table = layout.called(table)
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Repetition]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
-    best_probes = _best_probes(results) if table.subsystem == "memory" else {}
     filled: dict[str, set[Key]] = defaultdict(set)
     for record in results.records:
         cell = record.cell
@@ -520,14 +524,14 @@ class Analysis:
 
     def conclusions(self, rows: Sequence[Row]) -> list[Conclusion]:
         """What rows of one table say without a layout: computed once, for tables and report."""
-        place = tuple(map(id, rows))
+        place = tuple((row.table.name, row.key) for row in rows)
         if place not in self._conclusions:
             conclude = fleet.fleet_conclusions if self.is_fleet else findings.conclusions
             self._conclusions[place] = conclude(rows)
         return self._conclusions[place]
 
     @cached_property
-    def _conclusions(self) -> dict[tuple[int, ...], list[Conclusion]]:
+    def _conclusions(self) -> dict[tuple[tuple[str, Key], ...], list[Conclusion]]:
         return {}
 
     @cached_property

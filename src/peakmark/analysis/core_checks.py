@@ -259,10 +259,7 @@ def overlap(row: Measured) -> Iterator[Message]:
 
 def memory_load(row: Measured) -> Iterator[Message]:
     """The kernel reads DRAM before and after its work: what it lacks to the best went to others."""
-    taken = [
-        disturbances.memory_load(run.context.get("dram_compared") or 0.0, run.details)
-        for run in row.runs
-    ]
+    taken = [disturbances.memory_load(run.context, run.details) for run in row.runs]
     if any(taken):
         often = in_how_many(sum(share > 0 for share in taken), len(taken))
         yield message("memory-load", severity(row, "memory-load"), share=max(taken), often=often)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
-from peakmark.analysis.row import Row, Series
+import numpy as np
+
+from peakmark.analysis.row import Row
+from peakmark.analysis.shapes import curve_of
 from peakmark.messages import Message, message
 
 KNEE = 2.0
@@ -21,13 +23,10 @@ class LoadedPoint(NamedTuple):
     latency: float
 
 
-def curve(series: Series) -> list[LoadedPoint]:
+def curve(row: Row) -> list[LoadedPoint]:
     """The points of a mix from idle to no pauses: medians of the repetitions."""
-    repetitions = [point.details["points"] for point in series.points]
-    return [
-        LoadedPoint(*(median(values) for values in list(zip(*measured, strict=True))[:2]))
-        for measured in zip(*repetitions, strict=True)
-    ]
+    medians = np.median(curve_of([row]), axis=1)
+    return [LoadedPoint(*map(float, point[:2])) for point in medians]
 
 
 def knee(points: Sequence[LoadedPoint]) -> float | None:
@@ -44,7 +43,7 @@ def knee(points: Sequence[LoadedPoint]) -> float | None:
 
 def finding(row: Row) -> Message:
     """Idle latency, saturation and knee of a measured row."""
-    points = curve(row.measured)
+    points = curve(row)
     saturation = max(points, key=lambda point: point.rate)
     doubled, bandwidth = knee(points), row.limit.bandwidth
     share = message("loaded-share", share=saturation.rate / bandwidth) if bandwidth else ""

@@ -18,6 +18,8 @@ from peakmark.messages import Message, message
 OUTLIER = 1.5
 """So many times the median of its kind a pair must take to be named."""
 MOST_NAMED = 3
+FEWEST = 3
+"""Places that make a matrix."""
 
 LEFT = 2.0
 """Factor of its plateau at which a curve has left it."""
@@ -41,6 +43,15 @@ def places_of(rows: Sequence[Row]) -> list[int]:
     order = rows[0].measured.points[0].details.get("order")
     pairs = (pair for row in rows for pair in matrix_of(row))
     return list(order or sorted({place for pair in pairs for place in pair}))
+
+
+def matrices(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """(node, workload) -> its rows; empty where two places make but one number."""
+    grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[row.key.node, row.key.workload].append(row)
+    most = max(map(len, map(places_of, grouped.values())), default=0)
+    return grouped if most >= FEWEST else {}
 
 
 def outliers(rows: Sequence[Row]) -> Iterator[Message]:

@@ -106,8 +106,9 @@ def _dots(axis: Axes, position: int, group: NodeGroup, large: bool) -> None:
                      edgecolor=colour, linewidth=0.9, alpha=alpha, zorder=3)  # fmt: skip
     for place, row in enumerate(_named(group)):
         share = _share(group, row)
+        far = row.measured.centre / group.median - 1
         axis.annotate(
-            f"{row.key.node} {percent(share)} %" if large else row.key.node, (share, height(row)),
+            f"{row.key.node} {percent(far)} %" if large else row.key.node, (share, height(row)),
             xytext=(math.copysign(4, share), (0, 6, -6)[place] if large else 0), textcoords="offset points",
             ha="left" if share > 0 else "right", va="center", fontsize=style.SMALL, color=style.INK, zorder=4,
         )  # fmt: skip

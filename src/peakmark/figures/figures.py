@@ -30,7 +30,7 @@ from peakmark.figures.selection import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.tools.tables import TABLES
 
-SHAPES = {
+PLOTS = {
     "core_to_core": matrices.plot,
     "ladder_latency": curves.plot_ladder,
     "ladder_throughput": curves.plot_ladder,
@@ -84,8 +84,8 @@ def _draw(drawn: Drawn, many: bool) -> Figure | None:
     table = drawn.rows[0].table
     if many:
         return dots.plot(table, drawn.rows)
-    if table.metric in SHAPES:
-        return SHAPES[table.metric](table, drawn.rows)
+    if table.metric in PLOTS:
+        return PLOTS[table.metric](table, drawn.rows)
     if drawn.name.endswith("_percentiles"):
         return percentiles.plot(drawn.rows[0].table, drawn.rows)
     if drawn.drawing is None or drawn.drawing.kind == "panels":

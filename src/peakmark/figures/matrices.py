@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,8 +21,6 @@ WIDTH = 6.85  # inches
 MOST_NUMBERS = 16
 """Up to so many places, each field holds its number."""
 MOST_TICKS = 16
-FEWEST = 3
-"""Places that make a matrix."""
 
 
 def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -32,10 +29,8 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
 
     CPUs stand in the order of the topology, so that those that lie near each other are neighbours.
     """
-    grouped: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        grouped[row.key.node, row.key.workload].append(row)
-    if max(map(len, map(shapes.places_of, grouped.values())), default=0) < FEWEST:
+    grouped = shapes.matrices(rows)
+    if not grouped:
         return None
     columns = min(2, len(grouped))
     lines = math.ceil(len(grouped) / columns)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from peakmark.analysis import fleet
+from peakmark.analysis import fleet, shapes
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SHAPES
 from peakmark.config.layouts import Drawing, Layout
@@ -46,7 +46,7 @@ def figures_of(
             for drawing in asked
         ]
     if table.metric in SHAPES.values():
-        drawn = [Drawn(table.name, tuple(measured))]
+        drawn = [Drawn(table.name, tuple(measured) if _is_drawn(table, measured) else ())]
         if table.name == roofline.LADDER:
             drawn.append(Drawn(roofline.NAME, tuple(roofline.roofs(rows))))
         return drawn
@@ -69,6 +69,12 @@ def figures_of(
             for name in names
         ] + _percentiles(table, measured)
     return [Drawn(table.name, tuple(measured)), *_percentiles(table, measured)]
+
+
+def _is_drawn(table: Table, rows: Sequence[Row]) -> bool:
+    """Whether a matrix has more than one number; of many nodes, dots are drawn in its place."""
+    is_many = len({row.key.node for row in rows}) > fleet.MANY
+    return table.metric != "core_to_core" or is_many or bool(shapes.matrices(rows))
 
 
 def _percentiles(table: Table, rows: Sequence[Row]) -> list[Drawn]:

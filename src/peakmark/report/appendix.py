@@ -14,15 +14,18 @@ from typing import Any
 import msgspec
 import yaml
 
+from peakmark import yamlfile
 from peakmark.analysis import fleet
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
+from peakmark.config.campaign import complete
 from peakmark.config.types import Campaign
 from peakmark.formatting import binary, duration, natural, plural, typeset
 from peakmark.report import machine_text
 from peakmark.report.method_text import TEXT
+from peakmark.resources import of_checkout
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
@@ -199,15 +202,37 @@ def provenance(results: Results) -> dict[str, Any]:
             f"{len(jobs)}, {jobs[0]} to {jobs[-1]}" if jobs else "none: measured without Slurm",
         ],
     ]
-    config = _filled(_without_formulas(results.config), msgspec.to_builtins(Campaign()))
     return {
         "facts": facts,
         "commands": commands(results),
         "first_commands": commands(results, by_workload=False),
-        "config": "".join(_yaml(key, value) for key, value in config.items()),
+        "config": _config_text(results.config),
         "checksums_text": listed if sums else none,
         "checksums": [list(pair) for pair in sums] if len(sums) <= MAX_CHECKSUMS else [],
     }
+
+
+def _config_text(config: Mapping[str, Any]) -> str:
+    """A configuration as YAML; the name of the preset stands for what is as there."""
+    preset = preset_of(config)
+    if preset:
+        return f"# as the preset {preset}, but for\n{_yaml('campaign', config['campaign'])}"
+    return "".join(_yaml(key, value) for key, value in _set_keys(config).items())
+
+
+def preset_of(config: Mapping[str, Any]) -> str:
+    """The preset that comes with peakmark and differs in nothing but the campaign's name; empty
+    without one.
+    """
+    for path in sorted(of_checkout("config/presets").glob("*.yaml")):
+        preset = complete(yamlfile.read(path))
+        if _set_keys({**preset, "campaign": config.get("campaign")}) == _set_keys(config):
+            return path.stem
+    return ""
+
+
+def _set_keys(config: Mapping[str, Any]) -> dict[str, Any]:
+    return _filled(_without_formulas(config), msgspec.to_builtins(Campaign()))
 
 
 def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,8 +320,12 @@ Lines = list[list[str]]
 
 def artifact(results: Results) -> dict[str, Any]:
     """Steps as sentence and command, the expected results, and lines of what and value for time."""
+    config = preset_of(results.config) or f"{results.name}.yaml"
     return {
-        "steps": [[text, command.format(name=results.name)] for text, command in TEXT["steps"]],
+        "steps": [
+            [text, command.format(name=results.name, config=config)]
+            for text, command in TEXT["steps"]
+        ],
         "expected": TEXT["expected"],
         "time": [[what, typeset(text)] for what, text in _time(results)],
     }

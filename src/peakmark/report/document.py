@@ -143,8 +143,7 @@ def _meta(results: Results, rows: Rows) -> dict[str, Any]:
         else "nothing measured yet",
         "campaign": results.name,
         "lead": f"This report tells how close {machine_text.short(results)} {'come' if many else 'comes'} to the limits of {'their' if many else 'its'} {named}. "
-        f"{'Each resource' if len(resources) > 1 else f'The {named}'} is measured by an own kernel and, beside it, by the "
-        "tools that the field uses.",
+        "peakmark's kernels measure beside the field's reference tools.",
         "partial": missing > 0,
         "newest": newest(results).isoformat(),
         "partial_text": f"{missing} of {plural(len(results.cells), 'planned cell')} {'has' if missing == 1 else 'have'} no record yet; "

@@ -85,6 +85,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
         for node, _ in analysis.slow
         for found in node.rows
     ]
+    remark = message("slow-lines", shown=LINES, rows=len(lines))
     return {
         "classes": [
             {"name": each.name, "nodes": each.nodes, "equipment": each.equipment}
@@ -114,7 +115,12 @@ def build(analysis: Analysis) -> dict[str, Any]:
             "p",
         ],
         "lines": lines[:LINES],
-        "left_out": max(0, len(lines) - LINES),
+        "breaks": [
+            place
+            for place in range(1, len(lines[:LINES]))
+            if lines[place][:2] != lines[place - 1][:2]
+        ],
+        "remark": remark.full_sentence if len(lines) > LINES else "",
     }
 
 

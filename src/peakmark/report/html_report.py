@@ -105,6 +105,7 @@ def _titles(data: Mapping[str, Any]) -> list[str]:
     """The titles of the chapters, in their order."""
     chapters = data["chapters"]
     return [
+        *(["Slow nodes"] if data["fleet"].get("lines") else []),
         *(chapter["title"] for chapter in chapters["before"]),
         *(section["title"] for section in data["sections"]),
         *(chapter["title"] for chapter in chapters["behind"]),

@@ -100,11 +100,18 @@ def nodes(results: Results, mark: str = ".") -> list[dict[str, Any]]:
     numbers of the hardware.
     """
     cores = _core_types(results)
+    networks: dict[str, list[Facts]] = {}
+    for record in results.records:
+        context = record.data["context"]
+        if context.get("network"):
+            networks.setdefault(str(context["host"]), []).append(context["network"])
     return [
         {
             "name": name,
             "groups": _groups(
-                {**facts, "network": _link(facts, results, name)}, mark, cores.get(name, ())
+                {**facts, "network": _link(facts, networks.get(name, ()))},
+                mark,
+                cores.get(name, ()),
             ),
         }
         for name, facts in results.facts.items()
@@ -124,14 +131,10 @@ def _core_types(results: Results) -> dict[str, list[str]]:
     return by_host
 
 
-def _link(facts: Facts, results: Results, host: str) -> Facts:
-    """The interface that was measured on a host, by its records; that of its default route says
-    that it was not.
+def _link(facts: Facts, seen: Sequence[Facts]) -> Facts:
+    """The interface that was measured on a host, as its records have ``seen`` it; that of its
+    default route says that it was not.
     """
-    contexts = (record.data["context"] for record in results.records)
-    seen = [
-        entry["network"] for entry in contexts if entry["host"] == host and entry.get("network")
-    ]
     if not seen:
         network = facts.get("network") or {}
         return (

@@ -52,16 +52,11 @@ def names(analysis: Analysis) -> list[str]:
 
 
 def widths(analysis: Analysis) -> dict[str, int]:
-    """The width of each figure that the report shows, in percent of the page. A matrix of two
-    places is one number and has no figure.
-    """
+    """The width of each figure that the report shows, in percent of the page."""
     folder = analysis.results.directory / "figures"
     shares = {}
     for name in names(analysis):
-        path = folder / f"{name}.svg"
-        if not path.is_file():
-            continue
-        width, height = extent(path)
+        width, height = extent(folder / f"{name}.svg")
         share = width / WIDTH_POINTS
         shares[name] = int(100 * min(1, share, share * HEIGHT_POINTS / height))
     return shares

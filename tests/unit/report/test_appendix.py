@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.checkout import ROOT
 from tests.unit import campaign_data as make
 
+from peakmark import yamlfile
 from peakmark.analysis.analysis import Analysis
+from peakmark.config.campaign import complete
 from peakmark.report import appendix
 from peakmark.storage.results import Results
 
@@ -75,6 +78,16 @@ def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path: Pa
     assert printed["report"]["title"] == "Mine"
     assert not {"course", "authors", "text"} & set(printed["report"])
     assert not {"scratch", "isa"} & set(printed)
+
+
+def test_a_preset_is_printed_by_its_name(tmp_path: Path) -> None:
+    preset = yamlfile.read(ROOT / "config" / "presets" / "quick.yaml")
+    for seconds, name in ((preset["seconds"], "quick"), (9, "")):
+        config = complete({**preset, "campaign": "renamed", "seconds": seconds})
+        results = read(tmp_path / str(seconds), make.runs("cpubench", "DP", 4e10), config=config)
+        assert appendix.preset_of(results.config) == name
+        printed = yaml.safe_load(appendix.provenance(results)["config"])
+        assert set(printed) == {"campaign"} if name else set(printed) > {"campaign", "cpu"}
 
 
 def test_the_first_start_is_that_of_the_earliest_moment(tmp_path: Path) -> None:

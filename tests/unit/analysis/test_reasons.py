@@ -1,0 +1,112 @@
+"""Why a slow node may be slow: signatures across its rows, and facts that it alone has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.analysis import reasons
+from peakmark.analysis.analysis import Analysis
+
+ROWS = {
+    ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,
+    ("rambench", "LAT"): 1e-7, ("diskbench", "RS"): 6e8, ("diskbench", "WS"): 3e8, ("netbench", "TCP"): 9e8,
+    ("netbench", "LAT-TCP"): 2e-5,
+}  # fmt: skip
+OF = {"LAT": {"subsystem": "memory", "block": 1 << 28}, "LAT-TCP": {"block": 1}}
+
+
+def campaign(
+    folder: Path,
+    slow: Mapping[str, Mapping[str, float]],
+    machines: Mapping[str, Mapping[str, Any]] | None = None,
+    context: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Analysis:
+    """Eight nodes within one per cent of each other, but for the factors of ``slow``."""
+    lot = np.random.default_rng(1)
+    records = []
+    for node in (f"node{number}" for number in range(1, 9)):
+        for (instrument, workload), value in ROWS.items():
+            values = value * slow.get(node, {}).get(workload, 1) * np.exp(lot.normal(0, 0.004, 6))
+            place = {"node": node, "host": node, "context": (context or {}).get(node)}
+            records += make.runs(
+                instrument, workload, *values.tolist(), **place, **OF.get(workload, {})
+            )
+    return Analysis.of(make.write(folder, records, machines=machines))
+
+
+def cases(of: Analysis) -> dict[tuple[str, str], list[str]]:
+    return {(slow.node, slow.subsystem): [each.case for each in why] for slow, why in of.slow}
+
+
+@pytest.mark.parametrize(
+    ("factors", "subsystem", "case"),
+    [
+        ({"RWS": 7 / 8, "RR": 0.9}, "memory", ["channel"]),
+        ({"RWS": 7 / 8, "LAT": 1.2}, "memory", ["memory-speed"]),
+        ({"RR": 0.8}, "memory", ["pages"]),
+        ({"DP": 0.9, "SP": 0.9}, "cpu", ["clock"]),
+        ({"DP": 0.9, "SP": 0.6}, "cpu", []),
+        ({"WS": 0.5}, "disk", ["disk-write"]),
+        ({"RS": 0.5, "WS": 0.5}, "disk", ["disk-link"]),
+        ({"TCP": 0.4}, "network", ["network-link"]),
+        ({"LAT-TCP": 1.6}, "network", ["network-latency"]),
+    ],
+)
+def test_rows_are_consistent_with_a_fault(
+    tmp_path: Path, factors: Mapping[str, float], subsystem: str, case: list[str]
+) -> None:
+    of = campaign(tmp_path / "c", {"node5": factors})
+    assert cases(of) == {("node5", subsystem): case}
+
+
+@pytest.mark.parametrize(("channels", "found"), [(8, 1), (12, 0), (None, 1)])
+def test_known_channels_decide_how_many_may_be_missing(channels: int | None, found: int) -> None:
+    shares = {"stream": [0.125, 0.13], "latency": [0.01], "cpu": [0.0]}
+    assert len(reasons.signatures(shares, "memory", channels)) == found
+
+
+@pytest.mark.parametrize(
+    ("clock", "case"), [([0.1], ["clock"]), ([0.0], ["cpu-time"]), (None, ["clock"])]
+)
+def test_a_known_clock_tells_a_lower_one_from_lost_time(
+    clock: list[float] | None, case: list[str]
+) -> None:
+    shares = {"cpu": [0.1, 0.11]} | ({"clock": clock} if clock else {})
+    assert [each.case for each in reasons.signatures(shares, "cpu")] == case
+
+
+def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(
+    tmp_path: Path,
+) -> None:
+    """node5 and node6 have an old microcode; node6 a quota too; each node has a disk of its own in
+    its kernel parameters.
+    """
+    slow = {"node5": {"DP": 0.9, "SP": 0.9}, "node6": {"DP": 0.9, "SP": 0.9}}
+    machines = {
+        f"node{number}": {
+            "cpu": {"model_name": "one", "threads": 2, "microcode": code},
+            "os": {"command_line": f"root=UUID={number}"},
+        }
+        for number, code in enumerate(("0x2",) * 4 + ("0x1",) * 2 + ("0x2",) * 2, 1)
+    }
+    quota = {
+        "cpus": [0], "cores": 1, "cpu_quota": 1.5, "memory_bytes": None, "memory_limited_by": None,
+        "memory_nodes": None,
+    }  # fmt: skip
+    of = campaign(tmp_path / "c", slow, machines, {"node6": {"allowed": quota}})
+    assert len(of.classes) == 1
+    named = {
+        slow.node: [dict(each.values) for each in why if each.code == "differs"]
+        for slow, why in of.slow
+    }
+    assert [each["what"] for each in named["node5"]] == ["microcode"]
+    assert {each["what"] for each in named["node6"]} == {"microcode", "CPU quota"}
+    (first, *_) = named["node5"]
+    assert (first["value"], first["usual"], first["slow"], first["of"]) == ("0x1", "0x2", 2, 2)
+    assert (first["others"], first["rest"]) == (0, 6)
