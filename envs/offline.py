@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 REQUIREMENTS = ("requirements", "requirements-offline")
 COPIED = {
-    "packages.txt": "packages.txt",
     "offline-install.sh": "install.sh",
     "offline_check.py": "check.py",
 }
@@ -81,6 +81,20 @@ def build(folder: Path, source: Path) -> None:
         sys.exit(f"{source.name} has no wheel for this Python and platform: choose others")
 
 
+def packages() -> str:
+    """The names of packages that pip cannot bring; those of the reference tools are in their
+    modules.
+    """
+    text = (ROOT / "envs" / "packages.txt").read_text()
+    for module in sorted((ROOT / "src/peakmark/tools/programs").glob("*.py")):
+        fields = dict(re.findall(r'(?m)^    (\w+) = "(.+)"', module.read_text()))
+        if fields.keys() & {"package", "spack"}:
+            names = [fields.get(key, "-") for key in ("package", "fedora", "opensuse", "spack")]
+            text += " ".join([f"{fields['name']:<12}", *(f"{name:<21}" for name in names)]).rstrip()
+            text += "\n"
+    return text
+
+
 def compile_kernels(folder: Path) -> None:
     """Compile the kernels into a folder, for machines without a compiler and its libraries."""
     with tempfile.TemporaryDirectory() as name:
@@ -123,6 +137,7 @@ def main() -> None:
         subprocess.run([*sources, "--directory", name], cwd=ROOT, check=True)
         for own, copied in COPIED.items():
             shutil.copy(ROOT / "envs" / own, Path(name) / copied)
+        (Path(name) / "packages.txt").write_text(packages())
         (Path(name) / "python").write_text(f"{options.python}\n")
         files = sorted(path for path in Path(name).rglob("*") if path.is_file())
         sums = [

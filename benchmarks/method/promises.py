@@ -221,7 +221,7 @@ def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
     def ended(values: Values) -> Interval:
         every = (sequential_testing.summarise(values[:n], criterion) for n in criterion.counts)
         last = next(
-            (one for one in every if statistics.is_narrow(one, UNTIL)),
+            (one for one in every if one.enough and statistics.half_interval(one) <= UNTIL),
             sequential_testing.summarise(values, criterion),
         )
         return Interval(last.low, last.high, last.level, last.enough)

@@ -117,17 +117,8 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""
-        return {
-            "subsystem": self.subsystem,
-            "instrument": self.instrument,
-            "workload": self.workload,
-            "variant": self.variant,
-            "block": self.block,
-            "concurrency": self.asked,
-            "node": self.node,
-            "repetition": self.repetition,
-            "options": dict(sorted(self.options.items())),
-        }
+        fields = {name: getattr(self, name) for name in CellKeys.__annotations__}
+        return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:
         """Canonical one-line JSON: what decides whether a finished cell is still valid."""

@@ -1,14 +1,19 @@
-"""The command line: the commands with their options, put together."""
+"""The command line: the commands with their options, and how each ends: one sentence for every
+mistake, and the exit code.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
-from peakmark import __version__, resources
-from peakmark.command import outcome
-from peakmark.commands import machine, measure, report, run
+from peakmark import __version__, interrupts, output, resources
+from peakmark.commands import machine, measure, report
+from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -20,21 +25,48 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    for module in (run, measure, machine, report):
+    for module in (measure, machine, report):
         module.add(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use)."""
+    """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use), and 128 and more when
+    told to end.
+    """
+    output.open_streams()
+    os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
+    try:
+        with interrupts.handled():
+            try:
+                return _execute(list(sys.argv[1:] if arguments is None else arguments))
+            finally:
+                output.flush()  # here, where what cannot be written is still one sentence
+    except ConfigError as error:
+        return _said(str(error), 2)
+    except PeakmarkError as error:
+        return _said(str(error), 1)
+    except BrokenPipeError:
+        output.drop()
+        return 1
+    except OSError as error:
+        output.drop()
+        return _said(sentence(error), 1)
+    except Terminated:
+        return _said("told to end", 128 + signal.SIGTERM)
+    except KeyboardInterrupt:
+        return _said("interrupted", 130)
 
-    words = list(sys.argv[1:] if arguments is None else arguments)
+
+def _execute(words: list[str]) -> int:
     end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
+    resources.keep_matplotlib()
+    options = build_parser().parse_args(words[:end])
+    options.snakemake = words[end + 1 :]
+    return int(options.run(options) or 0)
 
-    def execute() -> int:
-        resources.keep_matplotlib()
-        options = build_parser().parse_args(words[:end])
-        options.snakemake = words[end + 1 :]
-        return int(options.run(options) or 0)
 
-    return outcome(execute)
+def _said(text: str, code: int) -> int:
+    with suppress(OSError):
+        output.tell(text)
+    return code

@@ -5,11 +5,17 @@ how to go on.
 from __future__ import annotations
 
 import errno
+from typing import NamedTuple
 
 
-def whole(fact: str, remedy: str) -> str:
-    """The sentence of what is so and of what to do about it, which may be empty."""
-    return f"{fact}: {remedy}" if remedy else fact
+class Sentence(NamedTuple):
+    """What happened, and what to do about it or what explains it, which may be empty."""
+
+    fact: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fact}: {self.remedy}" if self.remedy else self.fact
 
 
 class PeakmarkError(Exception):
@@ -21,7 +27,7 @@ class PeakmarkError(Exception):
     """
 
     def __init__(self, fact: str, remedy: str = "") -> None:
-        super().__init__(whole(fact, remedy))
+        super().__init__(str(Sentence(fact, remedy)))
         self.fact, self.remedy = fact, remedy
 
 

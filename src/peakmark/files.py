@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -100,10 +102,19 @@ def below(folder: Path, name: str) -> Path:
     return place
 
 
+def unusable(folder: Path) -> str | None:
+    """Why no file can be made in a folder, None where one can: /proc has room and takes none."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"0")
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    return None
+
+
 def free(folder: Path) -> int:
     """Bytes that an ordinary user may still write on the disk of a folder. Errors: OSError."""
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+    return shutil.disk_usage(folder).free
 
 
 def no_room(place: Path, need: int, who: str) -> str | None:

@@ -94,11 +94,9 @@ def plural(count: float, word: str, several: str = "") -> str:
     return f"{number} {word}" if count == 1 else f"{number} {several or word + 's'}"
 
 
-def listed(names: Sequence[str], last: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``; of at least one name. ``last``: the word before the last
-    one.
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``; of at least one name."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:

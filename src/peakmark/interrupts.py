@@ -1,5 +1,5 @@
-"""Ctrl-C: the first one ends what runs and puts everything away, and a further one does not disturb
-that.
+"""Signals: the first Ctrl-C, or SIGTERM, ends what runs and puts everything away, and a further one
+does not disturb that.
 """
 
 from __future__ import annotations
@@ -7,6 +7,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+from peakmark.errors import Terminated
 
 pressed = False
 """Whether Ctrl-C was pressed since ``once``."""
@@ -65,3 +67,20 @@ def handled() -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is _interrupted:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def end_cleanly(*others: int) -> None:
+    """SIGTERM ends as an error does: programs ended, scratch files removed.
+
+    ``others``: signals that do the same, unless they are ignored.
+    """
+    signals: list[int] = [signal.SIGTERM]
+    signals += [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
+
+    def terminated(*_: object) -> None:
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+        raise Terminated
+
+    for number in signals:
+        signal.signal(number, terminated)

@@ -25,7 +25,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
-from peakmark.errors import PeakmarkError, whole
+from peakmark.errors import PeakmarkError, Sentence
 from peakmark.formatting import listed, significant
 from peakmark.units import format_size, gigabytes, quantity
 
@@ -66,16 +66,6 @@ class Scope(StrEnum):
 
     CAMPAIGN = "campaign"
     POINT = "point"
-
-
-class Sentence(NamedTuple):
-    """A message in words: what happened, and what to do about it or what explains it."""
-
-    fact: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        return whole(self.fact, self.remedy)
 
 
 @dataclass(frozen=True)

@@ -441,13 +441,6 @@ def discoveries(chances: Sequence[float], level: float) -> list[bool]:
     return [bool(limits) and p <= max(limits) for p in chances]
 
 
-def is_narrow(summary: Summary, until: float) -> bool:
-    """Whether half the 95 % interval is at most ``until`` (0.02: 2 %) of the median: measuring may
-    stop [HB].
-    """
-    return summary.enough and half_interval(summary) <= until
-
-
 def half_interval(summary: Summary) -> float:
     """Half the interval of the median as a share of the median; infinite for a median of 0 with any
     spread.

@@ -278,7 +278,9 @@ def test_a_bundle_that_was_sealed_again_is_blamed_itself(
         refused(done.stderr.splitlines()[-1], Path(name).name)
         assert "Typst could not" not in done.stderr and "peakmark-bundle" not in done.stderr
     # Names with escapes are shown as such.
-    done = peakmark("report", pack(tmp_path / "d.zip", {"../\033[2Jx": b""}))
+    done = peakmark(
+        "report", pack(tmp_path / "d.zip", {**whole, "../\033[2Jx": b"", "SHA256SUMS": b""})
+    )
     assert done.returncode == 1
     assert "\033" not in done.stderr and "x1b" in done.stderr
 

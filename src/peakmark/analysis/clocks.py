@@ -12,9 +12,13 @@ from peakmark import limits, statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import DEFAULT, ReachedClock, Row, RunValue
 from peakmark.messages import Message, Severity, message
-from peakmark.storage import clocks as stored
-from peakmark.storage.clocks import SeenClock, Work
-from peakmark.storage.facts import node_class
+from peakmark.storage.facts import (
+    SeenClock,
+    Work,
+    node_class,
+    read_earlier_clocks,
+    write_clocks,
+)
 from peakmark.storage.results import Results
 
 BOOSTED = 2
@@ -33,7 +37,7 @@ def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
         for host, clock in by_host.items():
             hosts[clock.work][host] = clock
     measured = {host for by_host in seen for host in by_host}
-    earlier = stored.read_earlier(results.directory, measured)
+    earlier = read_earlier_clocks(results.directory, measured)
 
     def known(host: str, clock: SeenClock) -> Iterator[tuple[float, Message]]:
         """Other clocks of the same work, each with where it was seen."""
@@ -66,7 +70,7 @@ def remember(results: Results, rows: Sequence[Row]) -> None:
     for row in rows:
         for host, clock in _seen(results, row).items():
             by_host[host].append(clock)
-    stored.write(results.directory, by_host)
+    write_clocks(results.directory, by_host)
 
 
 def _seen(results: Results, row: Row) -> dict[str, SeenClock]:

@@ -32,6 +32,10 @@ GUARD = 0.05
 """What the rank test must reach beside Welch's."""
 BY_RANK = 1e-4
 """Where ranks can reach this p-value, they decide alone."""
+ALONE = 2
+"""Price of that: exact ranks use their level up, Welch's test beside them about half of its own. With it
+a campaign of four tables, not a table, keeps within 5 %.
+"""
 LEAST_FACTOR = 1.05
 """A smaller factor between two values that were measured once is no difference."""
 REVERSED, OTHERWISE, ONE_GROUP_MORE = 1.5, 0.5, 0.4
@@ -221,7 +225,7 @@ def _p_value(cell: Cell) -> float:
     values = [(pair.first.values, pair.second.values) for pair in cell]
     by_rank = statistics.rank_test(values)
     if not _is_repeated(cell) or _least(cell) <= BY_RANK:
-        return by_rank
+        return ALONE * by_rank
     return statistics.stratified_welch(values) if by_rank <= GUARD else 1.0
 
 

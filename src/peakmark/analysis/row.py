@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from peakmark import disturbances, histograms
 from peakmark.config.layouts import LayoutTable
+from peakmark.errors import Sentence
 from peakmark.formatting import natural
 from peakmark.limits import Limit
-from peakmark.messages import Message, Sentence, Severity, worst
+from peakmark.messages import Message, Severity, worst
 from peakmark.statistics import Summary, median_interval
 from peakmark.storage.results import StoredRecord
 from peakmark.tools.tables import Table

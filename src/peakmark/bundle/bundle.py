@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import re
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +30,7 @@ from peakmark.formatting import mapped
 from peakmark.messages import message
 from peakmark.report import document, html_report, makers, pdf_report
 from peakmark.report.stored import SOURCES, ReportContent
-from peakmark.storage import clocks, decisions, planfile, records
+from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
 
@@ -154,7 +153,7 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
     # Without the decisions on repetitions, spared cells would be missing.
     folder = results.directory
     paths = [folder / "plan.json", folder / "config.json"]
-    paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{clocks.FOLDER}/*.json")]
+    paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
             put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))
@@ -282,13 +281,18 @@ def unpacked(bundle: Path) -> Iterator[Path]:
         folder = Path(name)
         try:
             with zipfile.ZipFile(bundle) as archive:
-                _unpack(bundle, archive, folder)
+                sizes = [entry.file_size for entry in archive.infolist()]
+                _check_size(bundle, len(sizes), sum(sizes))
+                archive.extractall(folder)  # as plain files, none outside of the folder
         except PeakmarkError:
             raise
         except OSError as error:
             raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
         except Exception as error:  # zipfile and its decompressors raise many for damaged data.
             raise _damaged(bundle, str(error).rstrip(".")) from error
+        inside = list(folder.iterdir())
+        if len(inside) == 1 and inside[0].is_dir():  # an unpacked bundle, packed with its folder
+            (folder,) = inside
         try:
             yield folder
         except (RecordError, ConfigError) as error:  # Its remedy is for the campaign's owner.
@@ -302,30 +306,6 @@ def _damaged(bundle: Path, why: str) -> PeakmarkError:
         f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came "
         "from"
     )
-
-
-def _unpack(bundle: Path, archive: zipfile.ZipFile, folder: Path) -> None:
-    """Errors: PeakmarkError for a path, a kind or a size that no bundle has."""
-    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    _check_size(bundle, len(entries), sum(entry.file_size for entry in entries))
-    names = [entry.filename for entry in entries]
-    for entry in entries:
-        path = PurePosixPath(entry.filename)
-        if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in entry.filename:
-            raise _damaged(bundle, f"it holds a path that leads out of it, {entry.filename!r}")
-        if entry.external_attr >> 16 & 0o170000 not in (0, 0o100000):
-            raise _damaged(bundle, f"{entry.filename!r} is a link or a special file")
-    # Who packs an unpacked bundle again often packs its folder.
-    tops = {name.partition("/")[0] for name in names}
-    prefix = f"{tops.pop()}/" if SUMS not in names and len(tops) == 1 else ""
-    for entry in entries:
-        place = folder / entry.filename.removeprefix(prefix)
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(entry) as source, place.open("xb") as target:
-                shutil.copyfileobj(source, target)
-        except (FileExistsError, NotADirectoryError) as error:
-            raise _damaged(bundle, f"it holds {entry.filename!r} twice") from error
 
 
 def _check_size(bundle: Path, count: int, size: int) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output
-from peakmark.command import end_cleanly, seconds
+from peakmark.commands import seconds
 from peakmark.errors import ConfigError
+from peakmark.interrupts import end_cleanly
 from peakmark.run import build
 
 

@@ -1,5 +1,5 @@
-"""``peakmark plan``, ``measure``, ``serve`` and ``decide``: what would be measured, cells of a plan,
-the server of a cell of two nodes, and what more is needed.
+"""``peakmark run``, ``init`` and ``plan``: a campaign measured into the current folder; ``measure``,
+``serve`` and ``decide``: what its rules and jobs call.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from peakmark import output
-from peakmark.command import end_cleanly
+from peakmark import output, resources
+from peakmark.interrupts import end_cleanly
 from peakmark.run import build
 
 PRESETS = "config/presets"
@@ -24,10 +24,31 @@ CAMPAIGN: dict[str, Any] = {
 }
 """The argument of a command that names a campaign."""
 SITE = {"metavar": "NAME|FILE", "help": "site file with what no tool can read"}
+EDITABLE = {
+    "config/config.yaml": "config/config.yaml",
+    "config/sites/mine.yaml": "config/sites/example.yaml",
+}
+"""File that ``init`` writes -> the shipped one it is a copy of."""
 
 
 def add(commands: Any) -> None:
     """Declare the commands."""
+    run = commands.add_parser(
+        "run",
+        help="measure a campaign into ./results, to the report",
+        usage="peakmark run [PRESET|FILE ...] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]",
+        description="A second run measures only what is missing. Options after -- are Snakemake's: -- --dry-run",
+    )
+    run.add_argument("campaign", **CAMPAIGN)
+    run.add_argument("--slurm", action="store_true", help="every cell a Slurm job")
+    run.add_argument("--site", **SITE)
+    run.set_defaults(run=_run)
+
+    init = commands.add_parser(
+        "init", help="write config/config.yaml and config/sites/mine.yaml, to be edited"
+    )
+    init.set_defaults(run=_init)
+
     plan = commands.add_parser(
         "plan", help="what would be measured, with what, how long, how much disk"
     )
@@ -92,6 +113,38 @@ def add(commands: Any) -> None:
         "serve", help="run the server of a two-node cell (started by measure)"
     )
     serve.set_defaults(run=_serve)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from peakmark.config import overrides
+
+    profile = resources.of_checkout("slurm" if options.slurm else "local")
+    argv = resources.snakemake()
+    if options.campaign:
+        files = [overrides.shipped(name, PRESETS) for name in options.campaign]
+        argv += ["--configfile", *files]
+    # After the profile, which is one word: Snakemake would take a target for another configuration.
+    argv += ["--profile", str(profile), *options.snakemake]
+    if options.site:
+        # Snakemake takes the last --config alone.
+        settings = overrides.named(options.snakemake, overrides.WORDS)
+        argv += ["--config", *settings, *overrides.site(options.site)]
+    output.flush()
+    os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
+
+
+def _init(_: argparse.Namespace) -> int:
+    for name, source in EDITABLE.items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write((resources.ROOT / source).read_text(encoding="utf-8"))
+            output.say(f"{path}: written")
+        except FileExistsError:
+            output.say(f"{path}: exists and stays as it is")
+    output.say("edit them, then: peakmark run --site config/sites/mine.yaml")
+    return 0
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -167,7 +220,6 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _move_to(node: str) -> None:
     """Become the same command on another node of this job, if this is not the right one."""
-    from peakmark import resources
     from peakmark.run import pair
 
     if node not in ("any", gethostname(), gethostname().partition(".")[0]):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import output
-from peakmark.command import seconds
+from peakmark.commands import seconds
 from peakmark.errors import ConfigError
 from peakmark.messages import message
 from peakmark.run import build

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from peakmark.catalogue import AUTO, SHAPES, SUBSYSTEMS, WORKLOADS
+from peakmark.config.overrides import merged
 from peakmark.config.types import Campaign, Criterion
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
@@ -30,9 +31,9 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: names the key, the value and what is allowed.
     """
-    completed = _plain(config)
-    read(completed, Campaign)
-    _fill_in(completed, msgspec.to_builtins(Campaign()))
+    plain = _plain(config)
+    read(plain, Campaign)
+    completed = merged([msgspec.to_builtins(Campaign()), plain])
     completed["tools"] = {
         name: False if path in NO_TOOL else path for name, path in completed["tools"].items()
     }
@@ -59,13 +60,6 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
             f"the configuration holds a value that is neither text, number, list nor mapping: {error}"
         ) from error
     return plain
-
-
-def _fill_in(config: dict[str, Any], defaults: Mapping[str, Any]) -> None:
-    for key, default in defaults.items():
-        value = config.setdefault(key, default)
-        if isinstance(value, dict) and isinstance(default, dict):
-            _fill_in(value, default)
 
 
 def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import asdict
 
+from peakmark.tools import REFERENCES
 from peakmark.validation import UNIQUE, Keys, allowed
 
 CampaignName = Annotated[
@@ -63,7 +64,7 @@ Concurrency = Annotated[
 ]
 Concurrencies = Annotated[list[Concurrency], UNIQUE]
 InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
-ReferenceTool = Literal["hpl", "pmbw", "likwid-bench", "iozone", "fio", "iperf3", "qperf", "ping"]
+ReferenceTool = Literal[REFERENCES]  # type: ignore[valid-type] # a type for each module in tools/programs
 Subsystem = Literal["cpu", "memory", "disk", "network"]
 Metric = Literal[
     "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",

@@ -12,21 +12,48 @@ sockets.csv             microarchitecture -> the best memory that any machine of
 bundle.csv              parts of a bundle -> their names and descriptions
 HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
                         hpcc's: sizes of its transposition, none
+tables.yaml             the tables of a report; tools.tables reads it
+refusals.yaml           Slurm's answers -> what to do; slurm.failures reads it
 modules.sh              prints what loading environment modules changes
+*.txt.j2                what commands print
 """
 
 from __future__ import annotations
 
 import csv
 import re
+import shlex
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from typing import Any
+
+from peakmark.formatting import natural, plural
 
 
 def text(name: str) -> str:
     """The text of one of these files."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def rendered(name: str, **values: Any) -> str:
+    """The text of a template, without its last line end. ``plural``, ``quote`` for a shell, and
+    ``sort_natural`` are its filters.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: for people alone
+
+    environment = Environment(
+        loader=PackageLoader("peakmark", "data"),
+        autoescape=False,  # noqa: S701 - for a terminal
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters |= {
+        "plural": plural,
+        "quote": lambda text: shlex.quote(str(text)),
+        "sort_natural": lambda names: sorted(names, key=natural),
+    }
+    return environment.get_template(name).render(values).rstrip("\n")
 
 
 @cache

@@ -184,7 +184,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     earlier = _earlier(folder / "plan.json", requested, name) if folder else None
     names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
-    hosts = facts.whole(folder) if folder and requested == ANY else {}
+    hosts = facts.survey(folder)[0] if folder and requested == ANY else {}
     kinds = _node_classes(candidates, {host: node_class(known) for host, known in hosts.items()})
     if requested == ANY and earlier is not None and earlier.chosen is not None:
         before = set(earlier.chosen.nodes)

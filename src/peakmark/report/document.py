@@ -136,9 +136,7 @@ def _meta(results: Results, rows: Rows) -> dict[str, Any]:
         "author": inputs.author_line(config),
         "authors": [author.name for author in inputs.authors(config)],
         "course": str(config.get("course") or ""),
-        "date": date(
-            newest(results), str(config.get("date_language") or config.get("language") or "en")
-        )
+        "date": date(newest(results), str(config.get("date_language") or "en"))
         if begun
         else "nothing measured yet",
         "campaign": results.name,

@@ -8,7 +8,7 @@ checkout or of a layout.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +17,24 @@ from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
 
 ANALYSIS = "analysis.json"
 """In the folder of a campaign: all that its report says."""
-# Of the package, what does not make them. All else counts, as a new module will.
-_MEASURES = ("run", "slurm", "workflow", "bundle", "commands", "cli.py", "__main__.py")
 # Of ``reports/``, what is chosen by name, and what stands in Snakemake's own report.
 _CHOSEN = ("layouts", "published", "snakemake")
 
 
 def digest(section: Mapping[str, Any], root: Path = ROOT) -> str:
-    """Digest of the code of tables and report, of templates and texts, and of the files that
+    """Digest of the code, of templates and texts, and of the files that
     ``report:`` names.
     """
-    pages = _below(root / "reports", _CHOSEN)
-    files = {*_package(root, _MEASURES), *pages, *_named(root, section)}
+    package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
+    code = (path for path in package.rglob("*") if path.suffix in (".py", ".csv", ".yaml"))
+    pages = (root / "reports").rglob("*")
+    shared = (path for path in pages if path.parent.name not in _CHOSEN)
+    files = {*code, *shared, *_named(root, section)}
     total = hashlib.sha256()
     for path in sorted(file for file in files if file.is_file()):
         name = path.relative_to(root) if path.is_relative_to(root) else path
         total.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()[:16]
-
-
-def _package(root: Path, without: Collection[str]) -> list[Path]:
-    package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
-    return [path for path in _below(package, without) if path.suffix in (".py", ".csv", ".yaml")]
-
-
-def _below(folder: Path, without: Collection[str]) -> list[Path]:
-    """What is in a folder but for some of its own entries."""
-    return [path for path in folder.rglob("*") if path.relative_to(folder).parts[0] not in without]
 
 
 def _named(root: Path, section: Mapping[str, Any]) -> list[Path]:

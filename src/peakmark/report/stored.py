@@ -21,7 +21,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.config.inputs import check_logo
 from peakmark.figures import figures
 from peakmark.report import chapters, document, makers, pictures
-from peakmark.storage import clocks
+from peakmark.storage import facts
 from peakmark.storage.results import Results
 from peakmark.tables import tables
 
@@ -134,7 +134,7 @@ def _sources(campaign: Path) -> Iterator[tuple[str, int, int]]:
             yield name, path.stat().st_size, path.stat().st_mtime_ns
         for place, folders, names in os.walk(path):
             # The tables write the clocks, after the state was taken.
-            folders[:] = [each for each in folders if each != Path(clocks.FOLDER).name]
+            folders[:] = [each for each in folders if each != Path(facts.CLOCKS).name]
             for each in names:
                 known = Path(place, each).lstat()
                 yield f"{place[len(str(campaign)) :]}/{each}", known.st_size, known.st_mtime_ns

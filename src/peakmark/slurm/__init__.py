@@ -105,7 +105,7 @@ class Partition:
     nodes: int | None
 
 
-def ask(*argv: str, limit_s: float = LIMIT_S, text: str = "") -> str:
+def ask(*argv: str, text: str = "") -> str:
     """Standard output of a Slurm command that reads ``text``.
 
     Raises:
@@ -119,7 +119,7 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str = "") -> str:
             capture_output=True,
             encoding="utf-8",
             errors="replace",  # comments and reasons hold any bytes
-            timeout=limit_s,
+            timeout=LIMIT_S,
             check=False,
             start_new_session=True,  # Ctrl-C and SIGHUP are for this process alone
         )
@@ -131,7 +131,7 @@ def ask(*argv: str, limit_s: float = LIMIT_S, text: str = "") -> str:
         refusal = f"{argv[0]} cannot be started: {error.strerror}"
         raise SlurmError(refusal, reason=refusal) from None
     except subprocess.TimeoutExpired:
-        silence = f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?"
+        silence = f"{argv[0]} got no answer from Slurm within {LIMIT_S:.0f} s: is slurmctld up?"
         raise SlurmError(silence, silent=True) from None
     if done.returncode:
         reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"

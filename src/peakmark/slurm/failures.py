@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, files, output, slurm
+from peakmark import __version__, data, files, output, slurm, yamlfile
 from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
 from peakmark.formatting import plural
@@ -35,60 +35,8 @@ all.
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
 """In the name of a limit: it counts jobs in the queue, of which some will end."""
 
-NO_NETWORK = "only the network cells take two nodes: `network: []` in the configuration, or --config network=[], leaves them out"
-_TIME = "slurm.partition in the site file names one with longer jobs; slurm.runtime_factor makes them shorter"
-_MEMORY_REMEDY = "slurm.memory: per_cpu or none in the site file asks for it in another way"
-_ACCOUNT = "name one: slurm.account in the site file, or --default-resources slurm_account=NAME"
-_QOS = "name one: slurm.qos in the site file"
-_PARTITION = "slurm.partition in the site file, or --default-resources slurm_partition=NAME; sinfo lists them"
-_OTHER_PARTITION = "slurm.partition in the site file names another"
-_EXTRA = "slurm.extra in the site file asks for it"
-_CPUS = (
-    "fewer threads (concurrency:) with slurm.exclusive: false in the site file ask for fewer CPUs"
-)
-_MANY_NODES = (
-    "there are too many small nodes to leave out: name the large ones in nodes:, or a feature of theirs, "
-    "slurm.constraint in the site file"
-)
-_ACCESS = "slurm.partition names a partition that takes your jobs from this node; sinfo lists them"
-_FEATURE = "slurm.constraint in the site file names one; sinfo --format='%N %f' lists them"
-_SHARED = "slurm.exclusive: false in the site file asks for a node without asking for it alone"
-_ANY_LIMIT = "slurm.qos or slurm.account in the site file names another; sacctmgr show qos lists their limits"
-_ANY = "the site file's section slurm has what can be changed"
-
-_LIMIT_REMEDIES = {
-    r"(Max|Grp)Node(Per|Limit)": NO_NETWORK,
-    r"Wall|Time|Minutes": _TIME,
-    r"Mem": _MEMORY_REMEDY,
-    r"Cpu|CPU": _CPUS,
-    r"": _ANY_LIMIT,
-}
-"""Pattern of the name of a limit -> what to do about it; the first that fits."""
-_REMEDIES = {
-    r"CPU count per node": _MEMORY_REMEDY,
-    r"Argument list too long": _MANY_NODES,
-    r"Invalid account": _ACCOUNT,
-    r"Invalid qos": _QOS,
-    r"accounting/QOS policy|QOS usage threshold": _ANY_LIMIT,
-    r"Requested time limit is invalid": _TIME,
-    r"Memory required by task is not available|Memory specification can not be satisfied": _MEMORY_REMEDY,
-    r"Node count specification invalid|configuration is not available": _OTHER_PARTITION,
-    r"Access/permission denied": _ACCESS,
-    r"not permitted to use this partition|nvalid partition|No partition specified": _PARTITION,
-    r"partition (configuration )?not available": _PARTITION,
-    r"Invalid feature": _FEATURE,
-    r"reservation": "slurm.reservation in the site file names it; scontrol show reservation lists them",
-    r"generic resource": _EXTRA,
-    # A site's own plugin writes its own sentences.
-    r"\b([Ee]xclusive|OverSubscribe)\b": _SHARED,
-    r"(?i)\baccount\b": _ACCOUNT,
-    r"(?i)\bqos\b": _QOS,
-    r"(?i)\bpartition\b": _PARTITION,
-    r"(?i)\bmemory\b": _MEMORY_REMEDY,
-    r"(?i)\btime limit\b": _TIME,
-    r"": _ANY,
-}
-"""Pattern of Slurm's sentence (slurm_errno.c) -> what to do about it; the first that fits."""
+_REFUSALS = yamlfile.read(Path(data.__file__).with_name("refusals.yaml"))
+NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
 
 
 def is_temporary(error: SlurmError) -> bool:
@@ -115,9 +63,10 @@ def text(error: SlurmError) -> str:
 def refusal(error: SlurmError) -> Message:
     """sbatch's message and what would mend it."""
     limit = _LIMIT.search(error.reason)
-    subject, remedies = (limit[0], _LIMIT_REMEDIES) if limit else (error.reason, _REMEDIES)
-    advice = next(remedy for pattern, remedy in remedies.items() if re.search(pattern, subject))
-    return message("job-refused", reason=text(error), advice=advice)
+    subject, known = (limit[0], "limits") if limit else (error.reason, "answers")
+    patterns = _REFUSALS[known].items()
+    remedy = next(remedy for pattern, remedy in patterns if re.search(pattern, subject))
+    return message("job-refused", reason=text(error), advice=_REFUSALS["remedies"][remedy])
 
 
 def check(wanted: Mapping[str, str], options: Sequence[str]) -> str | None:

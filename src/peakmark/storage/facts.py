@@ -2,23 +2,30 @@
 from them; and which nodes are equal.
 
 Facts may lack parts, as those of another version; what they have must be of its type.
+
+Beside them ``machine/clocks/<host>.json``: the clocks that a host reached under its work. A campaign
+keeps its own, and the best of earlier campaigns in the same folder, which a bundle of it brings along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
 
 from peakmark import files
 from peakmark.errors import RecordError
-from peakmark.formatting import listed
+from peakmark.formatting import listed, natural
 from peakmark.storage import records
 from peakmark.storage.records import ASIDE
 from peakmark.storage.types import Facts
 from peakmark.validation import convert
 
 FOLDER = "machine"
+CLOCKS = "machine/clocks"
 
 
 def write(path: Path, facts: Mapping[str, Any]) -> None:
@@ -43,24 +50,18 @@ def read(path: Path) -> dict[str, Any]:
     return facts
 
 
-def survey(directory: Path) -> dict[str, dict[str, Any] | RecordError]:
-    """Host -> its facts, or why they do not count, for every file below ``machine/`` of a campaign."""
-    known: dict[str, dict[str, Any] | RecordError] = {}
-    for path in sorted((directory / FOLDER).glob("*.json")):
+def survey(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Host -> its facts, and host -> why its facts do not count, of all files below ``machine/`` of a
+    campaign; node2 before node10.
+    """
+    whole, damaged = {}, {}
+    paths = (directory / FOLDER).glob("*.json")
+    for path in sorted(paths, key=lambda path: natural(path.stem)):
         try:
-            known[path.stem] = read(path)
+            whole[path.stem] = read(path)
         except RecordError as error:
-            known[path.stem] = error
-    return known
-
-
-def whole(directory: Path) -> dict[str, dict[str, Any]]:
-    """Those of ``survey`` that count."""
-    return {
-        host: facts
-        for host, facts in survey(directory).items()
-        if not isinstance(facts, RecordError)
-    }
+            damaged[path.stem] = str(error)
+    return whole, damaged
 
 
 def set_aside(directory: Path, host: str) -> Path:
@@ -126,3 +127,63 @@ def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
 
 def _named(hosts: list[str]) -> str:
     return listed(hosts) if len(hosts) <= NAMED else f"{len(hosts)} nodes"
+
+
+class Work(NamedTuple):
+    """What clocks must have in common to be compared: many cores and wide vectors lower them.
+
+    Attributes:
+        cpu: model and number of CPUs; empty where they are unknown.
+    """
+
+    cpu: str
+    workload: str
+    isa: str
+    threads: int
+
+
+class SeenClock(msgspec.Struct, frozen=True):
+    """The clock of one work on one host.
+
+    Attributes:
+        day: ISO 8601.
+        earlier: whether it is of an earlier campaign.
+    """
+
+    work: Work
+    hz: Annotated[float, msgspec.Meta(gt=1e8, lt=1e11)]
+    day: str
+    earlier: bool = False
+
+
+def read_earlier_clocks(campaign: Path, hosts: Iterable[str]) -> dict[str, dict[Work, SeenClock]]:
+    """The best clocks of each host by their work, in other campaigns of the same folder and in those
+    that a campaign brought along.
+    """
+    best: dict[str, dict[Work, SeenClock]] = {host: {} for host in hosts}
+    for folder in sorted(campaign.parent.glob(f"*/{CLOCKS}")):
+        brought = folder.is_relative_to(campaign)
+        for host, known in best.items():
+            for seen in _read_clocks(folder / f"{host}.json"):
+                faster = seen.work not in known or seen.hz > known[seen.work].hz
+                if seen.earlier is brought and faster:
+                    known[seen.work] = seen
+    return best
+
+
+def _read_clocks(path: Path) -> list[SeenClock]:
+    """The clocks in a file; none where it cannot be read or is another's."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(files.read_bytes(path), type=list[SeenClock])
+    return []
+
+
+def write_clocks(campaign: Path, clocks: Mapping[str, Iterable[SeenClock]]) -> None:
+    """Store the clocks of hosts, with the best of earlier campaigns for the same work. Errors: OSError."""
+    earlier = read_earlier_clocks(campaign, clocks)
+    for host, here in clocks.items():
+        path = campaign / CLOCKS / f"{host}.json"
+        known = [earlier[host][seen.work] for seen in here if seen.work in earlier[host]]
+        brought = [msgspec.structs.replace(seen, earlier=True) for seen in known]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_text(path, msgspec.json.encode([*here, *brought]).decode())

@@ -23,7 +23,7 @@ import msgspec
 from peakmark import files
 from peakmark.catalogue import metrics
 from peakmark.cell import Cell
-from peakmark.errors import PeakmarkError, RecordError, whole
+from peakmark.errors import PeakmarkError, RecordError, Sentence
 from peakmark.storage.types import Record
 from peakmark.validation import convert
 
@@ -157,7 +157,7 @@ class Finding:
     @property
     def sentence(self) -> str:
         """Reason and remedy."""
-        return whole(self.reason, self.remedy)
+        return str(Sentence(self.reason, self.remedy))
 
 
 def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:

@@ -14,7 +14,6 @@ from peakmark.cell import Cell
 from peakmark.config import inputs
 from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
-from peakmark.formatting import natural
 from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.decisions import Decisions
 from peakmark.storage.records import Finding
@@ -172,25 +171,18 @@ class Results:
         """The records that say why a cell is not possible."""
         return tuple(record for record in self.records if not record.ok)
 
-    @cached_property
+    @property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """Node name -> machine facts, from ``machine/<node>.json``, node2 before node10."""
-        whole = {
-            host: known for host, known in self._facts.items() if not isinstance(known, RecordError)
-        }
-        return {host: whole[host] for host in sorted(whole, key=natural)}
+        return self._facts[0]
 
-    @cached_property
+    @property
     def damaged_facts(self) -> Mapping[str, str]:
         """Node name -> why its facts do not count."""
-        return {
-            host: str(error)
-            for host, error in self._facts.items()
-            if isinstance(error, RecordError)
-        }
+        return self._facts[1]
 
     @cached_property
-    def _facts(self) -> Mapping[str, dict[str, Any] | RecordError]:
+    def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         return facts.survey(self.directory)
 
     @cached_property

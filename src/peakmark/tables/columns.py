@@ -40,7 +40,8 @@ class Column:
         label: in print; empty where print does not have the column.
         group: columns of the same group stand beside each other under one heading.
         kind: text, number, warning or notes.
-        text: of a line, in print.
+        form: of a value, in print.
+        in_print: of a line, where print has another text than the value in its form.
         once: the sentence that stands for the column in print where all rows have the same in it.
         meaning: what stands in it, for the documentation of the CSV file.
     """
@@ -50,19 +51,36 @@ class Column:
     label: str = ""
     group: str = ""
     kind: str = "text"
-    text: TextOf = lambda _: ""
+    form: TextOf = str
+    in_print: TextOf | None = None
     once: str = ""
     meaning: str = ""
+
+    def text(self, line: Any) -> str:
+        """What stands in it in print."""
+        if self.in_print:
+            return self.in_print(line)
+        value = self.value(line)
+        return "" if value is None else self.form(value)
 
 
 def numbers(label: str, text: TextOf, group: str = "") -> Column:
     """A column of numbers that only print has."""
-    return Column(label=label, group=group, kind="number", text=text)
+    return Column(label=label, group=group, kind="number", in_print=text)
 
 
 def words(label: str, text: TextOf) -> Column:
     """A column of words that only print has."""
-    return Column(label=label, text=text)
+    return Column(label=label, in_print=text)
+
+
+def of_quantity(table: Table, kind: str) -> str:
+    """``Measured Throughput (GB/sec)``: the heading of a kind of values of a table."""
+    return f"{kind} {table.quantity}{_unit(table)}"
+
+
+def _unit(table: Table) -> str:
+    return f" ({table.shown})" if table.shown else ""
 
 
 def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
@@ -72,12 +90,12 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *key_columns(table),
         *(measured_column(table, program) for program in table.series),
         theoretical_column(table),
-        *(efficiency_column(table, program) for program in table.series),
+        *(efficiency_column(program) for program in table.series),
         *(_clock() if table.name == "cpu" else ()),
         *(_energy(table) if any(map(_joules(table), rows)) else ()),
         *_spread(table, rows),
         Column("Limit Kind", lambda row: row.limit.kind),
-        Column(table.bound_heading, partial(_times, table.factor, lambda row: row.limit.bound)),
+        Column(f"Bound{_unit(table)}", partial(_times, table.factor, lambda row: row.limit.bound)),
         warning_column(lambda row: [row], common_kinds(rows)),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
@@ -87,7 +105,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
             lambda row: "; ".join(row.said(row.warnings)),
             "Notes",
             kind="notes",
-            text=lambda row: notes.warnings([row]),
+            in_print=lambda row: notes.warnings([row]),
             meaning="All warnings of the row, with their remedies.",
         ),
         *(_percentiles(table, rows) if has_percentiles(table) else ()),
@@ -105,7 +123,7 @@ def through(every: Sequence[Column], row: Callable[[Any], Row]) -> list[Column]:
     def of(text: TextOf) -> TextOf:
         return lambda line: text(row(line))
 
-    return [replace(column, text=of(column.text)) for column in every]
+    return [replace(column, in_print=of(column.text)) for column in every]
 
 
 def printed(every: Sequence[Column]) -> list[Column]:
@@ -122,7 +140,7 @@ def place_columns(rows: Sequence[Row]) -> list[Column]:
         "Node" if several else "",
         _node,
         label,
-        text=lambda row: place([row]),
+        in_print=lambda row: place([row]),
         meaning="Node that was measured; only where there are several.",
     )
     return [column] if several or label else []
@@ -167,7 +185,7 @@ def warning_column(
         return ", ".join(getattr(kind, "short", kind) for kind in named)
 
     meaning = "Kinds of the warnings: wrong, varies, programs disagree, not the device."
-    return Column("Warning", kinds, "Warning", kind="warning", text=shown, meaning=meaning)
+    return Column("Warning", kinds, "Warning", kind="warning", in_print=shown, meaning=meaning)
 
 
 def warning_kinds(rows: Sequence[Row]) -> str:
@@ -207,18 +225,16 @@ def key_columns(table: Table) -> list[Column]:
         return table.variant_label(row.key.variant)
 
     every = [
-        Column(table.first, workload, table.first, text=workload, meaning="What was measured."),
+        Column(table.first, workload, table.first, meaning="What was measured."),
         Column(
             "Concurrency",
             concurrency,
             "Concurrency",
             kind="number",
-            text=lambda row: str(concurrency(row)),
             meaning="Threads, processes or streams.",
         ),
     ]
     if table.block:
-        text = partial(_size, table)
         meaning = "Bytes of one block, record or message."
         once = f"{table.block}: {{}}."
         every.append(
@@ -227,7 +243,7 @@ def key_columns(table: Table) -> list[Column]:
                 block,
                 table.block,
                 kind="number",
-                text=text,
+                in_print=lambda row: size(row.key.block) or table.unsized,
                 once=once,
                 meaning=meaning,
             )
@@ -235,14 +251,8 @@ def key_columns(table: Table) -> list[Column]:
     if table.variant:
         once = f"{table.variant.capitalize()}: {{}}."
         meaning = "Which way of doing it: the working set, the engine or the mode."
-        every.append(
-            Column(table.variant, variant, table.variant, text=variant, once=once, meaning=meaning)
-        )
+        every.append(Column(table.variant, variant, table.variant, once=once, meaning=meaning))
     return every
-
-
-def _size(table: Table, row: Row) -> str:
-    return size(row.key.block) or table.unsized
 
 
 def of_series(
@@ -268,12 +278,7 @@ def quantity_column(
     """A column of values in SI units, shown in the unit of the table with four digits."""
 
     value = partial(_times, table.factor, of)
-
-    def text(row: Row) -> str:
-        number = value(row)
-        return "" if number is None else significant(number)
-
-    return Column(heading or label, value, label, group, "number", text, meaning=meaning)
+    return Column(heading or label, value, label, group, "number", significant, meaning=meaning)
 
 
 def measured_column(table: Table, program: Program) -> Column:
@@ -287,17 +292,16 @@ def measured_column(table: Table, program: Program) -> Column:
         return significant(series.centre * table.factor, step=series.step * table.factor)
 
     value = partial(_times, table.factor, of_series(program, lambda series: series.centre))
-    heading = table.measured_heading(program)
+    group = of_quantity(table, "Measured")
+    heading = f"{program.heading} {group}"
     meaning = f"Median of what {program.heading} measured; the mean with report.summary: mean."
-    return Column(
-        heading, value, program.heading, table.measured_group, "number", text, meaning=meaning
-    )
+    return Column(heading, value, program.heading, group, "number", in_print=text, meaning=meaning)
 
 
 def theoretical_column(table: Table) -> Column:
     """The limit; print has a bound in its place, with a sign before it."""
     meaning = "Theoretical limit; empty where it is unknown."
-    heading = table.theoretical_heading
+    heading = of_quantity(table, "Theoretical")
     limit = quantity_column(table, heading, lambda row: row.limit.value, meaning=meaning)
 
     def text(row: Row) -> str:
@@ -308,7 +312,7 @@ def theoretical_column(table: Table) -> Column:
         rounded = float(f"{bound * table.factor:.3g}")
         return f"{signs[row.limit.kind]}{significant(rounded, 3)}"
 
-    return replace(limit, text=text)
+    return replace(limit, in_print=text)
 
 
 SIGNS = {"limit": "", "at_most": "≤\u00a0", "best_seen": "≥\u00a0", "none": ""}
@@ -319,7 +323,7 @@ SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "best_seen": "≤\u00a0", "n
 """What stands before the share of a bound: the efficiency is at least, or at most this share."""
 
 
-def efficiency_column(table: Table, program: Program) -> Column:
+def efficiency_column(program: Program) -> Column:
     """What share of the limit a program reaches; print has that of a bound, with a sign before
     it.
     """
@@ -333,12 +337,12 @@ def efficiency_column(table: Table, program: Program) -> Column:
         return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
 
     return Column(
-        table.efficiency_heading(program),
+        f"{program.heading} {EFFICIENCY}",
         partial(_times, 100, of_series(program, lambda series: series.efficiency)),
         program.heading,
         EFFICIENCY,
         "number",
-        text,
+        in_print=text,
         meaning=f"Share of the limit that {program.heading} reaches.",
     )
 
@@ -356,10 +360,6 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     )
     group = interval_label(rows)
 
-    def digits(row: Row) -> str:
-        known = deviation(row)
-        return "" if known is None else significant(known, 3)
-
     def repetitions(row: Row) -> int:
         return row.own.summary.n if row.own else 0
 
@@ -375,7 +375,7 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
             "" if has_percentiles(table) else label,
             "",
             "number",
-            digits,
+            partial(significant, digits=3),
             meaning="Of the own kernel's repetitions, with n - 1.",
         ),
         Column(
@@ -383,7 +383,7 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
             repetitions,
             "n",
             kind="number",
-            text=lambda row: str(repetitions(row)) if row.own else "",
+            form=lambda count: str(count or ""),
             once="n = {} in all rows.",
             meaning="Repetitions of the own kernel.",
         ),
@@ -415,15 +415,14 @@ def published(name: str, table: Table, factor: float) -> Column:
 
     value = partial(_times, factor, lambda row: row.published.get(name))
 
-    def text(row: Row) -> str:
-        known = value(row)
-        shown = "" if known is None else significant(known)
+    def form(known: float) -> str:
+        shown = significant(known)
         # 7 was printed as 7: zeros behind the point would claim a precision that nobody had.
         return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
-    heading = f"{name}: {table.published_group}"
+    group = of_quantity(table, "Published")
     meaning = "Value of the published set of this name."
-    return Column(heading, value, name, table.published_group, "number", text, meaning=meaning)
+    return Column(f"{name}: {group}", value, name, group, "number", form, meaning=meaning)
 
 
 def has_percentiles(table: Table) -> bool:
@@ -448,7 +447,7 @@ def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
         parts = (value, low, high)
         column = Column(f"{heading} ({table.shown})", value, label, group, meaning=meaning)
         kind = "text" if counted else "number"
-        yield replace(column, kind=kind, text=partial(_with_interval, parts))
+        yield replace(column, kind=kind, in_print=partial(_with_interval, parts))
         if counted:
             meaning = "End of the interval of the percentile, over repetitions."
             yield Column(f"{heading}, low ({table.shown})", low, meaning=meaning)
@@ -492,7 +491,7 @@ def _clock() -> list[Column]:
             "GHz",
             "Clock",
             "number",
-            lambda row: "" if (known := gigahertz(row)) is None else significant(known, 3),
+            partial(significant, digits=3),
             meaning="Clock under the work, of repetitions that nothing disturbed.",
         ),
         Column(
@@ -501,7 +500,7 @@ def _clock() -> list[Column]:
             "% of best",
             "Clock",
             "number",
-            lambda row: "" if (known := share(row)) is None else percent(known),
+            lambda shown: percent(shown / 100),
             meaning="Share of the best clock seen with the same work.",
         ),
     ]

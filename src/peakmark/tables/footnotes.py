@@ -10,8 +10,9 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from peakmark.analysis.row import Row
+from peakmark.errors import Sentence
 from peakmark.formatting import typeset
-from peakmark.messages import Merged, Message, Number, Sentence, between, merge
+from peakmark.messages import Merged, Message, Number, between, merge
 
 BESIDE = "A number beside a letter is what the note says of that row."
 BETWEEN = ", "  # two letters of notes
@@ -91,6 +92,9 @@ class Notes:
             own_range = f" {typeset(between(numbers[place]).text)}" if numbers[place] else ""
             texts.append(f"{place}{own_range}".replace(" ", BOUND))
         return BETWEEN.join(texts)
+
+
+NO_NOTES = Notes({}, {}, (), {})
 
 
 def closed(sentence: str) -> str:

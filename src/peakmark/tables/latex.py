@@ -54,11 +54,11 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
     programs = (table.own, *_references(rows)[: max(0, room)])
     limit = [
         replace(theoretical_column(table), label="Limit"),
-        replace(efficiency_column(table, table.own), label="%"),
+        replace(efficiency_column(table.own), label="%"),
     ]
     columns = [
         *place,
-        replace(first, text=lambda row: first.text(row) + _mark(warning_kinds([row]))),
+        replace(first, in_print=lambda row: first.text(row) + _mark(warning_kinds([row]))),
         *sizes,
         numbers("N", lambda row: str(row.key.concurrency or row.key.word)),
         *(replace(measured_column(table, each), label=each.instrument) for each in programs),

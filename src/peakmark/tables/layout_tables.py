@@ -184,7 +184,7 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> Pr
     columns = [
         *([words(where, lambda line: place(line.rows))] if where else []),
         *(
-            replace(_described(column, layout_lines), text=text(column))
+            replace(_described(column, layout_lines), in_print=text(column))
             for column in layout_table.columns
         ),
         *through(
@@ -192,7 +192,7 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> Pr
             lambda line: line.rows[0],
         ),
         warning_column(lambda line: line.rows),
-        Column(label="Notes", kind="notes", text=lambda line: notes.warnings(line.rows)),
+        Column(label="Notes", kind="notes", in_print=lambda line: notes.warnings(line.rows)),
     ]
     remarks = _remarks(results, layout_table, shown)
     return PrintedTable.of(

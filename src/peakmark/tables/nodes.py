@@ -18,7 +18,15 @@ from peakmark.analysis.row import Row
 from peakmark.formatting import listed, percent, significant
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
-from peakmark.tables.columns import EFFICIENCY, Column, key_columns, numbers, through, words
+from peakmark.tables.columns import (
+    EFFICIENCY,
+    Column,
+    key_columns,
+    numbers,
+    of_quantity,
+    through,
+    words,
+)
 from peakmark.tables.footnotes import Notes
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Table
@@ -55,7 +63,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         return lambda group: _median(group, instrument)
 
     has_classes = any(group.node_class for group in groups)
-    own = f"{table.own.heading}: {table.measured_group}"
+    own = f"{table.own.heading}: {of_quantity(table, 'Measured')}"
     columns = [
         *through(key_columns(table), lambda group: group.middle),
         *([words("Class", lambda group: group.node_class)] if has_classes else []),
@@ -68,11 +76,11 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
             numbers(series.heading, shown(of(series.instrument)), "Medians of references")
             for series in table.references
         ),
-        numbers(table.theoretical_heading, shown(limit)),
+        numbers(of_quantity(table, "Theoretical"), shown(limit)),
         numbers(EFFICIENCY, share),
         numbers("Nodes", lambda group: str(len(group.rows))),
         words("Slow", _slow),
-        Column(label="Notes", kind="notes", text=lambda group: notes.warnings(group.every)),
+        Column(label="Notes", kind="notes", in_print=lambda group: notes.warnings(group.every)),
     ]
     remarks = presentation.remarks_on_gaps(
         results, table, rows, {series.instrument for series in table.series}

@@ -19,7 +19,7 @@ from peakmark.messages import worst
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import latex, layout_tables, nodes, presentation
 from peakmark.tables.columns import columns
-from peakmark.tables.footnotes import Notes
+from peakmark.tables.footnotes import NO_NOTES
 from peakmark.tools.tables import TABLES, Table
 
 _CELL = (
@@ -158,7 +158,7 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by ";
     ".
     """
-    kept = [column for column in columns(table, rows, Notes.of(())) if column.heading]
+    kept = [column for column in columns(table, rows, NO_NOTES) if column.heading]
     return pd.DataFrame(
         [[column.value(row) for column in kept] for row in rows],
         columns=[column.heading for column in kept],

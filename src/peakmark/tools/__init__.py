@@ -10,10 +10,11 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
+from peakmark.catalogue import KERNELS
 from peakmark.errors import PeakmarkError
 from peakmark.tools.base import Instrument, Tool
 
-__all__ = ["REGISTRY", "Instrument", "present", "references"]
+__all__ = ["REFERENCES", "REGISTRY", "Instrument", "present", "references"]
 
 
 class _Registry(Mapping[str, Instrument]):
@@ -39,11 +40,13 @@ class _Registry(Mapping[str, Instrument]):
 
 
 REGISTRY: Mapping[str, Instrument] = _Registry()
+REFERENCES = tuple(name for name in REGISTRY if name not in KERNELS.values())
+"""Names of the reference tools."""
 
 
 def references() -> dict[str, Instrument]:
     """The reference tools by name."""
-    return {name: instrument for name, instrument in REGISTRY.items() if instrument.reference}
+    return {name: REGISTRY[name] for name in REFERENCES}
 
 
 def present(kernels: Path) -> dict[str, Tool]:

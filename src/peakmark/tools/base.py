@@ -230,6 +230,8 @@ class Instrument:
     place        place of its columns among those of the references
     package      Debian package that carries it (envs/install.sh installs it), None without one
     component    component of Debian in which that is, if not main
+    fedora       package of Fedora, and of EPEL for RHEL, None without one
+    opensuse     package of openSUSE, None without one
     spack        its name in Spack, None where Spack has none
     conda        its name in conda-forge, None where that has none
     build        line of a shell that builds it without root; empty where it needs root
@@ -248,6 +250,8 @@ class Instrument:
     place = 1
     package: str | None = None
     component = ""
+    fedora: str | None = None
+    opensuse: str | None = None
     spack: str | None = None
     conda: str | None = None
     build = ""

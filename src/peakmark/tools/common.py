@@ -124,13 +124,13 @@ def option_number(
     return number
 
 
-def option_size(cell: Cell, key: str, default: int | None = None) -> int | None:
+def option_size(cell: Cell, key: str) -> int | None:
     """A size in bytes among the cell's options: a number, or text such as 1GiB. Raises
     ConfigError.
     """
     value = cell.options.get(key)
     if value is None:
-        return default
+        return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int | str):

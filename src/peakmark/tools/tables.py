@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from peakmark import yamlfile
 from peakmark.catalogue import SUBSYSTEMS, metrics
 from peakmark.tools import references
 
+DATA = Path(__file__).parents[1] / "data" / "tables.yaml"
 SMALL_RECORD = 16 * 1024
 """A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput
 row: never both.
@@ -67,42 +71,10 @@ class Table:
     lower_is_better: bool = False
     remark: str = ""
 
-    @property
+    @cached_property
     def series(self) -> tuple[Program, ...]:
         """The own kernel, then its references."""
         return (self.own, *self.references)
-
-    def _with_unit(self, heading: str) -> str:
-        return f"{heading} ({self.shown})" if self.shown else heading
-
-    def measured_heading(self, series: Program) -> str:
-        """``pmbw Measured Throughput (GB/sec)``."""
-        return self._with_unit(f"{series.heading} Measured {self.quantity}")
-
-    @property
-    def measured_group(self) -> str:
-        """``Measured Throughput (GB/sec)``: what the measured columns have in common."""
-        return self._with_unit(f"Measured {self.quantity}")
-
-    @property
-    def published_group(self) -> str:
-        """``Published Throughput (GB/sec)``: what the columns of published results have in common."""
-        return self._with_unit(f"Published {self.quantity}")
-
-    @property
-    def theoretical_heading(self) -> str:
-        """``Theoretical Throughput (GB/sec)``."""
-        return self._with_unit(f"Theoretical {self.quantity}")
-
-    @property
-    def bound_heading(self) -> str:
-        """``Bound (GB/sec)``."""
-        return self._with_unit("Bound")
-
-    @staticmethod
-    def efficiency_heading(series: Program) -> str:
-        """``pmbw Efficiency (%)``."""
-        return f"{series.heading} Efficiency (%)"
 
     @property
     def unsized(self) -> str:
@@ -147,101 +119,35 @@ class Table:
         return replace(self, factor=factor, shown="" if unit == self.quantity else unit)
 
 
-def _table(name: str, title: str, factor: float, shown: str, remark: str, **more: Any) -> Table:
+_TOOLS = sorted(references().values(), key=lambda tool: tool.place)
+_PROGRAMS = [
+    (row.subsystem, metrics(row.subsystem, row.workloads[0]), program)
+    for tool, program in [(tool, Program(tool.name, tool.heading)) for tool in _TOOLS]
+    for row in tool.rows
+]
+"""Subsystem, metrics and columns of each reference tool, in the order of the columns."""
+
+
+def _table(name: str, title: str, **keys: Any) -> Table:
     """A table of what its name says: ``disk_latency``, of the disk and its metric latency."""
     subsystem, _, metric = name.partition("_")
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
-    tools = [
-        tool
-        for tool in sorted(references().values(), key=lambda tool: tool.place)
-        for row in tool.rows
-        if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0])
-    ]
     return Table(
         name=name,
         title=title,
         subsystem=subsystem,
         metric=metric,
         unit=part.units[metric],
-        factor=factor,
-        quantity=more.pop("quantity", title),
-        shown=shown,
         own=Program(part.kernel, part.heading),
-        references=tuple(Program(tool.name, tool.heading) for tool in tools),
+        references=tuple(
+            one for of, known, one in _PROGRAMS if of == subsystem and metric in known
+        ),
         lower_is_better=part.units[metric] == "s",
-        remark=remark,
-        **more,
+        **{"quantity": title, **keys},
     )
 
 
-TABLES = (
-    _table(
-        "cpu", "Operations per second", 1e-9, "GigaOPS",
-        "QP, HP, SP and DP are 8-, 16- and 32-bit integers and 64-bit floating point; one operation is one add or one "
-        "multiply on one lane, a fused multiply-add counts as two.",
-        quantity="Ops/Sec", block=None,
-    ),
-    _table(
-        "memory_throughput", "Throughput", 1e-9, "GB/sec",
-        "Bytes read plus bytes written. Working set “pool” walks an area larger than the last-level cache and measures "
-        "DRAM; “block” uses one block again and again and measures the cache that holds it.",
-        variant="Working Set",
-    ),
-    _table(
-        "memory_latency", "Latency", 1e6, "us",
-        "Time of one dependent load; the block size is the area that the pointer chase walks.",
-    ),
-    _table(
-        "memory_core_to_core", "Core to core", 1e9, "ns",
-        "Time in which a core sees a cache line that another core has written: half a round trip, the median of 300 for "
-        "each pair and of all pairs that lie equally far apart.",
-        quantity="Latency", block=None, variant="Distance",
-    ),
-    _table(
-        "memory_ladder_latency", "Latency by working set", 1e9, "ns",
-        "Time of one dependent load, one for each cache line; the median of the working sets that lie clearly inside a "
-        "cache or beyond the last, on small or huge pages. The working set is that in their middle, of DRAM the largest.",
-        quantity="Latency", block="Working Set", variant="Level",
-    ),
-    _table(
-        "memory_ladder_throughput", "Throughput by working set", 1e-9, "GB/sec",
-        "Bytes that one core reads, over and over, from working sets that lie clearly inside a cache or beyond the last.",
-        quantity="Throughput", block="Working Set", variant="Level",
-    ),
-    _table(
-        "memory_loaded_latency", "Latency under load", 1e9, "ns",
-        "Time of one dependent load while all other cores load the memory as much as they can; of the traffic of r75, 75 % "
-        "are reads. Stores are streaming ones.",
-        quantity="Latency", block=None, variant="Mix",
-    ),
-    _table(
-        "disk_throughput", "Throughput", 1e-6, "MB/sec",
-        "Direct I/O, one file per thread, the final flush inside the clock.",
-        variant="Engine",
-    ),
-    _table(
-        "disk_latency", "Latency", 1e3, "ms",
-        "Mean time of one operation as its thread sees it. A thread starts the next operation when the last has ended, "
-        "so these are service times.",
-        variant="Engine",
-    ),
-    _table(
-        "disk_iops", "Operations per second", 1.0, "",
-        "Random operations per second of all threads together.",
-        quantity="IOPS", variant="Engine",
-    ),
-    _table(
-        "network_throughput", "Throughput", 1e-6, "Mb/sec",
-        "Payload counted at the receiver.",
-        first="Protocol", variant="Mode",
-    ),
-    _table(
-        "network_latency", "Latency", 1e3, "ms",
-        "Round trip. ping sends ICMP echoes that the kernel answers, without waking a program: the same figure stands "
-        "beside TCP and UDP.",
-        first="Protocol", block="Message Size", variant="Mode",
-    ),
-)  # fmt: skip
+TABLES = tuple(_table(name, **keys) for name, keys in yamlfile.read(DATA).items())
 BY_NAME = {table.name: table for table in TABLES}
 
 

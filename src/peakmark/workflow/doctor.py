@@ -9,8 +9,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any
 
 from peakmark import files, interrupts, output, resources, slurm
 from peakmark.errors import PeakmarkError
-from peakmark.machine import software
+from peakmark.machine import software, storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.messages import MeasurementError, Unavailable
 from peakmark.plan import durations, jobs
@@ -142,18 +140,13 @@ def _toolchain(kernels: Path) -> Iterator[Finding]:
 
 
 def _scratch(scratch: Path) -> Finding:
-    argv = ["stat", "-f", "-c", "%T", str(scratch)]
-    try:
-        # /proc is a folder with room, and takes no file.
-        with tempfile.TemporaryFile(dir=scratch) as file:
-            file.write(b"0")
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True)
-        text = f"{scratch}: {done.stdout.strip()}, {gigabytes(files.free(scratch))} free"
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        why = getattr(error, "strerror", None) or error
+    why = files.unusable(scratch)
+    if why:
         fix = "set scratch: to a directory on the node"
         return "missing", "scratch", f"{scratch} cannot be used ({why}); {fix}"
-    if done.stdout.strip() in ("tmpfs", "ramfs"):
+    facts = storage.collect(Host(), scratch)
+    text = f"{scratch}: {facts['filesystem']}, {gigabytes(files.free(scratch))} free"
+    if facts["interface"] == "ram":
         fix = "this is memory, not a disk: set scratch: to a directory on a disk"
         return "note", "scratch", f"{text}; {fix}"
     return "ok", "scratch", text

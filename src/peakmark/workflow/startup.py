@@ -145,20 +145,12 @@ def _check_tools(plan: Plan) -> None:
 def _check_scratch(plan: Plan) -> Path:
     configured = plan.config["scratch"]
     place = files.scratch(configured)
-    try:
-        if not place.exists():
-            why = "does not exist"
-        elif not place.is_dir():
-            why = "is not a directory"
-        elif not os.access(place, os.W_OK | os.X_OK):
-            why = "cannot be written to"
-        else:
-            return place
-    except (OSError, ValueError) as error:
-        why = f"cannot be used ({getattr(error, 'strerror', None) or error})"
+    why = files.unusable(place)
+    if why is None:
+        return place
     which = f"scratch is {configured!r}" if configured else f"the scratch directory is {place}"
     raise ConfigError(
-        f"{which}, which {why}: set scratch: to a directory on the disk that is measured"
+        f"{which}, which cannot be used ({why}): set scratch: to a directory on the disk that is measured"
     )
 
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import files, slurm
+from peakmark import data, files, slurm
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.formatting import natural, plural
+from peakmark.formatting import natural
 from peakmark.messages import message
 from peakmark.plan import jobs
 from peakmark.resources import program
@@ -49,6 +49,11 @@ class Failure:
     shared: str
     attempt: Path
     job_log: Path | None = None
+
+    def logs(self, campaign: Results) -> list[Path]:
+        """The logs that there are, and that hold something."""
+        paths = (campaign.directory / "logs" / f"{self.cell.id}.log", self.job_log)
+        return [path for path in paths if path and path.is_file() and path.stat().st_size]
 
 
 @dataclass(frozen=True)
@@ -98,33 +103,43 @@ def describe(
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
     missing = [standing for standing in standings if standing.state not in ("done", "spared")]
-    lines = [] if only_failed else _counts_and_jobs(campaign, standings, missing, queue)
-    if trouble and missing and not only_failed:
-        lines.append(f"running and pending jobs are not known: {trouble}")
-    reasons = [standing.reason for standing in standings if standing.reason]
-    reasons += campaign.damaged_facts.values()
-    lines += [f"does not count: {reason}" for reason in reasons]
-    lines += impossible(
-        (standing.cell, standing.record) for standing in standings if standing.record is not None
+    spared = sum(standing.state == "spared" for standing in standings)
+    jobs = {one.job.number: one.job for one in standings if one.job}
+    failed = [standing.failure for standing in missing if standing.state == "failed"]
+    by_reason: dict[str, list[Failure]] = {}
+    for failure in filter(None, failed):
+        by_reason.setdefault(failure.shared, []).append(failure)
+    text = _rendered(
+        "status.txt.j2",
+        campaign,
+        only_failed=only_failed,
+        interrupted=interrupted,
+        total=len(standings) - spared,
+        spared=spared,
+        missing=len(missing),
+        counts=list(_counts(campaign, standings, missing)),
+        running=[
+            (job, [one.cell.id for one in standings if one.job == job and one.state == "running"])
+            for job in queue
+            if job.number in jobs and job.state != "PENDING"
+        ],
+        pending=Counter(
+            job.reason for job in queue if job.number in jobs and job.state == "PENDING"
+        ).most_common(),
+        trouble=trouble,
+        unfit=[
+            *(standing.reason for standing in standings if standing.reason),
+            *campaign.damaged_facts.values(),
+        ],
+        impossible=_impossible(
+            (standing.cell, standing.record) for standing in standings if standing.record
+        ),
+        failed=len(failed),
+        reasons=by_reason,
+        others=[standing.cell.id for standing in missing if standing.state != "failed"],
+        full=files.full(campaign.directory),
     )
-    failed = [standing for standing in missing if standing.state == "failed"]
-    if failed:
-        lines.append(f"{len(failed)} failed; the next run measures them again:")
-        lines += _failures(campaign, [one.failure for one in failed if one.failure is not None])
-    others = [standing.cell.id for standing in missing if standing.state != "failed"]
-    if only_failed and others:
-        cells = plural(len(others), "more cell" if failed else "cell")
-        are, them = ("is", "it") if len(others) == 1 else ("are", "them")
-        lines.append(f"{cells} {are} not measured; the next run goes on with {them}:")
-        lines += [f"  {name}" for name in others]
-    if not missing:
-        lines.append(_end(campaign, only_failed, interrupted))
-    elif full := files.full(campaign.directory):
-        lines.append(full)
-    if only_failed and missing:
-        partial = f"{program('peakmark')} report --partial {shlex.quote(str(campaign.directory))}"
-        lines.append(f"the report without them: {partial}")
-    return Description("\n".join(lines), complete=not missing)
+    return Description(text, complete=not missing)
 
 
 def summary(directory: Path) -> str:
@@ -137,44 +152,27 @@ def summary(directory: Path) -> str:
     from peakmark.analysis import analysis, verdict  # not for ``peakmark status``
 
     results = Results.read(directory)
-    lines = [""]
-    for name, file in (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables")):
-        if (directory / file).exists():
-            lines.append(f"{name:<7} {directory / file}")
-    lines.append("")
-    for entry in verdict.verdicts(analysis.build_rows(results)):
-        lines.append(f"  {entry.title:<8} {entry.text.full_sentence}")
-        lines += [f"           {entry.caution}"] if entry.caution else []
+    documents = (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables"))
     again = sum(bool(record.data.get("disturbed")) for record in results.records)
-    lines += ["", message("measured-again", count=again).text] if again else []
-    lines += impossible((record.cell, record.data) for record in results.records)
-    bundle = f"{program('peakmark')} bundle {shlex.quote(str(directory))}"
-    lines += [
-        "",
-        f"to measure what is missing    {command(results)}",
-        f"to keep all of it in one file {bundle}",
-    ]
-    return "\n".join(lines)
+    return _rendered(
+        "summary.txt.j2",
+        results,
+        documents=[
+            (name, directory / file) for name, file in documents if (directory / file).exists()
+        ],
+        verdicts=verdict.verdicts(analysis.build_rows(results)),
+        again=message("measured-again", count=again).text if again else "",
+        impossible=_impossible((record.cell, record.data) for record in results.records),
+    )
 
 
-def impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> list[str]:
-    """Cells that this machine cannot measure: a line that counts them, then two for each reason."""
+def _impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, list[str]]:
+    """Reason -> cells that this machine cannot measure, the reason of most first."""
     reasons: dict[str, list[str]] = {}
     for cell, record in records_of:
         if record["status"] == "unavailable":
             reasons.setdefault(str(record["reason"]), []).append(cell.id)
-    if not reasons:
-        return []
-    stays = plural(
-        sum(map(len, reasons.values())),
-        "cell is not possible here and stays empty",
-        "cells are not possible here and stay empty",
-    )
-    lines = [f"{stays}:"]
-    for reason, names in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        lines += [f"  {', '.join(names[:NAMED])}{more}", f"    {reason}"]
-    return lines
+    return dict(sorted(reasons.items(), key=lambda entry: -len(entry[1])))
 
 
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
@@ -242,86 +240,25 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
         return [], str(error)
 
 
-def _counts_and_jobs(
-    campaign: Results,
-    standings: Sequence[Standing],
-    missing: Sequence[Standing],
-    queue: Sequence[slurm.Job],
-) -> list[str]:
-    """Counts by subsystem and node, running jobs with their cells, pending ones by Slurm's reason."""
-    spared = sum(standing.state == "spared" for standing in standings)
-    total = len(standings) - spared
-    more = f"; {spared} spared, as their rows are sure enough or cannot be made so"
-    cells = f"{total - len(missing)} of {plural(total, 'cell')} done{more if spared else ''}"
-    lines = [f"{campaign.directory}: {cells}"]
-    lines += _counts("subsystem", SUBSYSTEMS, standings, lambda standing: standing.cell.subsystem)
+def _counts(
+    campaign: Results, standings: Sequence[Standing], missing: Sequence[Standing]
+) -> Iterator[tuple[str, list[str], dict[str, list[int]]]]:
+    """Title, states that occur, and their counts by name: of subsystems and, on a cluster, nodes."""
+    groups: list[tuple[str, Iterable[str], Counter[tuple[str, str]]]] = [
+        ("subsystem", SUBSYSTEMS, Counter((one.cell.subsystem, one.state) for one in standings))
+    ]
     if campaign.plan.get("cluster"):
         nodes = sorted({standing.node for standing in missing}, key=natural)
-        lines += _counts("node", nodes, missing, lambda standing: standing.node)
-    numbers = {standing.job.number for standing in standings if standing.job}
-    queue = [job for job in queue if job.number in numbers]
-    for job in (job for job in queue if job.state != "PENDING"):
-        running = (one for one in standings if one.job == job and one.state == "running")
-        about = f"{job.number:<8} {job.state.lower():<10} {job.nodes:<14} {job.elapsed:>9}"
-        lines.append(f"  job {about}  {', '.join(one.cell.id for one in running)}")
-    reasons = Counter(job.reason for job in queue if job.state == "PENDING")
-    for reason, count in reasons.most_common():
-        lines.append(f"  {plural(count, 'job')} pending: {reason}")
-    return lines
+        groups.append(("node", nodes, Counter((one.node, one.state) for one in missing)))
+    for title, names, counts in groups:
+        states = [state for state in STATES if any(state == known for _, known in counts)]
+        lines = {name: [counts[name, state] for state in states] for name in names}
+        shown = {name: numbers for name, numbers in lines.items() if any(numbers)}
+        if shown:
+            yield title, states, shown
 
 
-def _counts(
-    title: str,
-    names: Iterable[str],
-    standings: Sequence[Standing],
-    group: Callable[[Standing], str],
-) -> list[str]:
-    """A small table: a line per name, a column per state that occurs."""
-    counts = Counter((group(standing), standing.state) for standing in standings)
-    states = [state for state in STATES if any(state == known for _, known in counts)]
-    lines = []
-    for name in names:
-        numbers = [counts[name, state] for state in states]
-        if any(numbers):
-            lines.append(f"  {name:<12}" + "".join(f"{number:>9}" for number in numbers))
-    heading = f"  {title:<12}" + "".join(f"{state:>9}" for state in states)
-    return [heading, *lines] if lines else []
-
-
-def _failures(campaign: Results, failed: Iterable[Failure]) -> list[str]:
-    """Every cell that has failed; a reason that many share stands there once."""
-    groups: dict[str, list[Failure]] = {}
-    for failure in failed:
-        groups.setdefault(failure.shared, []).append(failure)
-    lines = []
-    for reason, members in groups.items():
-        if len(members) < COMMON:
-            for failure in members:
-                lines += [f"  {failure.cell.id}", f"    {failure.host}: {failure.reason}"]
-                lines += _evidence(campaign, failure)
-            continue
-        nodes = sorted({failure.host for failure in members}, key=natural)
-        lines.append(f"  {len(members)} cells, {', '.join(nodes)}: {reason}")
-        lines += [f"    {failure.cell.id}" for failure in members]
-        lines += _evidence(campaign, members[0])
-    return lines
-
-
-def _evidence(campaign: Results, failure: Failure) -> list[str]:
-    """Attempt and logs of a failed cell, and the command that measures it again."""
-    lines = [f"    attempt  {failure.attempt}"]
-    for path in (campaign.directory / "logs" / f"{failure.cell.id}.log", failure.job_log):
-        if path is not None and path.is_file() and path.stat().st_size:
-            lines.append(f"    log      {path}")
-    return [*lines, f"    again    {command(campaign, failure.cell)}"]
-
-
-def _end(campaign: Results, only_failed: bool, interrupted: bool) -> str:
-    """The last line where every cell is measured."""
-    if not only_failed:
-        return "complete"
-    if interrupted:
-        return (
-            f"interrupted; every cell is measured. To finish tables and report: {command(campaign)}"
-        )
-    return "every cell is measured: it is tables, figures or report that failed, and their log says why"
+def _rendered(name: str, campaign: Results, **values: Any) -> str:
+    limits = {"NAMED": NAMED, "COMMON": COMMON}
+    commands = {"command": command, "peakmark": program("peakmark")}
+    return data.rendered(name, campaign=campaign, **values, **limits, **commands)

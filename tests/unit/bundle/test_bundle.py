@@ -197,10 +197,10 @@ def test_texts_are_replaced_everywhere_and_the_checksums_follow(tmp_path: Path) 
     (lambda f: f | {"SHA256SUMS": b"\xff\xfe"}, "SHA256SUMS cannot be read"),
     (lambda f: f | {"SHA256SUMS": b"abc  plan.json\n"}, "line 1 of SHA256SUMS"),
     (lambda f: f | {"SHA256SUMS": b"0" * 64 + b"  ../../etc/passwd\n"}, "line 1 of SHA256SUMS"),
-    (lambda f: f | {"../evil": b"x"}, r"leads out of it, '\.\./evil'"),
-    (lambda f: f | {"/evil": b"x"}, "leads out of it, '/evil'"),
-    (lambda f: f | {"a\\..\\evil": b"x"}, "leads out of it"),
-    (lambda f: f | {"plan.json/x": b"x"}, "twice"),
+    (lambda f: f | {"../evil": b"x"}, "evil in .* stands in no line"),
+    (lambda f: f | {"/evil": b"x"}, "evil in .* stands in no line"),
+    (lambda f: f | {"a\\..\\evil": b"x"}, "evil in .* stands in no line"),
+    (lambda f: f | {"plan.json/x": b"x"}, "cannot unpack"),
     (lambda _: {"readme.txt": b"a holiday"}, "SHA256SUMS cannot be read"),
 ])  # fmt: skip
 def test_a_changed_bundle(packed: Path, tmp_path: Path, change: Change, message: str) -> None:
@@ -231,12 +231,12 @@ def test_links_doubles_and_damaged_files_are_refused(packed: Path, tmp_path: Pat
 
     link = zipfile.ZipInfo("cells/link")
     link.external_attr = 0o120777 << 16
-    for entries, message in (([link], "is a link"), (["plan.json"] * 2, r"'plan\.json' twice")):
+    for entries in ([link], ["plan.json"] * 2):
         with zipfile.ZipFile(bad, "w") as archive, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zipfile's own, about the double
             for entry in entries:
                 archive.writestr(entry, "/etc/passwd")
-        refused(message)
+        refused("damaged or no bundle of peakmark")
     with zipfile.ZipFile(packed) as archive:
         start = archive.getinfo("report.pdf").header_offset
     holed = whole[: start + 2000] + b"\0" * 900 + whole[start + 2900 :]

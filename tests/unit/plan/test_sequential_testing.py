@@ -183,7 +183,8 @@ def test_a_row_that_ends_when_its_interval_is_narrow_is_as_certain_as_it_claims(
     for values in np.exp(np.random.default_rng(3).normal(0, 0.03, size=(1500, 30))):
         for name, summarise in ways.items():
             every = [summarise(values[:n]) for n in criterion.counts]
-            narrow = (one for one in every if statistics.is_narrow(one, criterion.until))
+            sure = (one for one in every if one.enough)
+            narrow = (one for one in sure if statistics.half_interval(one) <= criterion.until)
             last = next(narrow, every[-1])
             missed[name] += not last.low <= 1 <= last.high
     assert missed["sequential"] <= 0.05 * 1500 < missed["usual"]

@@ -38,7 +38,6 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("reports/template/main.typ", True),
         ("reports/method.yaml", True),
         ("reports/html/report.css", True),
-        ("src/peakmark/run/measure.py", False),
         (f"reports/layouts/{OTHER}.yaml", False),
         (f"reports/published/{OTHER}.csv", False),
     ],

@@ -11,6 +11,7 @@ from tests.unit import campaign_data as make
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import selection
 from peakmark.tables import captions, footnotes, presentation, tables
+from peakmark.tables.columns import of_quantity
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import BY_NAME
 
@@ -32,7 +33,8 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path
     assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
     assert "fio" in of_fio and "plan" in of_fio
     columns = tables.frame(table, found.rows[table.name]).columns
-    assert {table.measured_heading(program) for program in table.references} <= set(columns)
+    measured = of_quantity(table, "Measured")
+    assert {f"{program.heading} {measured}" for program in table.references} <= set(columns)
 
 
 def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path: Path) -> None:

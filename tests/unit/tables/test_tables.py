@@ -49,7 +49,8 @@ def heading(name: str, instrument: str = "") -> str:
     """Heading of the measured values of a program, by default of the own kernel."""
     table = BY_NAME[name]
     programs = {series.instrument: series for series in table.series}
-    return table.measured_heading(programs[instrument or table.own.instrument])
+    program = programs[instrument or table.own.instrument]
+    return f"{program.heading} {columns.of_quantity(table, 'Measured')}"
 
 
 @pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
@@ -63,9 +64,10 @@ def test_a_bound_is_printed_as_one_and_is_no_limit(
     row = make.only_row(tmp_path / "c", measured, facts=VM)
     table = row.table
     (line,) = tables.frame(table, [row]).fillna("").to_dict("records")
-    assert (line[table.theoretical_heading], line[table.efficiency_heading(table.own)]) == ("", "")
+    efficiency = f"{table.own.heading} {columns.EFFICIENCY}"
+    assert (line[columns.of_quantity(table, "Theoretical")], line[efficiency]) == ("", "")
     assert line["Limit Kind"] == "at_most"
-    assert line[table.bound_heading] == pytest.approx((row.limit.bound or 0) * table.factor)
+    assert line[f"Bound ({table.shown})"] == pytest.approx((row.limit.bound or 0) * table.factor)
     texts = [column.text(row) for column in columns.columns(table, [row], Notes.of([row]))]
     assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
 

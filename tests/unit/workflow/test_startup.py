@@ -41,8 +41,8 @@ GRID = one_grid("cpu")
         (one_grid("memory", blocks=["100TiB"]), ["of memory"]),
         (one_grid("disk", size="100TiB"), ["GB free", "size:"]),
         ({**GRID, "interface": "nowhere0"}, ["interface", "nowhere0", "lo"]),
-        ({**GRID, "scratch": "/nowhere"}, ["scratch", "/nowhere", "does not exist"]),
-        ({**GRID, "scratch": "/etc/passwd"}, ["/etc/passwd", "not a directory"]),
+        ({**GRID, "scratch": "/nowhere"}, ["scratch", "/nowhere", "cannot be used"]),
+        ({**GRID, "scratch": "/etc/passwd"}, ["/etc/passwd", "cannot be used"]),
         ({**GRID, "tools": {"fio": "/nowhere/fio"}}, ["tools.fio", "/nowhere/fio", "false"]),
     ],
 )

@@ -40,6 +40,8 @@ class Fio(Instrument):
     rows = (Coverage("disk", tuple(_PATTERN), variants=()),)
     place = 2
     package = "fio"
+    fedora = "fio"
+    opensuse = "fio"
     spack = "fio"
     conda = "fio"
     build = "git clone https://github.com/axboe/fio && cd fio && ./configure && make"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ class Hpl(Instrument):
     rows = (Coverage("cpu", ("DP",)),)
     heading = "HPL"
     package = "hpcc"
+    fedora = "hpcc"
     executables = ("xhpl", "hpcc")
     spack = "hpl"
     build = (
@@ -224,14 +226,9 @@ def choose_n(budget_s: float, rate: float, memory: int, nb: int, hpcc: bool) -> 
     blocks do not.
     """
     most = int(math.sqrt(_MEMORY_SHARE * memory / 8)) // nb
-    low, high = 1, max(most, 1)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if wall_seconds(middle * nb, rate, hpcc) <= budget_s:
-            low = middle
-        else:
-            high = middle - 1
-    return low * nb if low >= 2 else None
+    sizes = range(nb, (most + 1) * nb, nb)
+    fitting = bisect_right(sizes, budget_s, key=lambda n: wall_seconds(n, rate, hpcc))
+    return sizes[fitting - 1] if fitting >= 2 else None
 
 
 def _operations(n: int) -> float:

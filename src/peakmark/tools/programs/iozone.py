@@ -78,6 +78,7 @@ class Iozone(Instrument):
     heading = "IOZone"
     package = "iozone3"
     component = "non-free"
+    opensuse = "iozone"
     spack = "iozone"
     build = (
         "curl -O https://www.iozone.org/src/current/iozone3_506.tar && tar xf iozone3_506.tar"

@@ -37,6 +37,8 @@ class Iperf3(Instrument):
     name = "iperf3"
     rows = (Coverage("network", ("TCP", "UDP")),)
     package = "iperf3"
+    fedora = "iperf3"
+    opensuse = "iperf"
     spack = "iperf3"
     conda = "iperf"
     build = "git clone https://github.com/esnet/iperf && cd iperf && ./configure && make"

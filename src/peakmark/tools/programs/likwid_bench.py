@@ -94,6 +94,8 @@ class LikwidBench(Instrument):
     )
     place = 2
     package = "likwid"
+    fedora = "likwid"
+    opensuse = "likwid"
     spack = "likwid"
     build = (
         "git clone https://github.com/RRZE-HPC/likwid && cd likwid && make PREFIX=$HOME/likwid"

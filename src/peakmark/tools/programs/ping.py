@@ -57,6 +57,8 @@ class Ping(Instrument):
         ),
     )
     package = "iputils-ping"
+    fedora = "iputils"
+    opensuse = "iputils"
     homes = ("https://github.com/iputils/iputils",)
     version = ("-V", r"ping.* from iputils[ -](\S+)")
     options = ("count",)

@@ -40,6 +40,8 @@ class Qperf(Instrument):
     rows = (Coverage("network", tuple(_TESTS), cell="ALL", per_concurrency=False),)
     place = 2
     package = "qperf"
+    fedora = "qperf"
+    opensuse = "qperf"
     spack = "qperf"
     build = (
         "git clone https://github.com/linux-rdma/qperf"
