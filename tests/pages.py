@@ -12,7 +12,7 @@ from tests.checkout import ROOT
 
 DOCS = ROOT / "docs"
 FOLDERS = ("tutorial", "howto")
-CLUSTER = ("first-cluster-run", "accept-a-cluster", "find-a-slow-node")
+CLUSTER = ("first-cluster-run", "accept-a-cluster", "find-a-slow-node", "watch-a-cluster")
 """Pages whose commands need Slurm."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([\w.-]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 

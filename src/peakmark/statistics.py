@@ -282,7 +282,7 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
         tied = int((ties**3 - ties).sum()) / (total * (total - 1))
         variance += n * (total - n) / 3 * (total + 1 - tied)
         if exact:
-            distribution = np.convolve(distribution, _rank_sums(twice, n))
+            distribution = np.convolve(distribution, _rank_sums(tuple(np.sort(twice).tolist()), n))
     distance = abs(observed - centre)
     if not exact:
         return 1.0 if variance == 0 else math.erfc(max(0.0, distance - 1) / math.sqrt(2 * variance))
@@ -290,9 +290,10 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
     return float(min(1.0, distribution[sums >= distance].sum()))
 
 
-def _rank_sums(ranks: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+@lru_cache(maxsize=256)  # without ties all samples of the same sizes have the same ranks
+def _rank_sums(ranks: tuple[int, ...], n: int) -> NDArray[np.float64]:
     """The share of the sets of ``n`` ranks that have each sum, without any difference."""
-    ways = np.zeros((n + 1, int(ranks.sum()) + 1))
+    ways = np.zeros((n + 1, sum(ranks) + 1))
     ways[0, 0] = 1
     for rank in ranks:
         ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]

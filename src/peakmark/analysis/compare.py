@@ -307,7 +307,7 @@ def _shifts(rows: Sequence[Comparison]) -> list[Message]:
             groups.setdefault((row.point.table, row.verdict), []).append(row)
     found = []
     for (table, _), moved in groups.items():
-        change = _change(moved[0].table, statistics.median([row.ratio for row in moved]))
+        change = speed_change(moved[0].table, statistics.median([row.ratio for row in moved]))
         found.append(message("shift", table=table, rows=len(moved), change=change))
     return found
 
@@ -316,7 +316,7 @@ def _speed(table: Table, ratio: float) -> float:
     return 1 / ratio if table.lower_is_better else ratio
 
 
-def _change(table: Table, ratio: float) -> Message:
+def speed_change(table: Table, ratio: float) -> Message:
     """A ratio as people say it."""
     speed = _speed(table, ratio)
     case = "faster" if speed > 1 else "slower"
@@ -336,7 +336,7 @@ def _line(row: Comparison, width: int) -> str:
         for values in (row.before, row.after)
     )
     unit = row.table.shown or row.table.quantity
-    change, interval = _change(row.table, row.ratio).text, ""
+    change, interval = speed_change(row.table, row.ratio).text, ""
     if row.change.p >= 0:
         ends = (math.exp(row.change.mean + side * row.change.half) for side in (-1, 1))
         low, high = sorted(100 * _speed(row.table, end) - 100 for end in ends)

@@ -12,19 +12,23 @@ import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from peakmark import documents, resources
+import msgspec
+
+from peakmark import documents, output, resources
 from peakmark import files as filesystem
+from peakmark.analysis.history import StoredCampaign, StoredHistory
 from peakmark.bundle import crate
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
-from peakmark.report import document, html_report, pdf_report
+from peakmark.messages import message
+from peakmark.report import document, html_report, makers, pdf_report
 from peakmark.report.stored import SOURCES, ReportContent
 from peakmark.storage import decisions, facts, planfile, records, seal
 from peakmark.storage.results import Results, StoredRecord
@@ -83,6 +87,8 @@ def write(
         paths += ["report.pdf", "report.html"]
         paths += [path.relative_to(folder).as_posix() for path in folder.glob("tables/**/*.csv")]
         content = {path: (folder / path).read_bytes() for path in paths}
+        stored = filesystem.read_json(folder / makers.ANALYSIS)
+        content[makers.ANALYSIS] = _json({"history": stored["history"]})
         content["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
         content = dict(sorted(content.items()))
         content[SUMS] = checksums(content).encode()
@@ -155,8 +161,8 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
         put(f"machine/{node}.json", records.text_of(mapped(known, replace)).encode())
     for record in (*results.records, *results.checks, *results.attempts):
         digests = {}
-        for name, output in raw_outputs(results, record):
-            text = replace(output.decode("utf-8", "surrogateescape"))
+        for name, raw in raw_outputs(results, record):
+            text = replace(raw.decode("utf-8", "surrogateescape"))
             content = text.encode("utf-8", "surrogateescape")
             digests[path_of(name)] = hashlib.sha256(content).hexdigest()
             put(str(PurePosixPath(record.path).parent / name), content)
@@ -199,6 +205,31 @@ def raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, b
         if hashlib.sha256(content).hexdigest() != digest:
             raise RecordError(f"the raw output {path} is not as it was written", records.AGAIN)
         yield name, content
+
+
+def histories(paths: Iterable[Path]) -> list[StoredCampaign]:
+    """What is stored of campaigns and bundles, in the order of their time, each under the name of
+    its folder or file and once. Those without are passed over, and named on standard error.
+    """
+    stored: dict[tuple[str, float], StoredCampaign] = {}
+    passed_over = []
+    for path in paths:
+        try:
+            if path.is_dir():
+                content = filesystem.read_bytes(path / makers.ANALYSIS)
+            else:
+                with zipfile.ZipFile(path) as archive, archive.open(makers.ANALYSIS) as member:
+                    content = member.read(filesystem.LARGEST)
+            campaign = filesystem.parse_json(content, StoredHistory).history
+        except Exception:  # zipfile and its decompressors raise many for damaged data.
+            passed_over.append(str(path))
+            continue
+        name = path.name.removesuffix(".zip")
+        key = campaign.name, campaign.began
+        stored.setdefault(key, msgspec.structs.replace(campaign, name=name))
+    if passed_over:
+        output.tell(message("passed-over", first=passed_over[0], count=len(passed_over)).text)
+    return sorted(stored.values(), key=lambda campaign: campaign.began)
 
 
 def is_bundle(path: Path) -> bool:

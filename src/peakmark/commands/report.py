@@ -1,10 +1,11 @@
 """``peakmark status``, ``tables``, ``report``, ``html``, ``bundle``, ``export`` and ``summary``: what
-became of a campaign, and what is made of it; ``compare``: two of them.
+became of a campaign, and what is made of it; ``compare``: two of them; ``history``: many.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +14,7 @@ from typing import Any
 
 from peakmark import output
 from peakmark.commands import seconds
+from peakmark.errors import ConfigError
 from peakmark.messages import message
 from peakmark.run import build
 
@@ -149,6 +151,42 @@ def add(commands: Any) -> None:
         "which --interleave tells apart",
     )
     compare.set_defaults(run=_compare)
+
+    fleet = commands.add_parser(
+        "fleet",
+        help="the slow nodes of a campaign, and the command that drains them",
+        description="The commands are printed, never run.",
+    )
+    fleet.add_argument("campaign", type=Path, help="folder of the campaign, e.g. results/nodes")
+    fleet.add_argument(
+        "--fail-on", choices=["slow"], help="exit with 1 (for cron) when a node is slow"
+    )
+    fleet.set_defaults(run=_fleet)
+
+    history = commands.add_parser(
+        "history",
+        help="many campaigns in the order of their time: which rows changed when, and what else did",
+        description="The headline rows over campaigns, with change points and the recorded facts that changed there. "
+        "Only the stored analysis of each campaign is read.",
+    )
+    history.add_argument(
+        "campaigns",
+        type=Path,
+        nargs="+",
+        metavar="CAMPAIGN",
+        help="folders of campaigns and bundles, e.g. results/*",
+    )
+    history.add_argument("--node", default="", help="this node alone, not the median of all")
+    history.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write it there too: a figure (.svg, .png), else a table (CSV); may be repeated",
+    )
+    history.set_defaults(run=_history)
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -310,6 +348,47 @@ def _compare(options: argparse.Namespace) -> int:
         output.tell(message("drift-passes", rows=drift).text)
         drift = 0
     return 1 if options.fail_on and worse + drift else 0
+
+
+def _fleet(options: argparse.Namespace) -> int:
+    from peakmark import slurm
+    from peakmark.report.stored import ReportContent
+
+    data = ReportContent.read(options.campaign, partial=True).data
+    slow = {each["node"] for each in data["fleet"]["slow"]} if data["fleet"] else set()
+    campaign = data["meta"]["campaign"]
+    lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
+    lines += [data["meta"]["partial_text"]] * data["meta"]["partial"] + data["slow"]
+    if slow:
+        nodes, reason = slurm.hostlist(slow), f"reason=peakmark: slow in {campaign}"
+        command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]
+        lines += ["", message("drain").text, shlex.join(command)]
+    output.say("\n".join(lines))
+    return 1 if options.fail_on and slow else 0
+
+
+def _history(options: argparse.Namespace) -> int:
+    from peakmark import documents
+    from peakmark.analysis import history
+    from peakmark.bundle import bundle
+    from peakmark.figures import curves, style
+
+    campaigns = bundle.histories(options.campaigns)
+    trends = history.follow(campaigns, options.node)
+    if not trends:
+        raise ConfigError(
+            f"no campaign has a headline row {f'of {options.node} ' * bool(options.node)}to follow"
+        )
+    output.say(history.report(campaigns, trends))
+    style.begin()
+    for target in options.output:
+        if target.suffix in style.METADATA:
+            content = style.drawn(curves.plot_trends(trends), target.suffix)
+        else:
+            content = history.frame(trends).to_csv(index=False, lineterminator="\n").encode()
+        documents.write(target, content, options.campaigns[0])
+        _print_path(target)
+    return 0
 
 
 def _share(text: str) -> float:

@@ -27,6 +27,7 @@ MANAGED = {
     "account": "account",
     "qos": "qos",
     "constraint": "constraint",
+    "reservation": "reservation",
     **dict.fromkeys(_CHOSEN, ""),
 }
 """Options of sbatch that peakmark sets for each job -> the key of the section slurm instead."""

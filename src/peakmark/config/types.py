@@ -587,10 +587,11 @@ class SiteSlurm(Keys):
 
     Attributes:
         constraint: as for sbatch --constraint
+        reservation: name of a reservation; only its nodes are measured, also during maintenance
         runtime_factor: time limits of jobs are multiplied by it; default 1
         memory_factor: memory that jobs ask for is multiplied by it, up to all of a node's; default
             1
-        extra: further options of sbatch, each one word: --reservation=acceptance --nice=100
+        extra: further options of sbatch, each one word: --gres=gpu:1 --nice=100
         exclusive: false: jobs do not ask for their nodes alone, where a site forbids it; what else
             runs there then disturbs; default true
         memory: how jobs ask for memory: per_node (default; all of it where they have the node
@@ -630,13 +631,19 @@ class SiteSlurm(Keys):
         ]
         | UnsetType
     ) = UNSET
+    reservation: (
+        Annotated[
+            str, allowed("the name of a reservation", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+        ]
+        | UnsetType
+    ) = UNSET
     runtime_factor: Annotated[float, Meta(gt=0, le=1000)] | UnsetType = UNSET
     memory_factor: Annotated[float, Meta(gt=0, le=1000)] | UnsetType = UNSET
     extra: (
         Annotated[
             str,
             allowed(
-                "options of sbatch, each one word, such as --reservation=acceptance --nice=100",
+                "options of sbatch, each one word, such as --gres=gpu:1 --nice=100",
                 pattern=r"^-[A-Za-z0-9_.,:=@%+/-]+( +-[A-Za-z0-9_.,:=@%+/-]+)*\Z",
             ),
         ]

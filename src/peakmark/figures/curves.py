@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from peakmark.analysis import shapes
+from peakmark.analysis.history import Trend
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.figures import elements, style
@@ -22,6 +23,8 @@ from peakmark.statistics import Interval, median_interval
 from peakmark.tools.tables import Table
 
 WIDTH, HEIGHT = 6.85, 2.2  # inches
+TALL = 1.45  # of a row over time
+DAY_S = 86400.0
 ALONE = 0.6  # of the width, for one panel: notes stand beside it
 
 
@@ -72,6 +75,23 @@ def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
     return plot(list(charts.values()), *labels, sizes=False) if charts else None
 
 
+def plot_trends(trends: Sequence[Trend]) -> Figure:
+    """Rows over campaigns: a panel for each, with uprights at its change points."""
+    figure = style.figure(WIDTH, TALL * len(trends))
+    axes = style.panels(figure, len(trends), 1, sharex=True)
+    for axis, trend in zip(axes, trends, strict=True):
+        days = np.array([campaign.began / DAY_S for campaign in trend.campaigns])
+        ends = trend.values * trend.table.factor
+        _draw(axis, np.stack([days[:, None].repeat(3, axis=1), ends], axis=2), 0)
+        for change in trend.changes:
+            middle = days[change.place - 1 : change.place + 1].mean()
+            _draw_upright(axis, middle, change.speed.text)
+        axis.xaxis_date()
+        axis.set_title(f"{trend.label}: {elements.vertical_label(trend.table)}", pad=12)
+        sns.despine(ax=axis)
+    return figure
+
+
 def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
     """The panels beside each other, with one legend.
 
@@ -90,10 +110,7 @@ def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool
         if sizes:
             _scale_sizes(axis)
         for place, name in panel.uprights:
-            axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
-            where = axis.get_xaxis_transform()
-            axis.text(place, 1, name, transform=where, fontsize=style.SMALL, color=style.QUIET,
-                      ha="center", va="bottom")  # fmt: skip
+            _draw_upright(axis, place, name)
         if not sizes:
             axis.set_xlim(0)
             axis.set_ylim(0)
@@ -118,6 +135,13 @@ def _draw(axis: Axes, curve: Curve, rank: int) -> None:
         color=look.colour, linewidth=1.0, marker=look.marker, markersize=2.6, elinewidth=0.8, capsize=1.5,
         zorder=3 + 0.1 * rank,
     )  # fmt: skip
+
+
+def _draw_upright(axis: Axes, place: float, name: str) -> None:
+    axis.axvline(place, color=style.QUIET, linewidth=0.7, zorder=1)
+    where = axis.get_xaxis_transform()
+    axis.text(place, 1, name, transform=where, fontsize=style.SMALL, color=style.QUIET,
+              ha="center", va="bottom")  # fmt: skip
 
 
 def _reach(centres: NDArray[np.float64], intervals: Sequence[Interval]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ matplotlib's own.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ QUIET = "#6b6b6b"
 LIMIT = "#222222"
 _PUBLISHED = ("D", "v", "P", "X")
 """Markers of published sets, by their place."""
+METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
+"""Ending of a file -> what its format would tell of when and by what it was made."""
 DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2), (3, 1, 1, 1, 1, 1))
 
 
@@ -168,10 +171,17 @@ def save(figure: Figure, folder: Path, name: str, mark: str = ".") -> list[Path]
     """
     if mark != ".":
         use_decimal_mark(figure, mark)
-    svg, png = folder / f"{name}.svg", folder / f"{name}.png"
-    figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    figure.savefig(png, dpi=200, metadata={"Software": None})
-    return [svg, png]
+    paths = [folder / f"{name}{suffix}" for suffix in METADATA]
+    for path in paths:
+        path.write_bytes(drawn(figure, path.suffix))
+    return paths
+
+
+def drawn(figure: Figure, suffix: str) -> bytes:
+    """The content of a file of the figure with such an ending."""
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix[1:], dpi=200, metadata=METADATA[suffix])
+    return content.getvalue()
 
 
 def use_decimal_mark(figure: Figure, mark: str) -> None:

@@ -176,7 +176,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     """
     requested = config.get("nodes", ANY)
     settings = settings_of(config)
-    nodes = slurm.nodes(partition or settings.get("partition"))
+    nodes = slurm.nodes(partition or settings.get("partition"), settings.get("reservation"))
     name, limit = nodes[0].partition, nodes[0].limit
     feature = settings.get("constraint")
     if feature and feature.isalnum():

@@ -208,7 +208,8 @@ def site_options(
         minutes: time limit.
         size: called where the job does not take its whole node.
     """
-    named = {key: str(settings[key]) for key in OVERRIDES.values() if key in settings}
+    keys = (*OVERRIDES.values(), "reservation")
+    named = {key: str(settings[key]) for key in keys if key in settings}
     named["time"] = str(minutes)
     named["nodes"] = str(nodes)
     named["ntasks-per-node"] = "1"
@@ -233,7 +234,7 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[st
     named = named_options(cells, plan, overrides)
     if cells[0].peer:  # Only the executor peakmark knows what pairs share.
         named["dependency"] = "singleton"
-    allowed = ("exclusive", "nodelist", "exclude", "dependency")
+    allowed = ("exclusive", "nodelist", "exclude", "dependency", "reservation")
     extra = {option: value for option, value in named.items() if option in allowed}
     pair = two_nodes(cells[0])
     values: dict[str, Any] = {

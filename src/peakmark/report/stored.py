@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from peakmark import files
+from peakmark.analysis import history
 from peakmark.analysis.analysis import Analysis
 from peakmark.config.inputs import check_logo
 from peakmark.figures import figures
@@ -42,7 +45,8 @@ def build(campaign: Path | Analysis) -> dict[str, Any]:
     tables.build(analysis)
     figures.build(analysis)
     data = document.build(analysis, pictures.widths(analysis))
-    text = json.dumps({"state": state, "checksum": _checksum(data), "data": data})
+    kept = msgspec.to_builtins(history.summarise(analysis))
+    text = json.dumps({"state": state, "checksum": _checksum(data), "history": kept, "data": data})
     files.write_text(results.directory / makers.ANALYSIS, text)
     return data
 

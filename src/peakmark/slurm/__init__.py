@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
 from peakmark.formatting import natural
@@ -56,6 +56,7 @@ class Node:
         memory: MiB.
         limit: minutes that its partition gives a job, None without a limit.
         layout: sockets, cores and threads, such as ``2:32:1``.
+        is_reserved: jobs have a reservation of it, and start there during its maintenance.
     """
 
     name: str
@@ -67,10 +68,12 @@ class Node:
     features: frozenset[str]
     layout: str = ""
     gres: str = ""
+    is_reserved: bool = False
 
     @property
     def usable(self) -> bool:
-        return not UNUSABLE.search(self.state)
+        state = self.state.replace("maint", "") if self.is_reserved else self.state
+        return not UNUSABLE.search(state)
 
 
 @dataclass(frozen=True)
@@ -147,21 +150,29 @@ def environment() -> dict[str, str]:
     }
 
 
-def nodes(partition: str | None) -> list[Node]:
-    """The nodes of a partition, or of the default one, sorted by name.
+def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
+    """The nodes of a partition, or of the default one, sorted by name; of a reservation those that
+    it has.
 
     Raises:
-        SlurmError: there is no such partition, or no default one.
+        SlurmError: there is no such partition or reservation, or no default partition.
     """
+    reserved = reserved_nodes(reservation) if reservation else None
     choice = [f"--partition={partition}"] if partition else []
     output = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f", *choice)
     found = []
     for match in filter(None, map(_NODE.fullmatch, output.splitlines())):
         name, of, default, cpus, memory, state, limit, layout, gres, features = match.groups()
-        if partition or default:
+        if (partition or default) and (reserved is None or name in reserved):
             names = frozenset(features.split(","))
             sizes = int(cpus), int(memory)
-            found.append(Node(name, of, *sizes, state, minutes(limit), names, layout, gres))
+            node = Node(name, of, *sizes, state, minutes(limit), names, layout, gres)
+            found.append(replace(node, is_reserved=reserved is not None))
+    if not found and reserved is not None:
+        raise SlurmError(
+            f"reservation {reservation} has no node of the partition: set slurm.partition in the site file; "
+            "scontrol show reservation lists its nodes"
+        )
     if not found:
         raise SlurmError(
             f"Slurm has no partition {partition!r}: sinfo lists them; set slurm.partition in the site file"
@@ -183,6 +194,13 @@ def switches() -> dict[str, list[str]]:
     below = {name: ask("scontrol", "show", "hostnames", nodes).split() for name, nodes in found}
     most = max(map(len, below.values()), default=0)
     return {name: nodes for name, nodes in below.items() if len(nodes) < most}
+
+
+def reserved_nodes(reservation: str) -> list[str]:
+    """The nodes of a reservation. Raises: SlurmError."""
+    text = ask("scontrol", "--oneliner", "show", "reservation", reservation)
+    found = re.search(r"\bNodes=(\S+)", text)
+    return ask("scontrol", "show", "hostnames", found[1]).split() if found else []
 
 
 def partitions(names: str | None) -> list[Partition]:

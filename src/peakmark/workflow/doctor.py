@@ -191,7 +191,7 @@ def examine_cluster(
     Raises:
         SlurmError: Slurm does not answer.
     """
-    nodes = slurm.nodes(settings.get("partition"))
+    nodes = slurm.nodes(settings.get("partition"), settings.get("reservation"))
     minutes = jobs.clip_minutes(MINUTES, nodes[0].limit)
     single, pair = (jobs.site_options(settings, count, minutes, lambda: SIZE) for count in (1, 2))
     lines = []

@@ -246,6 +246,12 @@ def test_an_unpacked_bundle_may_be_reported_anew(packed: Path, tmp_path: Path) -
         bundle.rebuild(folder)
 
 
+def test_the_history_of_a_bundle_is_that_of_its_folder_and_counts_once(packed: Path, tmp_path: Path) -> None:  # fmt: skip
+    folder = unpack(packed, tmp_path / packed.name.removesuffix(".zip"))
+    (one,) = bundle.histories([packed])
+    assert one.rows and bundle.histories([folder, packed]) == [one] == bundle.histories([folder])
+
+
 def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path: Path) -> None:
     folder = campaign(tmp_path / "small", logo="logo.svg")
     (folder / "inputs").mkdir()

@@ -138,7 +138,9 @@ def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, words: lis
     refuses(lambda: site.load(path), str(path), *words)
 
 
-@pytest.mark.parametrize("key", ["partition", "account", "qos", "constraint", "extra"])
+@pytest.mark.parametrize(
+    "key", ["partition", "account", "qos", "constraint", "reservation", "extra"]
+)
 @pytest.mark.parametrize(
     "word",
     ["a; id", "$(id)", "`id`", "a'b", 'a"b', "a\nb", "a\n", "--x=$(id)", "-x; id", "-x id", ""],
@@ -164,7 +166,7 @@ def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
 
 def test_every_option_that_peakmark_sets_is_refused() -> None:
     size = jobs.Size(threads=1, cpus=1, megabytes=512)
-    options = {"partition": "a", "account": "a", "qos": "a", "constraint": "a"}
+    options = dict.fromkeys(("partition", "account", "qos", "constraint", "reservation"), "a")
     shapes = ({"memory": "per_cpu"}, {"exclusive": False})
     named = {
         name
@@ -172,13 +174,13 @@ def test_every_option_that_peakmark_sets_is_refused() -> None:
         for name in jobs.site_options({**options, **shape}, 1, 2, lambda: size)
     }
     # Jobs are submitted with --no-requeue and --exclusive, which a site may say otherwise.
-    assert named - {"exclusive", "no-requeue"} <= set(site.MANAGED)
+    assert set(options) <= named and named - {"exclusive", "no-requeue"} <= set(site.MANAGED)
 
 
 @pytest.mark.parametrize(
     "extra",
     [
-        "--reservation=acceptance  --nice=100 --mail-user=a@b.c", "--gres=gpu:1", "--gpus=1", "-G1",
+        "--licenses=a:1  --nice=100 --mail-user=a@b.c", "--gres=gpu:1", "--gpus=1", "-G1",
         "--export=NONE", "--exclusive=user",
     ],
 )  # fmt: skip

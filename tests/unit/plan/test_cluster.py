@@ -74,7 +74,7 @@ def choose(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cluster]:
     """The choice among nodes that Slurm would name; ``earlier``: the folder of an earlier run."""
 
     def choice(found: Any, asked: Any = "any", earlier: Any = None, seed: int = 1) -> Cluster:
-        monkeypatch.setattr(slurm, "nodes", lambda _partition: found)
+        monkeypatch.setattr(slurm, "nodes", lambda _partition, _reservation: found)
         return cluster.find({"nodes": asked, "seed": seed}, None, earlier)
 
     return choice

@@ -69,6 +69,28 @@ def test_lines_that_are_no_nodes_are_passed_over(says: Path) -> None:
     ]
 
 
+def test_a_reservation_has_its_nodes_also_during_maintenance(says: Path) -> None:
+    (says / "sinfo.says").write_bytes(
+        b"".join(
+            b"n%d|main*|2|4000|%s|1:00|1:2:1|(null)|a\n" % node
+            for node in ((1, b"maint"), (2, b"drained"), (3, b"idle"), (4, b"maint"))
+        )
+    )
+    (says / "scontrol").write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *hostnames*) printf "n1\\nn2\\n";;\n'
+        '*" weekly") echo "ReservationName=weekly Nodes=n[1-2] NodeCnt=2 Flags=MAINT";;\n'
+        '*) echo "Reservation $4 not found" >&2; exit 1;; esac\n'
+    )
+    assert [(node.name, node.usable) for node in slurm.nodes(None, "weekly")] == [
+        ("n1", True),
+        ("n2", False),
+    ]
+    assert [node.usable for node in slurm.nodes(None)] == [False, False, True, False]
+    with pytest.raises(slurm.SlurmError, match="never not found"):
+        slurm.nodes(None, "never")
+
+
 def test_the_fields_of_a_job_may_hold_blanks(says: Path) -> None:
     (says / "scontrol.says").write_text(
         "JobId=2 JobName=0b9 UserId=root(0) Reason=NonZeroExitCode NodeList=node1 CPUs/Task=1 ReqB:S:C:T=0:0:*:* "
@@ -128,7 +150,7 @@ LIMITS = {
     (f"{ALLOCATION} Required partition not available (inactive)", "slurm.partition"),
     (f"{ALLOCATION} Requested node configuration is not available", "slurm.partition"),
     (f"{ALLOCATION} Invalid feature specification", "slurm.constraint"),
-    (f"{ALLOCATION} Requested reservation is invalid", "slurm.extra"),
+    (f"{ALLOCATION} Requested reservation is invalid", "slurm.reservation"),
     ("sbatch: error: Invalid generic resource (gres) specification", "slurm.extra"),
     ("sbatch: error: say your account, please", "slurm.account"),
     (f"{ALLOCATION} Memory specification can not be satisfied", "slurm.memory"),

@@ -1,0 +1,148 @@
+"""Campaigns over time: change points that a rank test allows, with the facts that changed there; read
+from stored analyses alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from benchmarks.method import trends
+from tests.unit import campaign_data as make
+
+from peakmark.analysis import history
+from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.history import StoredCampaign, StoredHistory
+from peakmark.bundle import bundle
+
+WEEKS = 12
+CHANGE = 8
+"""The first campaign with another kernel and slower memory."""
+
+
+def campaign(folder: Path, week: int, memory: float = 1.0, **more: Any) -> Path:
+    """A campaign of a week, on another kernel from ``CHANGE`` on."""
+    values = [4e10 * (1 + 0.001 * (week * 7 % 5))] * 3
+    records = make.runs("cpubench", "DP", *values)
+    records += make.runs("rambench", "RWS", *(1e10 * memory * value / 4e10 for value in values))
+    begun = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(weeks=week)
+    for each in records:
+        each["context"]["started"] = begun.isoformat()
+    system = {"kernel": "6.1.0-18" if week < CHANGE else "6.1.0-20"}
+    return make.write(folder, records, facts=make.ZEN3 | {"os": system}, **more)
+
+
+def kept(folder: Path) -> StoredCampaign:
+    """What is stored of a campaign, as ``peakmark tables`` does, without its tables."""
+    part = StoredHistory(history.summarise(Analysis.of(folder)))
+    (folder / "analysis.json").write_bytes(msgspec.json.encode(part))
+    (campaign,) = bundle.histories([folder])
+    return campaign
+
+
+@pytest.fixture(scope="module")
+def weeks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("results")
+    paths = []
+    for week in range(WEEKS):
+        memory = 0.96 if week >= CHANGE else 1.0
+        paths.append(campaign(folder / f"week-{week:02d}", week, memory))
+        kept(paths[-1])
+    return paths
+
+
+def test_a_change_is_dated_and_stands_with_the_facts_that_changed_there(weeks: list[Path]) -> None:
+    campaigns = bundle.histories(reversed(weeks))
+    assert [each.name for each in campaigns] == [path.name for path in weeks]
+    cpu, memory = history.follow(campaigns)
+    assert (cpu.point.table, [*cpu.changes]) == ("cpu", [])
+    (change,) = memory.changes
+    speed = dict(change.speed.values)["percent"]
+    assert (change.place, change.speed.case) == (CHANGE, "slower") and 3.8 < speed < 4.2
+    assert [dict(fact.values)["name"] for fact in change.facts] == ["kernel"]
+    text = history.report(campaigns, [cpu, memory])
+    assert "week-08" in text and "6.1.0-20" in text and "2026-03-02" in text
+    many = history.report(campaigns[:7], history.follow(campaigns[:7]))
+    assert "week-08" not in many  # too few campaigns say so, and nothing else
+
+
+def test_a_step_is_found_after_four_campaigns_and_nothing_without_one() -> None:
+    rows = trends.rows(100, 16, 0.005, after=4)
+    places = [[place for place, _ in history.change_points(row)] for row in rows]
+    assert sum(each == [12] for each in places) >= 97
+    rows = trends.rows(200, 12, 0.01)
+    assert sum(any(history.change_points(row)) for row in rows) <= 10
+    assert not [
+        *history.change_points(np.array([1.0] * 4 + [0.9] * 3)),
+        *history.change_points(np.ones(20)),
+    ]
+    assert not [*history.change_points(np.array([1.0] * 8 + [1.005] * 8))]  # below 1 %
+    there_and_back = [1.0 + 1e-3 * (n % 4) + 0.04 * (8 <= n < 16) for n in range(24)]
+    assert [place for place, _ in history.change_points(np.array(there_and_back))] == [8, 16]
+
+
+def test_a_row_that_is_not_in_all_campaigns_gives_way_to_one_that_is(tmp_path: Path) -> None:
+    campaigns = []
+    for week in range(3):
+        records = make.runs("cpubench", "DP", 4e10, 4e10, 4e10)
+        if week != 1:  # twice the rate, the headline of two campaigns
+            records += make.runs("cpubench", "DP", 8e10, 8e10, 8e10, concurrency=2)
+        campaigns.append(kept(make.write(tmp_path / str(week), records)))
+    (trend,) = history.follow(campaigns)
+    assert (trend.point.concurrency, len(trend.values)) == (1, 3)
+
+
+def test_many_nodes_count_as_their_median_and_one_by_name(tmp_path: Path) -> None:
+    records = [
+        record
+        for number, value in enumerate((9e9, 1e10, 1.1e10), 1)
+        for record in make.runs("rambench", "RS", *[value] * 3, node=f"node{number}", host=f"node{number}")
+    ]  # fmt: skip
+    stored_campaign = kept(make.write(tmp_path / "c", records))
+    for node, value in (("", 1e10), ("node1", 9e9)):
+        (trend,) = history.follow([stored_campaign], node)
+        assert trend.values[0][1] == pytest.approx(value)
+    assert history.follow([stored_campaign], "node9") == []
+
+
+def test_the_command_writes_table_and_figures_and_passes_over_what_is_no_campaign(
+    weeks: list[Path], tmp_path: Path, peakmark: Any
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes.zip").write_bytes(b"PK\x03\x04")
+    files = [tmp_path / f"history.{ending}" for ending in ("csv", "svg", "png")]
+    places = [*map(str, weeks), str(tmp_path / "notes"), str(tmp_path / "notes.zip")]
+    done = peakmark("history", *places, *(word for file in files for word in ("-o", str(file))))
+    assert done.returncode == 0 and done.stderr.count("passed over 2") == 1, done
+    lines = list(csv.DictReader(files[0].read_text().splitlines()))
+    changed = [line["campaign"] for line in lines if line["p"]]
+    assert (len(lines), changed) == (2 * WEEKS, ["week-08"])
+    assert all(path.stat().st_size for path in files)
+    assert peakmark("history", *places, "-o", str(files[0])).returncode == 0  # what it wrote itself
+    done = peakmark("history", *places, "--node", "node9")
+    assert done.returncode == 2 and "node9" in done.stderr
+
+
+def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(
+    tmp_path: Path, peakmark: Any
+) -> None:
+    def measure(name: str, slow: float) -> Path:
+        every = [
+            make.runs("cpubench", "DP", *make.near(4e10 * share), node=f"n{node}", host=f"n{node}")
+            for node, share in enumerate([1.0] * 7 + [slow, slow], 1)
+        ]
+        return make.write(tmp_path / name, [record for records in every for record in records])
+
+    done = peakmark("fleet", measure("well", 1.0), "--fail-on", "slow")
+    assert done.returncode == 0 and "scontrol" not in done.stdout
+    slow = measure("ill", 0.8)
+    done = peakmark("fleet", slow, "--fail-on", "slow")
+    assert (done.returncode, peakmark("fleet", slow).returncode) == (1, 0)
+    command = shlex.split(done.stdout.splitlines()[-1])
+    assert command[:4] == ["scontrol", "update", "nodename=n[8-9]", "state=drain"]
