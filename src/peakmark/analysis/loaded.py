@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from peakmark.analysis.row import Row
-from peakmark.analysis.shapes import curve_of
+from peakmark.analysis.shapes import curve_of, medians
 from peakmark.messages import Message, message
 
 KNEE = 2.0
@@ -25,8 +23,7 @@ class LoadedPoint(NamedTuple):
 
 def curve(row: Row) -> list[LoadedPoint]:
     """The points of a mix from idle to no pauses: medians of the repetitions."""
-    medians = np.median(curve_of([row]), axis=1)
-    return [LoadedPoint(*map(float, point[:2])) for point in medians]
+    return [LoadedPoint(*map(float, point[:2])) for point in medians(curve_of([row]))]
 
 
 def knee(points: Sequence[LoadedPoint]) -> float | None:

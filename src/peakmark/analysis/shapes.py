@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peakmark.analysis.row import Row
 from peakmark.catalogue import PAGES
@@ -79,12 +80,17 @@ def level_of(row: Row) -> str:
     return row.key.variant.partition("-")[0].upper()
 
 
-def curve_of(rows: Iterable[Row]) -> list[tuple[list[float], ...]]:
-    """The points of the curve that the rows hold together, in SI units; of each point its place and
-    its value in every repetition.
+def curve_of(rows: Iterable[Row]) -> list[NDArray[np.float64]]:
+    """The points of the curve that the rows hold together: of each point an array of repetitions x
+    (place, value, ...) in SI units. Rows may have unequal numbers of repetitions.
     """
     every = ([point.details["points"] for point in row.measured.points] for row in rows)
-    return [same for points in every for same in zip(*points, strict=False)]
+    return [np.array(same) for points in every for same in zip(*points, strict=False)]
+
+
+def medians(curve: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Of such a curve, points x (place, value, ...)."""
+    return np.array([np.median(point, axis=0) for point in curve])
 
 
 def measured_caches(rows: Sequence[Row]) -> Iterator[Message]:
@@ -96,7 +102,7 @@ def measured_caches(rows: Sequence[Row]) -> Iterator[Message]:
         levels = [row for row in rows if row.key.variant.endswith(pages)]
         parts = []
         for level, beyond in pairwise(levels):
-            places, values = np.median(curve_of(levels), axis=1).T
+            places, values = medians(curve_of(levels)).T
             plateau = level.measured.centre
             rise = beyond.measured.centre / plateau
             if rise > LEVEL_UNTIL:

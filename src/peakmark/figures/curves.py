@@ -28,8 +28,8 @@ DAY_S = 86400.0
 ALONE = 0.6  # of the width, for one panel: notes stand beside it
 
 
-Curve = NDArray[np.float64]
-"""Points x repetitions x (place, value), as drawn."""
+Curve = Sequence[NDArray[np.float64]]
+"""Of each point repetitions x (place, value), as drawn."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
         node = f", {row.key.node}" if row.key.node != "any" else ""
         lines.setdefault(f"{pages} pages{node}", []).append(row)
         caches[level.upper()] = row.measured.points[0].details["cache"]
-    curves = {
-        name: np.array(shapes.curve_of(levels)) * (1, table.factor)
+    curves: dict[str, Curve] = {
+        name: [point * (1, table.factor) for point in shapes.curve_of(levels)]
         for name, levels in lines.items()
     }
     uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
@@ -67,10 +67,10 @@ def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
         title += f", {row.key.node}" if row.key.node != "any" else ""
         most = row.limit.bandwidth
         uprights = [(most * 1e-9, "theoretical bandwidth")] if most else []
-        points = np.array(shapes.curve_of([row]))
         name = f"{row.key.variant.removeprefix('r')} % reads"
         curves = charts.setdefault(title, Chart(title, {}, uprights)).curves
-        curves[name] = points[:, :, :2] * (1e-9, table.factor)
+        units = (1e-9, table.factor)
+        curves[name] = [point[:, :2] * units for point in shapes.curve_of([row])]
     labels = "Traffic (GB/s)", elements.vertical_label(table)
     return plot(list(charts.values()), *labels, sizes=False) if charts else None
 
@@ -82,7 +82,7 @@ def plot_trends(trends: Sequence[Trend]) -> Figure:
     for axis, trend in zip(axes, trends, strict=True):
         days = np.array([campaign.began / DAY_S for campaign in trend.campaigns])
         ends = trend.values * trend.table.factor
-        _draw(axis, np.stack([days[:, None].repeat(3, axis=1), ends], axis=2), 0)
+        _draw(axis, [*np.stack([days[:, None].repeat(3, axis=1), ends], axis=2)], 0)
         for change in trend.changes:
             middle = days[change.place - 1 : change.place + 1].mean()
             _draw_upright(axis, middle, change.speed.text)
@@ -125,7 +125,7 @@ def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool
 
 def _draw(axis: Axes, curve: Curve, rank: int) -> None:
     look = style.line(rank)
-    places, values = np.median(curve, axis=1).T
+    places, values = shapes.medians(curve).T
     horizontal, vertical = (
         [median_interval(list(point[:, column])) for point in curve] for column in (0, 1)
     )

@@ -3,6 +3,7 @@ and RS measured beside them. What is made of them: rows, limits, the sizes of th
 """
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -72,6 +73,15 @@ def sizes(rows: list[Row]) -> list[tuple[str, dict[str, Any]]]:
     levels = dict(said.values)["levels"]
     assert isinstance(levels, tuple)
     return [(one.case, dict(one.values)) for one in levels if isinstance(one, Message)]
+
+
+def test_a_disturbed_repetition_of_one_level_changes_no_other(analysis: Analysis) -> None:
+    first, second, *others = rows_of(analysis, "memory_ladder_latency", "huge")
+    assert second.own is not None
+    fewer = replace(second.own, points=second.own.points[1:])
+    rows = [first, replace(second, series={second.table.own.instrument: fewer}), *others]
+    assert sizes(rows)[0] == sizes([first, second, *others])[0]
+    assert curves.plot_ladder(first.table, rows) is not None
 
 
 def test_a_finding_tells_how_far_each_cache_reaches(analysis: Analysis) -> None:
