@@ -138,6 +138,13 @@ def outcomes(results: Results, tables: Mapping[str, Sequence[Row]]) -> list[Seco
     return sorted(found, key=lambda each: natural(each.row.key.node))
 
 
+def not_confirmed(found: Sequence[SecondMeasurement]) -> set[str]:
+    """The nodes that were measured again and of which no row was slow again."""
+    confirmed = {each.row.key.node: False for each in found}
+    confirmed |= {each.row.key.node: True for each in found if each.second is not None}
+    return {node for node, is_slow in confirmed.items() if not is_slow}
+
+
 def told(found: Iterable[SecondMeasurement]) -> list[Message]:
     """A sentence on each node that was measured again."""
     by_node: dict[str, list[SecondMeasurement]] = {}

@@ -355,7 +355,8 @@ def _fleet(options: argparse.Namespace) -> int:
     from peakmark.report.stored import ReportContent
 
     data = ReportContent.read(options.campaign, partial=True).data
-    slow = {each["node"] for each in data["fleet"]["slow"]} if data["fleet"] else set()
+    found = data["fleet"]["slow"] if data["fleet"] else []
+    slow = {each["node"] for each in found if not each["not_confirmed"]}
     campaign = data["meta"]["campaign"]
     lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
     lines += [data["meta"]["partial_text"]] * data["meta"]["partial"] + data["slow"]

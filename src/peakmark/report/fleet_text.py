@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from peakmark.analysis import fleet
+from peakmark.analysis import fleet, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.fleet import SlowNode
 from peakmark.analysis.label_formatter import LabelFormatter
@@ -94,6 +94,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
         for node, _ in analysis.slow
         for found in node.rows
     ]
+    not_confirmed = suspects.not_confirmed(analysis.suspects)
     remark = message("slow-lines", shown=LINES, rows=len(lines))
     return {
         "classes": [
@@ -109,6 +110,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
                 "high": node.high,
                 "rows": len(node.rows),
                 "judged": node.judged,
+                "not_confirmed": node.node in not_confirmed,
                 "why": [each.full_sentence for each in why],
             }
             for node, why in analysis.slow

@@ -13,6 +13,7 @@ from tests.unit import campaign_data as make
 from peakmark.analysis import certificate, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import AGAIN, TRIAL, Cell
+from peakmark.report import fleet_text
 from peakmark.storage import decisions, seal
 from peakmark.tables import tables
 
@@ -92,6 +93,8 @@ def test_the_second_measurement_confirms_or_not(
         case,
         "node3",
     )
+    slow = fleet_text.build(analysis)["slow"]
+    assert [each["not_confirmed"] for each in slow] == [case == "flaky"]
     tables.build(campaign)
     with (campaign / "tables" / "suspects.csv").open() as file:
         assert {line["outcome"] for line in csv.DictReader(file)} == {case}
