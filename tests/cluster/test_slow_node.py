@@ -62,6 +62,8 @@ def _removed(group: Path) -> bool:
     return True
 
 
+# Four nodes on two busy CPUs differ by more than the verdict allows now and then.
+@pytest.mark.trouble
 def test_a_slow_node_is_named_and_confirmed_in_one_run(fleet: Cluster, tmp_path: Path) -> None:
     workflow = Workflow.make(fleet, tmp_path / "checkout")
     # One job at a time: the nodes share the CPUs of this machine.

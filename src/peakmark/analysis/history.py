@@ -1,9 +1,10 @@
 """Campaigns over time: the headline row of each subsystem, and where it changed.
 
 The campaigns before and after a place are compared by the exact rank test: the nearest ``FAR`` on
-each side, and in long series the nearest ``NEAR`` too, as a change may have been undone. Of the places whose p, times the
-number of tests, is at most ``LEVEL``, the one that explains most of the variance is a change point;
-then both sides of it are searched. Otava (apache/otava) proceeds so with energy distances.
+each side, and in long series the nearest ``NEAR`` too, as a change may have been undone. Of the
+places whose p, times the number of tests, is at most ``LEVEL``, the one that explains most of the
+variance is a change point; then both sides of it are searched. Otava (apache/otava) proceeds so with
+energy distances.
 """
 
 from __future__ import annotations
