@@ -45,7 +45,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
     add("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
     add("--loaded-latency", metavar="PATH", help="where Arm's loaded-latency is, if not on PATH")
-    add("--core-to-core-latency", metavar="PATH", help="where that of crates.io is, if not on PATH")
+    add("--core-to-core-latency", metavar="PATH", help="where it is, if not on PATH")
     add("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")

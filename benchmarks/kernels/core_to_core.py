@@ -1,4 +1,4 @@
-"""core-to-core-latency of crates.io, beside which rambench C2C is held: no column of a report, as it
+"""core-to-core-latency (nviennot), beside which rambench C2C is held: no column of a report, as it
 says nothing of how far CPUs lie apart.
 """
 
