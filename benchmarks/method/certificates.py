@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.method.same import Count
+from peakmark import statistics
 from peakmark.analysis import certificate, suspects
-from peakmark.analysis.certificate import PART, Rates, wilson
+from peakmark.analysis.certificate import PART, Rates
 from peakmark.analysis.suspects import Place, Values
 from peakmark.storage.seal import LOSS
 
@@ -71,8 +72,8 @@ def missed(
             values, _ = campaign(of, lot, slow=False)
             drawn = certificate.of_records(values, (), number)
             for place in (0, 1):
-                low, high = wilson(*drawn[2 * place : 2 * place + 2])
-                least, most = wilson(*truth[2 * place : 2 * place + 2])
+                low, high = statistics.wilson(*drawn[2 * place : 2 * place + 2])
+                least, most = statistics.wilson(*truth[2 * place : 2 * place + 2])
                 wrong[place] += high < least or low > most
         for name, count in zip(("detection", "false alarms"), wrong, strict=True):
             yield (

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.method.sides import Bench, Surroundings
+from peakmark import statistics
 from peakmark.analysis import compare
 from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow, read
 from peakmark.cell import Cell
@@ -58,13 +59,10 @@ class Count:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % Wilson interval of the share (Wilson, JASA 22 (1927), pages 209-212)."""
+        """95 % interval of the share."""
         if not self.judged:
             return math.nan, math.nan
-        z, n, p = 1.96, self.judged, self.share
-        middle = p + z * z / (2 * n)
-        half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return max(0.0, (middle - half) / (1 + z * z / n)), (middle + half) / (1 + z * z / n)
+        return statistics.wilson(self.claimed, self.judged)
 
 
 def measure(

@@ -135,9 +135,10 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""
-        optional = {"peer": self.peer, "purpose": self.purpose}
-        names = [name for name in CellKeys.__annotations__ if optional.get(name, name)]
-        fields = {name: getattr(self, name) for name in names}
+        fields = {name: getattr(self, name) for name in CellKeys.__annotations__}
+        for name in ("peer", "purpose"):
+            if not fields[name]:
+                del fields[name]
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:

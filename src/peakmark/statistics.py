@@ -16,6 +16,8 @@ Nothing is removed and nothing assumed normal. Sources:
            pages 583-621
     [AG]   Alexander and Govern, A New and Simpler Approximation for ANOVA under Variance
            Heterogeneity, Journal of Educational Statistics 19 (1994), pages 91-101
+    [Wil]  Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22
+           (1927), pages 209-212
     [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
            Variances are Involved, Biometrika 34 (1947), pages 28-35
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
@@ -379,6 +381,14 @@ def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
             variance += part
             spread += part**2 / (sample.size - 1)
     return student(abs(difference) / math.sqrt(variance), variance**2 / spread)
+
+
+def wilson(count: float, of: float) -> tuple[float, float]:
+    """The 95 % interval of a rate [Wil]."""
+    z, share = 1.96, count / of
+    middle = share + z * z / (2 * of)
+    half = z * math.sqrt(share * (1 - share) / of + (z / (2 * of)) ** 2)
+    return max(0.0, (middle - half) / (1 + z * z / of)), (middle + half) / (1 + z * z / of)
 
 
 def student(t: float, freedom: float) -> float:

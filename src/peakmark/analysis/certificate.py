@@ -6,7 +6,6 @@ share of the CPUs in secret, or in fleets that are drawn from the records.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -14,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from peakmark import statistics
 from peakmark.analysis import suspects
 from peakmark.analysis.row import Row
 from peakmark.analysis.suspects import Place, Values
 from peakmark.cell import TRIAL
 from peakmark.errors import RecordError
 from peakmark.messages import Message, message
-from peakmark.statistics import ENOUGH
 from peakmark.storage import seal
 from peakmark.storage.results import Results
 from peakmark.storage.seal import LOSS
@@ -56,7 +55,7 @@ class Rates(NamedTuple):
             message(code, case=case, count=count, of=of, loss=LOSS, low=low, high=high)
             for code, count, of in parts
             if of
-            for low, high in [wilson(count, of)]
+            for low, high in [statistics.wilson(count, of)]
         ]
 
 
@@ -70,7 +69,7 @@ def certify(results: Results, tables: Tables) -> list[Message]:
         trials = {
             place: series
             for place, row in family.items()
-            if len(series := suspects.check_values(results, row, TRIAL)) >= ENOUGH
+            if len(series := suspects.check_values(results, row, TRIAL)) >= statistics.ENOUGH
         }
 
         def opened(family: suspects.Family = family) -> set[Place]:
@@ -81,17 +80,6 @@ def certify(results: Results, tables: Tables) -> list[Message]:
             tried = tried.plus(of_trials(values, trials, opened, times))
         drawn = drawn.plus(of_records(values, times, seed))
     return [*tried.told("trials"), *drawn.told("records")]
-
-
-def wilson(count: float, of: float) -> tuple[float, float]:
-    """The 95 % interval of a rate.
-
-    Source: Wilson, JASA 22 (1927), pages 209-212.
-    """
-    z, share = 1.96, count / of
-    middle = share + z * z / (2 * of)
-    half = z * math.sqrt(share * (1 - share) / of + (z / (2 * of)) ** 2)
-    return max(0.0, (middle - half) / (1 + z * z / of)), (middle + half) / (1 + z * z / of)
 
 
 def of_trials(

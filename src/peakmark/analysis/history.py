@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -145,9 +146,10 @@ class Trend:
         """``cpu cpubench DP xcores``."""
         return datasets.describe(self.point)
 
-    @property
-    def changes(self) -> Iterator[ChangePoint]:
+    @cached_property
+    def changes(self) -> Sequence[ChangePoint]:
         """In the order of time."""
+        points = []
         quantity, medians = LabelFormatter(self.table).quantity, self.values[:, 1]
         found = [(0, 1.0), *change_points(medians), (len(medians), 1.0)]
         levels = [np.median(medians[start:end]) for (start, _), (end, _) in pairwise(found)]
@@ -165,9 +167,9 @@ class Trend:
                 before=quantity(float(before)),
                 after=quantity(float(after)),
             )
-            yield ChangePoint(
-                place, p, speed, text, [replace(fact, code="changed-fact") for fact in facts]
-            )
+            changed = [replace(fact, code="changed-fact") for fact in facts]
+            points.append(ChangePoint(place, p, speed, text, changed))
+        return points
 
 
 def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
@@ -227,13 +229,13 @@ def report(campaigns: Sequence[StoredCampaign], trends: Sequence[Trend]) -> str:
     width = max(len(trend.label) for trend in trends)
     changed: list[str] = []
     for trend in trends:
-        changes, count = [*trend.changes], len(trend.values)
-        state = message("change-points", count=len(changes))
+        count = len(trend.values)
+        state = message("change-points", count=len(trend.changes))
         if count < 2 * LEAST:
             state = message("too-short", campaigns=count, least=2 * LEAST)
         latest = LabelFormatter(trend.table).quantity(trend.values[-1, 1])
         lines.append(f"{trend.label:{width}}  {latest:>15}  {state.text}")
-        for change in changes:
+        for change in trend.changes:
             facts = list(change.facts[:FACTS]) or [message("no-changed-fact")]
             if len(change.facts) > FACTS:
                 facts.append(message("more-facts", count=len(change.facts) - FACTS))

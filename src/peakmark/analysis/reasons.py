@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from peakmark import data, statistics
 from peakmark.analysis import comparability, fleet
-from peakmark.analysis.fleet import FleetClass, SlowNode
+from peakmark.analysis.fleet import FleetClass, NodeGroup, SlowNode
 from peakmark.analysis.row import Row
 from peakmark.messages import Message, message
 from peakmark.storage.results import Results
@@ -63,7 +63,8 @@ def reasons(
     differs from its class, the rarest first.
     """
     by_class = {node: each.nodes for each in classes for node in each.nodes}
-    shares = _shares(rows, {each.node for each in slow})
+    groups = [group for table in rows.values() for group in fleet.group_rows(table)]
+    shares = _shares(groups, {each.node for each in slow})
     features: dict[str, dict[str, Features]] = {}
     for subsystem in {each.subsystem for each in slow}:
         table = [row for name in rows for row in rows[name] if row.table.subsystem == subsystem]
@@ -76,26 +77,25 @@ def reasons(
         found.append(
             [
                 *signatures(shares[each.node], each.subsystem, channels),
-                *lost_time(rows, each),
+                *lost_time(groups, each),
                 *differing(features[each.subsystem], each.node, nodes, like)[:SHOWN],
             ]
         )
     return found
 
 
-def _shares(rows: Rows, nodes: set[str]) -> dict[str, dict[str, list[float]]]:
+def _shares(groups: Iterable[NodeGroup], nodes: set[str]) -> dict[str, dict[str, list[float]]]:
     """By what share the rows of some nodes are behind, by kind; the clock is that of CPU rows."""
     shares: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for table in rows.values():
-        for group in fleet.group_rows(table):
-            kind = next((name for name, fits in KINDS.items() if fits(group.middle)), "")
-            clocks = [row.clock.hz for row in group.rows if row.clock]
-            for row in group.rows:
-                if row.key.node in nodes:
-                    shares[row.key.node][kind].append(group.behind(row))
-                    if row.clock:
-                        behind = 1 - row.clock.hz / statistics.median(clocks)
-                        shares[row.key.node]["clock"].append(behind)
+    for group in groups:
+        kind = next((name for name, fits in KINDS.items() if fits(group.middle)), "")
+        clocks = [row.clock.hz for row in group.rows if row.clock]
+        for row in group.rows:
+            if row.key.node in nodes:
+                shares[row.key.node][kind].append(group.behind(row))
+                if row.clock:
+                    behind = 1 - row.clock.hz / statistics.median(clocks)
+                    shares[row.key.node]["clock"].append(behind)
     return shares
 
 
@@ -132,9 +132,9 @@ def signatures(shares: Shares, subsystem: str, channels: int | None = None) -> l
     return list(found.values())
 
 
-def lost_time(rows: Rows, slow: SlowNode) -> list[Message]:
+def lost_time(groups: Iterable[NodeGroup], slow: SlowNode) -> list[Message]:
     """That the threads of a node had less of their CPUs' time, where that is what makes it slow."""
-    for group in (group for table in rows.values() for group in fleet.group_rows(table)):
+    for group in groups:
         row = next((row for row in group.slow if row.key.node == slow.node), None)
         shares = {row.key.node: row.measured.detail("cpu_share") for row in group.rows}
         own = shares.pop(slow.node, None)

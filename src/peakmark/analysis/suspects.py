@@ -138,20 +138,24 @@ def outcomes(results: Results, tables: Mapping[str, Sequence[Row]]) -> list[Seco
     return sorted(found, key=lambda each: natural(each.row.key.node))
 
 
-def not_confirmed(found: Sequence[SecondMeasurement]) -> set[str]:
+def not_confirmed(found: Iterable[SecondMeasurement]) -> set[str]:
     """The nodes that were measured again and of which no row was slow again."""
-    confirmed = {each.row.key.node: False for each in found}
-    confirmed |= {each.row.key.node: True for each in found if each.second is not None}
-    return {node for node, is_slow in confirmed.items() if not is_slow}
+    return {
+        node for node, rows in _by_node(found).items() if all(each.second is None for each in rows)
+    }
+
+
+def _by_node(found: Iterable[SecondMeasurement]) -> dict[str, list[SecondMeasurement]]:
+    by_node: dict[str, list[SecondMeasurement]] = {}
+    for each in found:
+        by_node.setdefault(each.row.key.node, []).append(each)
+    return by_node
 
 
 def told(found: Iterable[SecondMeasurement]) -> list[Message]:
     """A sentence on each node that was measured again."""
-    by_node: dict[str, list[SecondMeasurement]] = {}
-    for each in found:
-        by_node.setdefault(each.row.key.node, []).append(each)
     sentences = []
-    for node, rows in by_node.items():
+    for node, rows in _by_node(found).items():
         slow = [each for each in rows if each.second is not None]
         case = "flaky"
         if slow:

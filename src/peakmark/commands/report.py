@@ -359,7 +359,9 @@ def _fleet(options: argparse.Namespace) -> int:
     slow = {each["node"] for each in found if not each["not_confirmed"]}
     campaign = data["meta"]["campaign"]
     lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
-    lines += [data["meta"]["partial_text"]] * data["meta"]["partial"] + data["slow"]
+    if data["meta"]["partial"]:
+        lines.append(data["meta"]["partial_text"])
+    lines += data["slow"]
     if slow:
         nodes, reason = slurm.hostlist(slow), f"reason=peakmark: slow in {campaign}"
         command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]

@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import shlex
 from collections import Counter, defaultdict
@@ -224,11 +225,15 @@ def preset_of(config: Mapping[str, Any]) -> str:
     """The preset that comes with peakmark and differs in nothing but the campaign's name; empty
     without one.
     """
-    for path in sorted(of_checkout("config/presets").glob("*.yaml")):
-        preset = complete(yamlfile.read(path))
-        if _set_keys({**preset, "campaign": config.get("campaign")}) == _set_keys(config):
-            return path.stem
-    return ""
+    wanted = _set_keys({**config, "campaign": None})
+    return next((name for name, preset in _presets().items() if preset == wanted), "")
+
+
+@functools.cache  # two chapters ask
+def _presets() -> dict[str, dict[str, Any]]:
+    paths = sorted(of_checkout("config/presets").glob("*.yaml"))
+    completed = {path.stem: complete(yamlfile.read(path)) for path in paths}
+    return {name: _set_keys({**preset, "campaign": None}) for name, preset in completed.items()}
 
 
 def _set_keys(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def switches() -> dict[str, list[str]]:
     """
     lines = ask("scontrol", "--oneliner", "show", "topology").splitlines()
     found = re.findall(r"(?m)^SwitchName=(\S+) .*\bNodes=(\S+)", "\n".join(lines))
-    below = {name: ask("scontrol", "show", "hostnames", nodes).split() for name, nodes in found}
+    below = {name: _hostnames(nodes) for name, nodes in found}
     most = max(map(len, below.values()), default=0)
     return {name: nodes for name, nodes in below.items() if len(nodes) < most}
 
@@ -200,7 +200,7 @@ def reserved_nodes(reservation: str) -> list[str]:
     """The nodes of a reservation. Raises: SlurmError."""
     text = ask("scontrol", "--oneliner", "show", "reservation", reservation)
     found = re.search(r"\bNodes=(\S+)", text)
-    return ask("scontrol", "show", "hostnames", found[1]).split() if found else []
+    return _hostnames(found[1]) if found else []
 
 
 def partitions(names: str | None) -> list[Partition]:
@@ -263,7 +263,12 @@ def job(number: str) -> dict[str, str]:
 def job_nodes(number: str) -> list[str]:
     """Host names of a running job's nodes, that of the batch script first. Raises: SlurmError."""
     names = ask("squeue", "--noheader", f"--jobs={number}", "--format=%N").strip()
-    return ask("scontrol", "show", "hostnames", names).split() if names else []
+    return _hostnames(names) if names else []
+
+
+def _hostnames(names: str) -> list[str]:
+    """``node[1-2]`` -> node1 and node2. Raises: SlurmError."""
+    return ask("scontrol", "show", "hostnames", names).split()
 
 
 def submit(options: Iterable[str], script: str) -> str:
