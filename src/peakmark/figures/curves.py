@@ -1,31 +1,36 @@
-"""Curves whose points one run measures: lines through the medians of the repetitions, unsmoothed, and
-the interval of each point.
+"""Curves: medians of the repetitions, unsmoothed, with their intervals, where one run measures many
+points or one row is followed over campaigns; times of single operations on an axis of nines; and the
+roofline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from peakmark import histograms
 from peakmark.analysis import shapes
 from peakmark.analysis.history import Trend
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.figures import elements, style
+from peakmark.figures import style
 from peakmark.formatting import size
 from peakmark.statistics import Interval, median_interval
 from peakmark.tools.tables import Table
 
-WIDTH, HEIGHT = 6.85, 2.2  # inches
+PANEL = (0.46, 1.7)
+"""Share of the page's width, and height in inches."""
 TALL = 1.45  # of a row over time
 DAY_S = 86400.0
-ALONE = 0.6  # of the width, for one panel: notes stand beside it
 
 
 Curve = Sequence[NDArray[np.float64]]
@@ -55,7 +60,7 @@ def plot_ladder(table: Table, rows: Sequence[Row]) -> Figure | None:
         for name, levels in lines.items()
     }
     uprights = [(held, f"{name}: {size(held)}") for name, held in caches.items() if held]
-    labels = "Working set", elements.vertical_label(table)
+    labels = "Working set", style.vertical_label(table)
     return plot([Chart("", curves, uprights)], *labels, sizes=True) if curves else None
 
 
@@ -71,13 +76,13 @@ def plot_loaded(table: Table, rows: Sequence[Row]) -> Figure | None:
         curves = charts.setdefault(title, Chart(title, {}, uprights)).curves
         units = (1e-9, table.factor)
         curves[name] = [point[:, :2] * units for point in shapes.curve_of([row])]
-    labels = "Traffic (GB/s)", elements.vertical_label(table)
+    labels = "Traffic (GB/s)", style.vertical_label(table)
     return plot(list(charts.values()), *labels, sizes=False) if charts else None
 
 
 def plot_trends(trends: Sequence[Trend]) -> Figure:
     """Rows over campaigns: a panel for each, with uprights at its change points."""
-    figure = style.figure(WIDTH, TALL * len(trends))
+    figure = style.figure(style.WIDTH, TALL * len(trends))
     axes = style.panels(figure, len(trends), 1, sharex=True)
     for axis, trend in zip(axes, trends, strict=True):
         days = np.array([campaign.began / DAY_S for campaign in trend.campaigns])
@@ -87,39 +92,35 @@ def plot_trends(trends: Sequence[Trend]) -> Figure:
             middle = days[change.place - 1 : change.place + 1].mean()
             _draw_upright(axis, middle, change.speed.text)
         axis.xaxis_date()
-        axis.set_title(f"{trend.label}: {elements.vertical_label(trend.table)}", pad=12)
+        axis.set_title(f"{trend.label}: {style.vertical_label(trend.table)}", pad=12)
         sns.despine(ax=axis)
     return figure
 
 
-def plot(panels: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
-    """The panels beside each other, with one legend.
+def plot(charts: Sequence[Chart], horizontal: str, vertical: str, *, sizes: bool) -> Figure:
+    """The charts beside each other, with one legend.
 
     Args:
-        panels: at least one.
+        charts: at least one.
         horizontal: label of the axis of the places.
         vertical: label of the axis of the values.
         sizes: the places are bytes, and both axes logarithmic.
     """
-    figure = style.figure(WIDTH * (ALONE if len(panels) == 1 else 1), HEIGHT)
-    axes = style.panels(figure, len(panels), len(panels), sharey=True)
-    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
-    for axis, panel in zip(axes, panels, strict=True):
-        for name, points in panel.curves.items():
+    titles, labels = [chart.title for chart in charts], (horizontal, vertical)
+    figure, axes = style.small_multiples(titles, labels, PANEL, sharey=True)
+    names = list(dict.fromkeys(name for chart in charts for name in chart.curves))
+    for axis, chart in zip(axes, charts, strict=True):
+        for name, points in chart.curves.items():
             _draw(axis, points, names.index(name))
+        for place, name in chart.uprights:
+            _draw_upright(axis, place, name)
         if sizes:
             _scale_sizes(axis)
-        for place, name in panel.uprights:
-            _draw_upright(axis, place, name)
-        if not sizes:
+        else:
             axis.set_xlim(0)
             axis.set_ylim(0)
-        axis.set_title(panel.title, pad=12 if panel.uprights else None)
-        axis.set_xlabel(horizontal)
-        sns.despine(ax=axis)
-    axes[0].set_ylabel(vertical)
-    handles = [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
-    style.legend(figure, handles, len(handles), 2.2)
+        axis.set_title(chart.title, pad=12 if chart.uprights else None)
+    style.legend(figure, [style.entry(style.line(rank), name) for rank, name in enumerate(names)])
     return figure
 
 
@@ -153,4 +154,141 @@ def _reach(centres: NDArray[np.float64], intervals: Sequence[Interval]) -> NDArr
 def _scale_sizes(axis: Axes) -> None:
     axis.set_xscale("log", base=4, subs=[])
     axis.xaxis.set_major_formatter(lambda place, _: size(int(place)))
-    elements.scale_values(axis, logarithmic=True)
+    style.scale_values(axis, logarithmic=True)
+
+
+NINES = {name: -math.log10(1 - share) for name, share in histograms.SHARES.items()}
+"""Detail of a latency -> its place on the axis: so many nines."""
+TAIL = np.linspace(NINES["p50"], 4, 112).tolist()
+"""Places at which a histogram is drawn."""
+
+
+def plot_percentiles(table: Table, rows: Sequence[Row]) -> Figure | None:
+    """Times of single operations on an axis of nines, a panel for each workload, a line for each
+    number of threads or streams; None without rows that have percentiles.
+    """
+    if not rows:
+        return None
+    grouped: dict[str, list[Row]] = {}
+    several = len({row.key.node for row in rows}) > 1
+    for row in rows:
+        title = LabelFormatter.of(row).workload(row)
+        grouped.setdefault(f"{title}, {row.key.node}" if several else title, []).append(row)
+    ticks = [*NINES.values(), *([4] if any(row.measured.histogram for row in rows) else [])]
+    names = [f"{100 - 100 * 10**-nines:g}" for nines in ticks]
+    names[4:] = [f"\n{name}" for name in names[4:]]  # no room beside the one before
+    counts = sorted({row.key.concurrency for row in rows})
+    labels = "% of operations", style.vertical_label(table)
+    figure, axes = style.small_multiples(list(grouped), labels, sharex=True, sharey=True)
+    for axis, members in zip(axes, grouped.values(), strict=True):
+        for row in members:
+            _draw_tail(axis, row, counts.index(row.key.concurrency))
+        style.scale_values(axis, logarithmic=True)
+        axis.set_xticks(ticks, names)
+    many = LabelFormatter.of(rows[0]).many
+    handles = [Line2D([], [], **_dashed(rank), label=many(n)) for rank, n in enumerate(counts)]
+    style.legend(figure, handles)
+    return figure
+
+
+def _dashed(rank: int) -> dict[str, Any]:
+    """Colour and dashes of the line of a number of threads or streams."""
+    dashes = style.DASHES[rank % len(style.DASHES)] or (None, None)
+    return {"color": style.line(rank).colour, "linewidth": 1.1, "dashes": dashes}
+
+
+def _draw_tail(axis: Axes, row: Row, rank: int) -> None:
+    """The operations of all repetitions as a curve, each repetition's percentiles as points; without
+    histograms the medians of these as the line.
+    """
+    known = {name: row.measured.percentile(name) for name in NINES}
+    shown = {NINES[name]: value.value for name, value in known.items() if value}
+    for name in NINES:
+        values = np.multiply(row.measured.percentiles(name), row.table.factor)
+        places = np.full(len(values), NINES[name])
+        axis.scatter(places, values, s=7, alpha=0.6, color=style.line(rank).colour, linewidth=0)
+    if row.measured.histogram:
+        shares = [1 - 10**-nines for nines in TAIL]
+        times = histograms.percentiles(row.measured.histogram, shares)
+        shown = dict(zip(TAIL, times, strict=False))
+    axis.plot([*shown], np.multiply([*shown.values()], row.table.factor), **_dashed(rank))
+
+
+ROOFLINE = "roofline"
+RATES, LADDER = "cpu", "memory_ladder_throughput"
+USES = np.geomspace(1 / 64, 64, 2000)
+"""Operations on each byte."""
+LIMIT: dict[str, Any] = {"color": style.LIMIT, "linewidth": 0.6, "dashes": (5, 2), "zorder": 1}
+
+
+def roofs(rows: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """The rows of one thread and of the most that are roofs; none of several nodes, or without rates
+    of one thread and the ladder.
+    """
+    names = (RATES, LADDER, "memory_throughput")
+    every = [row for name in names for row in rows[name] if row.own and _is_roof(row)]
+    counts = {row.key.concurrency for row in every if row.table.name == RATES}
+    ladder = [row for row in every if row.table.name == LADDER]
+    if not ladder or 1 not in counts or len({row.key.node for row in every}) > 1:
+        return []
+    return [row for row in every if row.key.concurrency in (1, max(counts))]
+
+
+def _is_roof(row: Row) -> bool:
+    """Floating-point rates, levels of the ladder on huge pages; of more than one thread sweeps of a
+    cache, and reads from DRAM.
+    """
+    kind = row.key.workload, row.key.variant
+    if row.key.variant == "block" or kind == ("RS", "pool"):
+        return row.key.concurrency > 1
+    return row.key.workload in ("FP32", "DP") or row.key.variant.endswith("-huge")
+
+
+def plot_roofline(rows: Sequence[Row]) -> Figure:
+    """How fast a program can compute at most, by how often it uses each byte that it reads: of one
+    thread, and of the most. Thick lines are measured rows, thin ones their limits.
+
+    Source: Williams, Waterman and Patterson, CACM 52 (2009).
+    """
+    counts = sorted({row.key.concurrency for row in rows})
+    names = list(dict.fromkeys(map(_name, rows)))
+    labels = "Operations on each byte", style.vertical_label(rows[0].table)
+    titles = [LabelFormatter.of(rows[0]).many(count) for count in counts]
+    figure, axes = style.small_multiples(titles, labels, PANEL, sharey=True)
+    for axis, count in zip(axes, counts, strict=True):
+        _draw_roofs(axis, [row for row in rows if row.key.concurrency == count], names)
+    handles = [Line2D([], [], label=name, **_look(rank)) for rank, name in enumerate(names)]
+    style.legend(figure, [*handles, Line2D([], [], label="limit", **LIMIT)])
+    return figure
+
+
+def _name(row: Row) -> str:
+    """``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB avx512``."""
+    if row.table.name == LADDER:
+        return shapes.level_of(row)
+    isa = row.measured.points[0].details.get("isa", "")
+    return (
+        "DRAM" if row.key.variant == "pool" else f"{LabelFormatter.of(row).line(row, [row])} {isa}"
+    )
+
+
+def _look(rank: int) -> dict[str, Any]:
+    return {"color": style.line(rank).colour, "dashes": style.DASHES[rank // 6] or (None, None)}
+
+
+def _draw_roofs(axis: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
+    """Rates end at the steepest slope, and slopes at the highest rate."""
+    rate = max(row.measured.centre for row in rows if row.table.name == RATES)
+    slopes = [row.measured.centre for row in rows if row.table.name != RATES]
+    slope = max(slopes, default=np.inf)
+    for row in rows:
+        measured = row.measured.centre, _look(names.index(_name(row)))
+        for value, look in (measured, (row.limit.value or np.nan, LIMIT)):
+            is_rate = row.table.name == RATES
+            roof = value * USES ** (not is_rate)
+            ceiling = slope * USES if is_rate else rate
+            shown = np.where(roof <= ceiling, roof, np.nan)
+            axis.plot(USES, shown * rows[0].table.factor, **look)
+    axis.set_xscale("log", base=4, subs=[])
+    axis.xaxis.set_major_formatter("{x:.2g}")
+    style.scale_values(axis, logarithmic=True)

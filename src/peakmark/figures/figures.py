@@ -1,9 +1,12 @@
-"""Which figures a campaign has, drawn as SVG and PNG."""
+"""Which figures a campaign has and which rows each shows: the usual ones, or those that the layout
+asks for; drawn as SVG and PNG.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import seaborn as sns
@@ -11,25 +14,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from peakmark import documents
-from peakmark.analysis import ratios
+from peakmark.analysis import fleet, links, ratios, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row
 from peakmark.analysis.verdict import with_limit
-from peakmark.figures import (
-    curves,
-    dots,
-    layout_figures,
-    matrices,
-    panels,
-    percentiles,
-    roofline,
-    style,
-)
-from peakmark.figures.selection import Drawn, figures_of
+from peakmark.catalogue import SHAPES
+from peakmark.config.layouts import Drawing, Layout
+from peakmark.figures import curves, dots, matrices, panels, style
 from peakmark.formatting import percent
 from peakmark.plan.pairs import Behind
-from peakmark.tools.tables import TABLES
+from peakmark.tables.columns import has_percentiles
+from peakmark.tools.tables import TABLES, Table
 
 PLOTS = {
     "core_to_core": matrices.plot,
@@ -45,11 +41,103 @@ MOST_TICKS = 20
 FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right; every repetition of our own is shown
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A figure's name and the measured rows it shows; ``drawing`` is what the layout says of it,
+    None for a usual one.
+    """
+
+    name: str
+    rows: tuple[Row, ...]
+    drawing: Drawing | None = None
+
+
+def figures_of(
+    table: Table, rows: Mapping[str, Sequence[Row]], layout: Layout | None = None
+) -> list[Drawn]:
+    """The table's figures. DRAM and caches are figures of their own, and so are workloads that a
+    layout prints in tables of their own; a layout that names figures of the table has those and
+    no others. One without rows is there and empty.
+    """
+    measured = [row for row in rows[table.name] if row.series]
+    asked = (
+        [drawing for drawing in layout.drawings if drawing.table.name == table.name]
+        if layout
+        else []
+    )
+    if asked:
+        return [
+            Drawn(drawing.name, tuple(row for row in measured if _fits(drawing, row)), drawing)
+            for drawing in asked
+        ]
+    if table.metric in SHAPES.values():
+        drawn = [Drawn(table.name, tuple(measured) if _is_drawn(table, measured) else ())]
+        if table.name == curves.LADDER:
+            drawn.append(Drawn(curves.ROOFLINE, tuple(curves.roofs(rows))))
+        return drawn
+    if table.name == "memory_throughput":
+        return [
+            Drawn(
+                f"{table.name}_pool", tuple(row for row in measured if row.key.variant != "block")
+            ),
+            Drawn(
+                f"{table.name}_block", tuple(row for row in measured if row.key.variant == "block")
+            ),
+        ]
+    alone = [row.layout_table.workloads if row.layout_table else () for row in measured]
+    if len(set(alone)) > 1 and all(len(workloads) == 1 for workloads in alone):
+        names = dict.fromkeys(row.key.workload for row in measured)
+        return [
+            Drawn(
+                f"{table.name}_{name}", tuple(row for row in measured if row.key.workload == name)
+            )
+            for name in names
+        ] + _percentiles(table, measured)
+    single = tuple(row for row in measured if not row.is_pair)
+    drawn = [Drawn(table.name, single), *_percentiles(table, measured)]
+    if table.subsystem == "network":
+        drawn.append(Drawn(f"{table.name}_links", tuple(filter(links.is_mapped, measured))))
+    return drawn
+
+
+def _is_drawn(table: Table, rows: Sequence[Row]) -> bool:
+    """Whether a matrix has more than one number; of many nodes, dots are drawn in its place."""
+    is_many = len({row.key.node for row in rows}) > fleet.MANY
+    return table.metric != "core_to_core" or is_many or bool(shapes.matrices(rows))
+
+
+def _percentiles(table: Table, rows: Sequence[Row]) -> list[Drawn]:
+    """The figure of the percentiles of a table of latencies; one of many nodes has no rows."""
+    shown = tuple(row for row in rows if row.own and row.own.percentile("p50") is not None)
+    if len({row.key.node for row in shown}) > fleet.MANY:
+        shown = ()
+    return [Drawn(f"{table.name}_percentiles", shown)] if has_percentiles(table) else []
+
+
+def _fits(drawing: Drawing, row: Row) -> bool:
+    """Whether the row belongs into the figure and has what the figure shows."""
+    if not drawing.takes(row.key.workload, row.key.variant):
+        return False
+    if drawing.kind == "panels":
+        return True
+    return row.own is not None and panels.value_of(drawing.value, row, row.own) is not None
+
+
+def without_rows(drawing: Drawing) -> str:
+    """Why a figure of the layout is not there, in a sentence."""
+    reason = {
+        "efficiency": "no row has a known limit",
+        "deviation": "no row was measured more than once",
+        "measured": "nothing was measured for it",
+    }[drawing.value]
+    return f"No figure “{drawing.title}”: {reason}"
+
+
 def build(campaign: Path | Analysis) -> list[Path]:
     """Write the figures of a campaign as SVG and PNG.
 
     These are ``figures/overview``, of several nodes ``figures/fleet``, and those of
-    ``selection.figures_of``. A table without a measurement has no figure. Equal records give equal
+    ``figures_of``. A table without a measurement has no figure. Equal records give equal
     bytes; figures of an earlier run stay.
 
     Returns:
@@ -83,8 +171,8 @@ def _draw(drawn: Drawn, many: bool, behind: Behind) -> Figure | None:
     """``behind``: what the nodes of pairs share."""
     if not drawn.rows:
         return None
-    if drawn.name == roofline.NAME:
-        return roofline.plot(drawn.rows)
+    if drawn.name == curves.ROOFLINE:
+        return curves.plot_roofline(drawn.rows)
     table = drawn.rows[0].table
     if drawn.name.endswith("_links"):
         return matrices.plot_links(table, drawn.rows, behind)
@@ -93,14 +181,10 @@ def _draw(drawn: Drawn, many: bool, behind: Behind) -> Figure | None:
     if table.metric in PLOTS:
         return PLOTS[table.metric](table, drawn.rows)
     if drawn.name.endswith("_percentiles"):
-        return percentiles.plot(drawn.rows[0].table, drawn.rows)
-    if drawn.drawing is None or drawn.drawing.kind == "panels":
-        return panels.plot(drawn.rows[0].table, drawn.rows)
-    return (
-        layout_figures.plot_combined
-        if drawn.drawing.kind == "together"
-        else layout_figures.plot_bars
-    )(drawn.drawing, drawn.rows)
+        return curves.plot_percentiles(table, drawn.rows)
+    if drawn.drawing and drawn.drawing.kind == "bars":
+        return panels.plot_bars(table, drawn.rows, drawn.drawing)
+    return panels.plot(table, drawn.rows, drawn.drawing)
 
 
 def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:

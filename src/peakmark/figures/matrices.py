@@ -15,7 +15,7 @@ from peakmark.analysis import shapes
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.links import link_maps
 from peakmark.analysis.row import Row
-from peakmark.figures import elements, style
+from peakmark.figures import style
 from peakmark.formatting import natural, significant
 from peakmark.plan.pairs import Behind
 from peakmark.tools.tables import Table
@@ -42,7 +42,7 @@ def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
     columns = min(2, len(grouped))
     lines = math.ceil(len(grouped) / columns)
     side = 2.1 if len(shapes.places_of(rows)) <= FEW else WIDTH / 2
-    figure = style.figure(side * 1.15 * columns, side * lines, w_pad=0.06, h_pad=0.06)
+    figure = style.figure(side * 1.15 * columns, side * lines)
     axes = style.panels(figure, len(grouped), columns)
     several = len({node for node, _ in grouped}) > 1
     for axis, ((node, _), members) in zip(axes, grouped.items(), strict=True):
@@ -63,7 +63,7 @@ def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
     columns = min(2, len(maps))
     lines = math.ceil(len(maps) / columns)
     side = WIDTH / 2
-    figure = style.figure(side * columns, side * 0.9 * lines, w_pad=0.06, h_pad=0.06)
+    figure = style.figure(side * columns, side * 0.9 * lines)
     for axis, each in zip(style.panels(figure, len(maps), columns), maps, strict=True):
         nodes = sorted(each.nodes, key=natural)
         nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
@@ -108,7 +108,7 @@ def _show(
     axis.set_yticks(ticks, labels)
     axis.set_ylabel(names[0])
     axis.set_xlabel(names[1])
-    axis.figure.colorbar(image, ax=axis, label=elements.vertical_label(table), shrink=0.9)
+    axis.figure.colorbar(image, ax=axis, label=style.vertical_label(table), shrink=0.9)
 
 
 def _write_numbers(axis: Axes, field: Any) -> None:

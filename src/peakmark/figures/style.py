@@ -21,15 +21,20 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
-from matplotlib.ticker import Formatter, ScalarFormatter
+from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullLocator, ScalarFormatter
 
 from peakmark.formatting import decimal_mark
 from peakmark.resources import ROOT
+from peakmark.tools.tables import UNITS, Table
 
 STYLE = ROOT / "reports" / "figures.mplstyle"
 INK = "#222222"
 SMALL = 7.3  # points, of the smallest type
 QUIET = "#6b6b6b"
+WIDTH = 6.85  # inches; an A4 page between its margins
+LABELS, LEGEND_LINE = 0.3, 0.17  # inches
+MAX_TICKS = 6  # numbers of a vertical axis, at each step of a decade
+DECADES = 200  # highest by lowest end from which on a logarithmic axis names powers of ten only
 LIMIT = "#222222"
 _PUBLISHED = ("D", "v", "P", "X")
 """Markers of published sets, by their place."""
@@ -41,36 +46,27 @@ DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2),
 @dataclass(frozen=True)
 class Look:
     """Colour (Okabe and Ito 2008), marker and its face for one instrument; own kernels are filled,
-    references are open. ``ink`` is the colour of its name: dark enough for text on white (4.5 :
-    1 or more).
+    references are open.
     """
 
     colour: str
     marker: str
     face: str
-    ink: str
 
 
 _LOOKS = (
-    Look("#0072B2", "o", "#0072B2", "#0072B2"),
-    Look("#D55E00", "s", "white", "#B84F00"),
-    Look("#009E73", "^", "white", "#00785A"),
+    Look("#0072B2", "o", "#0072B2"),
+    Look("#D55E00", "s", "white"),
+    Look("#009E73", "^", "white"),
 )
-
-# Lines of workloads beside each other: each dark enough for its name on white.
-_LINES = (
-    Look("#0072B2", "o", "#0072B2", "#0072B2"),
-    Look("#B84F00", "s", "#B84F00", "#B84F00"),
-    Look("#00785A", "^", "#00785A", "#00785A"),
-    Look("#9B3D7E", "D", "#9B3D7E", "#9B3D7E"),
-    Look("#5A5A5A", "v", "#5A5A5A", "#5A5A5A"),
-    Look("#7A5C00", "P", "#7A5C00", "#7A5C00"),
-)
+_COLOURS = ("#0072B2", "#B84F00", "#00785A", "#9B3D7E", "#5A5A5A", "#7A5C00")
+"""Of workloads beside each other."""
 
 
 def line(position: int) -> Look:
     """The look of a workload's line where several stand in one panel."""
-    return _LINES[position % len(_LINES)]
+    colour = _COLOURS[position % len(_COLOURS)]
+    return Look(colour, "os^DvP"[position % len(_COLOURS)], colour)
 
 
 def look(position: int) -> Look:
@@ -78,16 +74,20 @@ def look(position: int) -> Look:
     return _LOOKS[position % len(_LOOKS)]
 
 
-def legend(
-    figure: Figure, handles: Sequence[Patch | Line2D], columns: int, handle_length: float
-) -> None:
-    """Draw a legend above the panels; ``handle_length`` in widths of a letter."""
+def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
+    """Draw a legend above the panels: as many entries side by side as the figure is wide."""
+    if not handles:
+        return
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    side_by_side = max(1, int(figure.get_figwidth() / (0.53 + 0.055 * longest)))
+    lines = math.ceil(len(handles) / side_by_side)
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * lines)
     figure.legend(
         handles=handles,
         loc="outside upper left",
-        ncols=columns,
+        ncols=min(len(handles), side_by_side),
         frameon=False,
-        handlelength=handle_length,
+        handlelength=2.4,
     )
 
 
@@ -104,10 +104,10 @@ def published(position: int) -> dict[str, Any]:
     return {"marker": _PUBLISHED[position % len(_PUBLISHED)], "facecolor": "none", "edgecolor": INK}
 
 
-def figure(width: float, height: float, **pads: float) -> Figure:
+def figure(width: float, height: float) -> Figure:
     """An empty figure of so many inches, which finds room for all labels by itself."""
     empty = Figure(figsize=(width, height))
-    empty.set_layout_engine("constrained", **pads)
+    empty.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     return empty
 
 
@@ -117,6 +117,64 @@ def panels(figure: FigureBase, count: int, columns: int, **shared: Any) -> list[
     for axis in axes[count:]:
         axis.set_visible(False)
     return list(axes[:count])
+
+
+def small_multiples(
+    titles: Sequence[str],
+    labels: tuple[str, str],
+    panel: tuple[float, float] = (0.23, 1.2),
+    most: int = 4,
+    **shared: Any,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each title, in even lines.
+
+    Args:
+        titles: at least one.
+        labels: of the horizontal and of the vertical axis; they stand at the outer panels.
+        panel: its share of the page's width, and its height in inches.
+        most: panels side by side.
+        shared: which axes panels share.
+    """
+    lines = math.ceil(len(titles) / most)
+    columns = math.ceil(len(titles) / lines)
+    share, height = panel
+    width = min(1.0, max(0.5, share * columns) + 0.08)
+    whole = figure(WIDTH * width, height * lines + LABELS)
+    axes = panels(whole, len(titles), columns, **shared)
+    for place, (axis, title) in enumerate(zip(axes, titles, strict=True)):
+        axis.set_title(title)
+        if place % columns == 0:
+            axis.set_ylabel(labels[1])
+        if place + columns >= len(titles):
+            axis.set_xlabel(labels[0])
+            axis.tick_params(labelbottom=True)
+        sns.despine(ax=axis)
+    return whole, axes
+
+
+def scale_values(axis: Axes, logarithmic: bool) -> None:
+    """The vertical axis, whose ends are known: few round numbers."""
+    if not logarithmic:
+        axis.yaxis.set_major_formatter(Ticks())
+        return
+    axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    steps = (1.0, 2.0, 5.0) if high < DECADES * low else (1.0,)
+    axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=MAX_TICKS * len(steps)))
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def vertical_label(table: Table, value: str = "measured") -> str:
+    """``Throughput (MB/s)``, a quantity that is its own unit alone; of other values than measured
+    ones, see ``Drawing``, ``Standard deviation (MB/s)`` or ``% of the limit``.
+    """
+    if value == "efficiency":
+        return "% of the limit"
+    unit = UNITS.get((table.unit, table.factor), table.shown)
+    if value == "deviation":
+        return f"Standard deviation ({unit or table.quantity})"
+    return unit if unit in ("GigaOPS", table.quantity) else f"{table.quantity} ({unit})"
 
 
 def left_out(axis: Axes, across: Sequence[float], values: Sequence[float]) -> None:
@@ -191,34 +249,3 @@ def use_decimal_mark(figure: Figure, mark: str) -> None:
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(DecimalMark(axis.get_major_formatter(), mark))
-
-
-def spread(positions: Sequence[float], gap: float) -> list[float]:
-    """Positions moved apart so that neighbours are at least ``gap`` from each other, each as near
-    to its own as possible.
-
-    Order is kept. Groups that collide are centred on their mean.
-    """
-    order = sorted(range(len(positions)), key=lambda index: positions[index])
-    groups: list[list[int]] = []
-    for index in order:
-        groups.append([index])
-        while (
-            len(groups) > 1
-            and _bottom(groups[-1], positions, gap) < _top(groups[-2], positions, gap) + gap
-        ):
-            groups[-2:] = [groups[-2] + groups[-1]]
-    result = list(positions)
-    for group in groups:
-        start = _bottom(group, positions, gap)
-        for rank, index in enumerate(group):
-            result[index] = start + rank * gap
-    return result
-
-
-def _bottom(group: Sequence[int], positions: Sequence[float], gap: float) -> float:
-    return sum(positions[index] for index in group) / len(group) - (len(group) - 1) * gap / 2
-
-
-def _top(group: Sequence[int], positions: Sequence[float], gap: float) -> float:
-    return _bottom(group, positions, gap) + (len(group) - 1) * gap

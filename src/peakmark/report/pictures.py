@@ -14,8 +14,8 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.config.layouts import Drawing
-from peakmark.figures import layout_figures, roofline
-from peakmark.figures.selection import Drawn, figures_of
+from peakmark.figures import curves, panels
+from peakmark.figures.figures import Drawn, figures_of
 from peakmark.formatting import percent
 from peakmark.messages import message
 from peakmark.tables import captions
@@ -101,7 +101,7 @@ def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
         caption = f"{caption} {message('caption-part', case='disturbed').fact}."
     values = (
         ""
-        if drawn.name in (*captions.PERCENTILES, *captions.LINKS, roofline.NAME)
+        if drawn.name in (*captions.PERCENTILES, *captions.LINKS, curves.ROOFLINE)
         else _extremes(rows, value)
     )
     return _picture(drawn.name, widths, caption, f"{caption}{values}")
@@ -117,7 +117,7 @@ def _parts(drawing: Drawing, rows: Sequence[Row]) -> list[str]:
     shown = {
         "repetitions": measured and not is_bars,
         "references": is_bars and drawing.value != "deviation" and bool(references),
-        "beyond": layout_figures.goes_beyond(drawing, rows),
+        "beyond": panels.goes_beyond(drawing, rows),
         "limits": lines and any(row.limit.value is not None for row in rows),
     }
     return [part for part, is_shown in shown.items() if is_shown]

@@ -13,7 +13,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout, LayoutTable
-from peakmark.figures.selection import figures_of, without_rows
+from peakmark.figures.figures import figures_of, without_rows
 from peakmark.formatting import typeset
 from peakmark.report import method_text, pictures
 from peakmark.tables import captions, footnotes, layout_tables, nodes, presentation

@@ -15,7 +15,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.catalogue import LEVELS, PAGES
 from peakmark.errors import ConfigError
-from peakmark.figures import curves, roofline, style
+from peakmark.figures import curves, style
 from peakmark.limits import for_row
 from peakmark.messages import Message
 from peakmark.plan import plan
@@ -133,14 +133,14 @@ def test_both_pages_are_lines_and_caches_are_uprights(analysis: Analysis) -> Non
 
 def test_roofs_are_rows_and_nothing_else(analysis: Analysis) -> None:
     style.begin()
-    roofs = roofline.roofs(analysis.rows)
-    assert {row.table.name for row in roofs} == {"cpu", "memory_throughput", roofline.LADDER}
-    one, two = roofline.plot(roofs).axes
+    roofs = curves.roofs(analysis.rows)
+    assert {row.table.name for row in roofs} == {"cpu", "memory_throughput", curves.LADDER}
+    one, two = curves.plot_roofline(roofs).axes
     assert [axis.get_title(loc="left") for axis in (one, two)] == ["1 thread", "2 threads"]
     limits = [row for row in roofs if row.limit.value is not None]
     lines = [line for line in (*one.lines, *two.lines) if any(line.get_ydata() > 0)]
     assert len(lines) == len(roofs) + len(limits)
-    assert not roofline.roofs(analysis.rows | {"cpu": []})
+    assert not curves.roofs(analysis.rows | {"cpu": []})
 
 
 def test_a_ladder_is_planned_on_small_and_on_huge_pages() -> None:

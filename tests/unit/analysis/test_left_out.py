@@ -12,7 +12,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.figures import panels, selection, style
+from peakmark.figures import figures, panels, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, pictures
 from peakmark.storage import records
@@ -113,7 +113,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign: Path) -> N
     assert remarks == [message("measured-again", count=1).text]
     groups = appendix.runs(analysis.rows)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
-    (drawn,) = selection.figures_of(row.table, analysis.rows)
+    (drawn,) = figures.figures_of(row.table, analysis.rows)
     picture = pictures.of_rows(drawn, {drawn.name: 50})
     assert picture and message("caption-part", case="disturbed").fact in picture["caption"]
     style.begin()

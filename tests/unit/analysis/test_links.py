@@ -12,7 +12,7 @@ from tests.unit.campaign_data import measurement, record, write
 from peakmark.analysis import links
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell
-from peakmark.figures import selection
+from peakmark.figures import figures
 from peakmark.tables import tables
 
 RATE = 9.4e9
@@ -73,7 +73,7 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(
     again = [row.key.node for row in links.suspects(rows, {})]
     assert again == (["n2+n3"] if case == "suspect" else [])
     assert not analysis.is_fleet and analysis.has_several_nodes
-    drawn = selection.figures_of(rows[0].table, analysis.rows)
+    drawn = figures.figures_of(rows[0].table, analysis.rows)
     assert [each.name for each in drawn if each.rows] == ["network_throughput_links"]
 
 

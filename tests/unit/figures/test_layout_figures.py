@@ -13,7 +13,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.config import layouts
 from peakmark.config.layouts import Drawing
-from peakmark.figures import figures, layout_figures, selection, style
+from peakmark.figures import figures, panels, style
 from peakmark.report import document, pictures
 from peakmark.tables import captions
 from peakmark.tools.tables import BY_NAME
@@ -50,7 +50,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
 
 def drawn(drawing: Drawing, rows: list[Row]) -> list[Row]:
     """The rows that a drawing shows."""
-    (one,) = selection.figures_of(
+    (one,) = figures.figures_of(
         DISK,
         {DISK.name: rows},
         layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,)),
@@ -63,7 +63,7 @@ def plot(drawing: Drawing, rows: list[Row]) -> list[Axes]:
     """The panels of a drawing."""
     style.begin()
     bars = drawing.kind == "bars"
-    figure = (layout_figures.plot_bars if bars else layout_figures.plot_combined)(drawing, rows)
+    figure = (panels.plot_bars if bars else panels.plot)(DISK, rows, drawing)
     assert figure is not None
     if not bars:
         assert [text.get_text() for text in figure.legends[0].get_texts()] == SHOWN
@@ -111,10 +111,10 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited: list[Row
     ]
     for axis in plot(SHARES, far):
         top = axis.get_ylim()[1]
-        assert top <= layout_figures.FARTHEST
+        assert top <= panels.FARTHEST
         assert len(axis.collections) == 6
         assert all(points.get_offsets()[0][1] <= top for points in axis.collections)
-    assert layout_figures.goes_beyond(SHARES, far)
+    assert panels.goes_beyond(SHARES, far)
     whole = captions.of_drawing(SHARES, captions.PARTS)
     short = captions.of_drawing(SHARES, ())
     assert short.startswith("Four patterns. ") and whole.startswith(short) and whole != short
@@ -124,8 +124,8 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e8))
     rows = drawn(SHARES, list(found.rows["disk_throughput"]))
     assert rows == []
-    assert layout_figures.plot_bars(SHARES, rows) is None
-    reason = selection.without_rows(SHARES)
+    assert panels.plot_bars(DISK, rows, SHARES) is None
+    reason = figures.without_rows(SHARES)
     assert "“Four patterns”" in reason and "limit" in reason
 
 

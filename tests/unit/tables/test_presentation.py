@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.figures import selection
+from peakmark.figures import figures
 from peakmark.tables import captions, footnotes, presentation, tables
 from peakmark.tables.columns import of_quantity
 from peakmark.tables.presentation import PrintedTable
@@ -58,7 +58,7 @@ def test_every_figure_has_a_caption() -> None:
     drawn = {
         one.name
         for table in BY_NAME.values()
-        for one in selection.figures_of(table, dict.fromkeys(BY_NAME, ()))
+        for one in figures.figures_of(table, dict.fromkeys(BY_NAME, ()))
     }
     assert set(captions.FIGURES) == {"overview", "fleet", *drawn}
     for name in (*captions.FIGURES, *captions.KINDS, captions.NODES, "cpu_DP"):
