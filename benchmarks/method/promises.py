@@ -46,7 +46,6 @@ PROMISED = (
     (["slow nodes not found", "8% behind", "noise of 1%", "of 1000 "], 0.1),
     (["called unsure"], 0.05),
     (["called different"], 0.05),
-    (["outlier named"], 0.05),
     (["unchanged campaigns"], 0.05),
     (["false claims"], 0.05),
     (["that miss"], 0.05),
@@ -58,18 +57,13 @@ PROMISED = (
 
 
 def warnings(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
-    """Rows of a machine as restless as still counts as quiet: how many are called unsure, how many
-    have an outlier named.
-    """
+    """Rows of a machine as restless as still counts as quiet: how many are called unsure."""
     for n in REPETITIONS:
         lot = np.random.default_rng((seed, n))
-        unsure = odd = 0
+        unsure = 0
         for values in lot.normal(1.0, checks.QUIET, size=(rows, n)):
             unsure += checks.is_doubtful(values)
-            odd += bool(checks.outliers(values).places)
         yield f"quiet rows called unsure, n = {n}", Count(unsure, rows)
-        if n >= statistics.ENOUGH:
-            yield f"quiet rows with an outlier named, n = {n}", Count(odd, rows)
 
 
 @dataclass(frozen=True)

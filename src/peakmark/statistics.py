@@ -46,7 +46,6 @@ Values = Sequence[float] | NDArray[np.float64]
 # Below this the smallest and largest value do not enclose the median with 95 %: 1 - 2^(1 - 6) =
 # 96.9 %. [DN]
 ENOUGH = 6
-OUTLIER_Z = 3.5  # [IH]
 FEWEST_FREEDOM = 4
 """Degrees of freedom that a difference takes: 3 against 3 values have them, or 5 pairs."""
 LIKE_ROWS = 3
@@ -189,16 +188,14 @@ def median_rank(n: int, confidence: float = 0.95) -> tuple[int, float]:
     return chosen, level
 
 
-def modified_z(values: Values, against: Values | None = None) -> NDArray[np.float64]:
-    """0.6745 (x - median) / MAD for each value ([IH]), by the median and MAD of ``against``
-    (default: the values).
+def modified_z(values: Values, against: Values) -> NDArray[np.float64]:
+    """0.6745 (x - median) / MAD for each value ([IH]), by the median and MAD of ``against``.
 
     Where more than half of the values agree, MAD is 0: then the mean absolute deviation takes its
     place with the factor
     1 / 1.253314 ([IH]); where all agree, a value that differs is infinitely far off.
     """
-    array = checked(values)
-    reference = array if against is None else checked(against)
+    array, reference = checked(values), checked(against)
     centre = median(reference)
     spread = mad(reference) / 0.6745
     if spread == 0:
@@ -206,11 +203,6 @@ def modified_z(values: Values, against: Values | None = None) -> NDArray[np.floa
     if spread == 0:
         return np.where(array == centre, 0.0, np.copysign(np.inf, array - centre))
     return np.asarray((array - centre) / spread, dtype=np.float64)
-
-
-def outliers(values: Values, threshold: float = OUTLIER_Z) -> list[int]:
-    """Positions of values whose modified z score is beyond 3.5 [IH]: to be named, never removed."""
-    return [int(index) for index in np.flatnonzero(np.abs(modified_z(values)) > threshold)]
 
 
 def first_difference(values: Values) -> FirstDifference | None:

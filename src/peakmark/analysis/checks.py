@@ -16,7 +16,7 @@ from peakmark.analysis import core_checks, health_checks
 from peakmark.analysis.row import DEFAULT, Measured
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.limits import share as limit_share
-from peakmark.messages import ORDER, Message, Severity, Value, message
+from peakmark.messages import ORDER, Message, Severity, message
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
 
@@ -33,10 +33,7 @@ def scatter(row: Measured) -> Iterator[Message]:
     runs = core_checks.clean_runs(row) if core_checks.stands(row) else row.in_time
     in_time = [run.value for run in runs]
     if not _is_resolution(in_time, max(row.details("resolution"), default=0.0)):
-        yield from _varies(in_time, core_checks.heat(row.noises))
-    odd = outliers([run.value for run in row.runs])
-    if odd.places:
-        yield message("outlier", places=tuple(index + 1 for index in odd.places), total=odd.total)
+        yield from _varies(in_time)
 
 
 def _is_resolution(values: Sequence[float], step: float) -> bool:
@@ -45,18 +42,12 @@ def _is_resolution(values: Sequence[float], step: float) -> bool:
     return max(abs(value - middle) for value in values) < RESOLVED * step
 
 
-def _varies(in_time: Sequence[float], heat: Value) -> Iterator[Message]:
+def _varies(in_time: Sequence[float]) -> Iterator[Message]:
     first, trend = first_differs(in_time), drifts(in_time)
     if first is not None:
         yield message("first-differs", Severity.UNSURE, more=first)
     elif trend is not None:
-        yield message(
-            "drift",
-            Severity.UNSURE,
-            more=trend.relative,
-            p=trend.p,
-            heat=heat,
-        )
+        yield message("drift", Severity.UNSURE, more=trend.relative, p=trend.p)
     spread = statistics.summarise(in_time).cv
     if spread is not None and is_wide(in_time):
         yield message("spread", Severity.UNSURE, spread=spread)
@@ -243,8 +234,6 @@ def stores(row: Measured) -> Iterator[Message]:
     """Of which kind a memory row's stores are, where it could be another."""
     known = {str(run.details["store"]) for run in row.runs if run.details.get("store")}
     if row.subsystem == "memory" and row.variant in POOLS:
-        if len(known) > 1:
-            yield message("stores-differ", Severity.UNSURE, stores=tuple(sorted(known)))
         for store in known if len(known) == 1 else ():
             yield message("stores", case=store if store in STORES else "", store=store)
 
@@ -253,11 +242,8 @@ QUIET = 0.05
 """The coefficient of variation up to which a machine counts as quiet."""
 DRIFT_P = 0.015
 HOSTS_P = 0.05
-_Z_SPREAD = 2.0537  # 98 % of the standard normal distribution lies below
 
-# n -> what the largest modified z score of a clean row stays below in 95 %; that of its first value
-# in 98.5 %.
-_OUTLIER = ((6, 5.9), (8, 5.2), (10, 4.6), (12, 4.4), (15, 4.3), (20, 4.0), (30, 3.85), (60, 3.75))
+# n -> what the modified z score of a clean row's first value stays below in 98.5 %.
 _FIRST = (
     (4, 73.5),
     (5, 12.7),
@@ -270,14 +256,6 @@ _FIRST = (
     (20, 3.4),
     (30, 3.0),
 )
-
-
-@dataclass(frozen=True)
-class Outliers:
-    """Repetitions that lie far from the others, by their place; ``total`` of all."""
-
-    places: tuple[int, ...]
-    total: int
 
 
 @dataclass(frozen=True)
@@ -296,10 +274,9 @@ def widest(n: int) -> float:
     """The sample coefficient of variation that a quiet machine passes in 2 % of rows of ``n`` >= 2
     values [chi].
     """
-    freedom = n - 1
-    ninth = 2 / (9 * freedom)
-    quantile = freedom * (1 - ninth + _Z_SPREAD * math.sqrt(ninth)) ** 3
-    return QUIET * math.sqrt(quantile / freedom)
+    from scipy import stats
+
+    return QUIET * math.sqrt(float(stats.chi2.ppf(0.98, n - 1)) / (n - 1))
 
 
 def is_wide(values: Sequence[float]) -> bool:
@@ -357,15 +334,6 @@ def hosts_differ(by_host: Mapping[str, Sequence[float]]) -> HostDifference | Non
     return HostDifference(highest, lowest, medians[highest] / medians[lowest] - 1, p)
 
 
-def outliers(values: Sequence[float]) -> Outliers:
-    """Values far from the others; none of fewer than six, which cannot tell."""
-    if len(values) < statistics.ENOUGH:
-        return Outliers((), len(values))
-    return Outliers(
-        tuple(statistics.outliers(values, _threshold(_OUTLIER, len(values)))), len(values)
-    )
-
-
 def _threshold(table: Sequence[tuple[int, float]], n: int) -> float:
     """The entry of the largest n in the table that is not above ``n``: it errs on the side of no
     mark.
@@ -408,7 +376,6 @@ CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     _above_limit,
     never_reached_device,
     unflushed,
-    core_checks.slow_core,
     core_checks.crowded,
     core_checks.waited,
     core_checks.overlap,
@@ -416,7 +383,6 @@ CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     pool_in_cache,
     stores,
     core_checks.clock,
-    core_checks.clock_lowered,
     core_checks.below_nominal,
     core_checks.narrower,
     core_checks.placement,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from peakmark import disturbances, statistics
@@ -88,7 +87,6 @@ def noise_warnings(
     yield from _others(during, len(noises), where, level("other-load"))
     yield from _steal(during, len(noises), where, level("steal"))
     yield from _held_back(during, len(noises), where)
-    yield from _limit(noises, where)
 
 
 def in_how_many(count: int, n: int, where: Value = "") -> Value:
@@ -145,38 +143,6 @@ def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Ite
         yield message("hot", Severity.UNSURE, often=_meanwhile(hot, n, where))
 
 
-def _limit(noises: Sequence[Mapping[str, Any]], where: Value) -> Iterator[Message]:
-    """The clock that is allowed, not the one just now: CPUs that wait are slow, and that means
-    nothing.
-    """
-    limits = [
-        float(noise[when]["clock_limit_hz"])
-        for noise in noises
-        for when in ("before", "after")
-        if (noise.get(when) or {}).get("clock_limit_hz")
-    ]
-    if limits and max(limits) / min(limits) > 1.01:
-        yield message(
-            "clock-limit",
-            Severity.UNSURE,
-            where=where,
-            low=min(limits) / 1e9,
-            high=max(limits) / 1e9,
-        )
-
-
-def heat(noises: Sequence[Mapping[str, Any]]) -> Value:
-    """How warm it was before the first and after the last where sensors could be read, else
-    nothing.
-    """
-    if not noises:
-        return ""
-    first, last = noises[0].get("before") or {}, noises[-1].get("after") or {}
-    if first.get("celsius") is None or last.get("celsius") is None:
-        return ""
-    return message("heat", first=first["celsius"], last=last["celsius"])
-
-
 WIDE = {"avx2", "avx512"}
 """Instruction sets under whose multiplications a core may run below its nominal clock, as designed.
 """
@@ -184,32 +150,6 @@ LOWEST = 0.4
 """Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are
 about half of those on the box.
 """
-
-
-def slow_core(row: Measured) -> Iterator[Message]:
-    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
-    the record.
-    """
-    if row.instrument != KERNELS["cpu"] or row.limit.origin == "site":
-        return
-    share = efficiency(row.centre, row.limit)
-    asked = {str(run.options.get("isa") or "auto") for run in row.runs}
-    cores = row.fact("cpu", "cores")
-    if (
-        share is None
-        or share >= DEFAULT.core
-        or asked != {"auto"}
-        or (cores and row.concurrency > cores)
-    ):
-        return
-    named = (
-        *waited(row),
-        *crowded(row),
-        *noise_warnings(row.noises, partial(severity, row)),
-    )
-    if named:
-        return  # what took the time is known, and said
-    yield message("slow-core", Severity.UNSURE, share=share)
 
 
 def crowded(row: Measured) -> Iterator[Message]:
@@ -282,26 +222,6 @@ def clock(row: Measured) -> Iterator[Message]:
     means = [(before + after) / 2 for before, after in known]
     if not moved and means and max(means) / min(means) - 1 > DEFAULT.clock:
         yield message("clock-differs", more=max(means) / min(means) - 1)
-
-
-def clock_lowered(row: Measured) -> Iterator[Message]:
-    """Wide multiplications lower the clock of some cores, and only while they run."""
-    seen = [
-        [run.known(f"clock_hz_{when}") for when in ("before", "after", "loaded")]
-        for run in row.runs
-    ]
-    pairs = [
-        (float(during), (float(before) + float(after)) / 2)
-        for before, after, during in seen
-        if before and after and during
-    ]
-    if not pairs:
-        return
-    share = statistics.median([loaded / idle for loaded, idle in pairs])
-    if share < 1 - DEFAULT.lowered:
-        clock, nominal = statistics.median([loaded for loaded, _ in pairs]), nominal_of(row)
-        below = message("under-nominal", nominal=nominal) if nominal and clock < nominal else ""
-        yield message("clock-lowered", share=1 - share, clock=clock, below=below)
 
 
 def below_nominal(row: Measured) -> Iterator[Message]:

@@ -33,10 +33,9 @@ class Thresholds:
              that a pool must be
     band     factor between two instruments for the same quantity
     throttled  by how much less the clock is than the best that was seen
-    lowered  by how much less the clock is under the work than before and after it
     others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by
              the hypervisor
-    shortest seconds that a run should last                  core   least share of a core's pipes
+    shortest seconds that a run should last
     cpu      least share of the run in which a thread that computes had its CPU
     overlap  least share of the time in which all threads of a latency under load were at work
     flush    seconds below which a flush moved nothing       flushed  bytes after which that is
@@ -46,7 +45,6 @@ class Thresholds:
     limit: float = 1.05
     clock: float = disturbances.MATTERS
     throttled: float = 0.1
-    lowered: float = 0.04
     loss: float = 0.01
     heavy: float = 0.1
     most: float = 0.5
@@ -56,7 +54,6 @@ class Thresholds:
     others: float = disturbances.OTHERS
     steal: float = 0.02
     shortest: float = 0.5
-    core: float = 0.75
     cpu: float = 0.97
     overlap: float = 0.95
     flush: float = 1e-3

@@ -253,7 +253,6 @@ def test_the_limit_takes_the_clock_under_the_work(
     row = make.only_row(tmp_path / "c", both, facts=make.ZEN3)
     assert row.limit.value == pytest.approx(clock * 16)
     assert words in row.limit.formula
-    assert bool(notes(row, "clock-lowered")) == (clock < 3e9)
     # The reference has the same limit: it told no clock of its own.
     assert row.series["likwid-bench"].efficiency == pytest.approx(42e9 / (clock * 16))
 

@@ -103,8 +103,7 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (row([100.0]), {"few": N}, {"case": "once"}),
     (row([100.0, 104.0, 96.0]), {"few": N}, {"n": 3, "level": 0.75, "enough": 6}),
     (row([100.0, 120.0, 80.0]), {"spread": U, "few": N}, {"spread": 0.2}),
-    (row([80.0, 100.0, 100.4, 99.6, 100.2, 99.8, 100.1]), {"first-differs": U, "outlier": N}, {"more": -0.2004}),
-    (row([100.0, 100.1, 99.9, 100.2, 104.0, 99.8, 100.0]), {"outlier": N}, {"places": [5], "total": 7}),
+    (row([80.0, 100.0, 100.4, 99.6, 100.2, 99.8, 100.1]), {"first-differs": U}, {"more": -0.2004}),
     (row([110.0, 108.5, 107.0, 105.2, 103.0, 101.0]), {"drift": U}, {}),
     (row([105.0, 103.0, 104.0, 101.0, 100.0]), {"few": N}, {}),
     (row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1]), {}, {}),
@@ -159,7 +158,6 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (memory({"store": "another"}), {"stores": N}, {"case": "", "store": "another"}),
     (memory({"store": None}), {}, {}),
     (memory({"store": "libc"}, variant="block"), {}, {}),
-    (memory([{"store": name} for name in ("temporal", "libc")] * 3), {"stores-differ": U}, {}),
     # Losses, loopback, links that are slowed down on purpose.
     (udp(1000, 5), {}, {}),
     (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "case": "", "fewer": ""}),
@@ -210,7 +208,6 @@ def test_a_quiet_machine_has_few_doubts_at_any_n_and_a_restless_one_is_seen(n: i
     draw = np.random.default_rng(n)
     quiet = draw.normal(100.0, 100.0 * checks.QUIET, size=(ROWS, n))
     assert _at_most(sum(map(checks.is_doubtful, quiet)), 0.05)
-    assert _at_most(sum(bool(checks.outliers(values).places) for values in quiet), 0.05)
     assert sum(map(checks.is_wide, draw.normal(100.0, 20.0, size=(ROWS, n)))) > ROWS * 0.6
 
 
