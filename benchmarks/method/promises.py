@@ -197,7 +197,7 @@ def _side(
         }
         entries[point] = DatasetRow(tuple(values), turns=turns)
     names = "AB"[number], "BA"[number]
-    return Dataset(names[0], entries, bare=False, beside=names[1] if of.turned else "")
+    return Dataset(names[0], entries, beside=names[1] if of.turned else "")
 
 
 def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import statistics
 from peakmark.analysis import compare
-from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow, read
+from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow, Turn, read
 from peakmark.cell import Cell
 from peakmark.files import write_text
 
@@ -128,6 +128,11 @@ def failed(pairs: Iterable[tuple[Path, Path]], turned: bool = False) -> Count:
     return Count(sum(counts), len(counts))
 
 
+def _at_one_time(values: Sequence[float]) -> DatasetRow:
+    turns = {number: Turn(value, number, number) for number, value in enumerate(values)}
+    return DatasetRow(tuple(values), turns=turns)
+
+
 def resampled(
     values: Mapping[ComparedPoint, Sequence[float]], size: int, draws: int, seed: int = 1
 ) -> Count:
@@ -141,8 +146,8 @@ def resampled(
         drawn = {point: lot.permutation(each) for point, each in sorted(enough.items())}
         sides = []
         for part in (slice(size), slice(size, 2 * size)):
-            rows = {point: DatasetRow(tuple(each[part].tolist())) for point, each in drawn.items()}
-            sides.append(Dataset("drawn", rows, bare=True))
+            rows = {point: _at_one_time(each[part].tolist()) for point, each in drawn.items()}
+            sides.append(Dataset("drawn", rows))
         found, _, _ = compare.compare(sides[0], sides[1], tolerance=0.0)
         judged += sum(one.verdict != "cannot tell" for one in found)
         claimed += sum(one.verdict in CLAIMED for one in found)

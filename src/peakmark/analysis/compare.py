@@ -1,4 +1,4 @@
-"""Two campaigns, or a campaign and published results, row by row, with the text that says it."""
+"""Two campaigns row by row, with the text that says it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from peakmark.analysis import comparability, datasets
 from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow, describe
 from peakmark.errors import ConfigError
 from peakmark.formatting import duration, significant
-from peakmark.messages import Message, merge, message
+from peakmark.messages import Message, message
 from peakmark.resources import program
 from peakmark.statistics import Change
 from peakmark.tools.tables import BY_NAME, Table
@@ -49,7 +49,6 @@ class Comparison:
         left_out: repetitions measured in turn that are no part of a pair.
         warnings: how the figure of A and that of B are in doubt: ``wrong``, ``unsure`` or nothing.
         differ: what was asked or recorded otherwise, by title.
-        remarks: what published results note on their values.
         change: from A to B; above 0 is more, which may be worse.
         specific: the same without what the other rows of the table have in common.
         verdict: ``better`` and ``worse``: the difference is larger than the tolerance and than
@@ -65,7 +64,6 @@ class Comparison:
     left_out: int = 0
     warnings: tuple[str, str] = ("", "")
     differ: Mapping[str, Message] = field(default_factory=dict)
-    remarks: tuple[Message, ...] = ()
     change: Change = UNKNOWN
     specific: Change = UNKNOWN
     verdict: str = "cannot tell"
@@ -88,9 +86,9 @@ def in_turn(before: Dataset, after: Dataset) -> bool:
 
 def is_apart(before: Dataset, after: Dataset) -> bool:
     """Whether one campaign was measured before the other, so that time may have made a difference;
-    also where the times are not known. Published results are of another machine anyway.
+    also where the times are not known.
     """
-    if before.bare or after.bare or in_turn(before, after):
+    if in_turn(before, after):
         return False
     first, second = before.starts, after.starts
     return not (
@@ -121,9 +119,8 @@ def compare(
         The comparisons in the order of A, the number of rows that only ``before`` has, and
         of those that only ``after`` has.
     """
-    bare = before.bare or after.bare
-    one_node = not bare and len(before.nodes) == len(after.nodes) == 1
-    old, new = (_named(side, bare, one_node) for side in (before, after))
+    one_node = len(before.nodes) == len(after.nodes) == 1
+    old, new = (_named(side, one_node) for side in (before, after))
     turned, apart = in_turn(before, after), is_apart(before, after)
     matched = {
         point: _matched(point, old[point], new[point], turned, changed)
@@ -169,11 +166,6 @@ def _matched(
     else:
         differ |= comparability.mixing(old.unequal_nodes, new.unequal_nodes)
     stops = not turned and not differ.keys() <= set(changed)
-    remarks = [
-        message("note-on", side=side, remark=text)
-        for side, row in (("A", old), ("B", new))
-        for text in row.remarks
-    ]
     return Comparison(
         point,
         before,
@@ -182,7 +174,6 @@ def _matched(
         left_out,
         (old.warning, new.warning),
         differ,
-        tuple(remarks),
         verdict="not alike" if stops else "cannot tell",
     )
 
@@ -208,15 +199,11 @@ def _judged(rows: Sequence[Comparison], tolerance: float, level: float) -> list[
     return [replace(row, verdict=verdicts.get(row.point, row.verdict)) for row in rows]
 
 
-def _named(side: Dataset, bare: bool, one_node: bool) -> dict[ComparedPoint, DatasetRow]:
-    """What a side has by the names of points in the comparison: nodes do not matter where each side
-    has one.
-    """
-    if one_node:
-        return {replace(point, node=""): entry for point, entry in side.entries.items()}
-    if bare and not side.bare:
-        return {name: side.entries[point] for name, point in datasets.bare_points(side).items()}
-    return dict(side.entries)
+def _named(side: Dataset, one_node: bool) -> Mapping[ComparedPoint, DatasetRow]:
+    """What a side has by the names of points: nodes do not matter where each side has one."""
+    if not one_node:
+        return side.entries
+    return {replace(point, node=""): entry for point, entry in side.entries.items()}
 
 
 def report(
@@ -238,14 +225,10 @@ def report(
         )
     percent = round(100 * confidence, 6)
     width = max(len(describe(row.point)) for row in rows)
-    merged = merge(each for row in rows for each in row.remarks)
-    footnotes = list(dict.fromkeys(each.message for each in merged.values()))
     lines = [each.text for each in _facts(before, after, rows, changed)]
     head = message("two-sides", first=before.name, second=after.name, percent=percent)
     lines += [*([""] if lines else []), head.text, ""]
-    for row in rows:
-        marks = {f"[{footnotes.index(merged[each].message) + 1}]": None for each in row.remarks}
-        lines.append(" ".join([_line(row, width), *marks]))
+    lines += [_line(row, width) for row in rows]
     counts = Counter(row.verdict for row in rows)
     lines += ["", "; ".join(f"{counts[each]} {each}" for each in VERDICTS if counts[each])]
     notes = _shifts(rows)
@@ -263,8 +246,7 @@ def report(
     notes += [message(code, count=count) for code, count in sums.items() if count]
     if any(only):
         notes.append(message("not-compared", first=only[0], second=only[1]))
-    numbered = [f"[{number}] {note.text}" for number, note in enumerate(footnotes, 1)]
-    return "\n".join([*lines, *(each.text for each in notes), *numbered]), counts
+    return "\n".join([*lines, *(each.text for each in notes)]), counts
 
 
 def _facts(

@@ -1,4 +1,4 @@
-"""One side of a comparison: a campaign or published results, its values by the rows they stand for.
+"""One side of a comparison: a campaign, its values by the rows they stand for.
 
 Two campaigns that were measured in turn are compared by pairs of repetitions. What the machine does
 meanwhile is in both halves of a pair and goes out of their ratio. Which half comes first alternates
@@ -7,7 +7,7 @@ from round to round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
@@ -17,8 +17,6 @@ from typing import NamedTuple
 from peakmark import histograms
 from peakmark.analysis import analysis, comparability
 from peakmark.analysis.row import Key, Repetition
-from peakmark.catalogue import POOLS
-from peakmark.config import published
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size
 from peakmark.messages import worst
@@ -73,8 +71,7 @@ def _gap(turn: Turn, other: Turn) -> float:
 
 @dataclass(frozen=True, order=True)
 class ComparedPoint:
-    """What is compared with its like; block in bytes, 0 where there is none; variant "" where a
-    side does not tell it.
+    """What is compared with its like; block in bytes, 0 where there is none.
 
     word  what was asked for instead of a number of threads, empty for a number; ``concurrency`` is
           then 0: two threads and all cores of a node with two are not the same question
@@ -107,8 +104,6 @@ class DatasetRow:
     values   in SI units
     warning  ``wrong`` or ``unsure``, empty where nothing speaks against the figure
     settings  what was asked and recorded, by title: two that differ in them are not alike
-    remarks  what published results note on their own values
-    threads  how many a word meant, of a point that has one
     unequal_nodes  in what the nodes of its repetitions are not equal
     turns    the repetitions in time, of a campaign
     """
@@ -116,8 +111,6 @@ class DatasetRow:
     values: tuple[float, ...]
     warning: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
-    remarks: Sequence[str] = ()
-    threads: int | None = None
     unequal_nodes: str = ""
     turns: Turns = field(default_factory=dict)
 
@@ -130,8 +123,7 @@ class DatasetRow:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One side: its name, and what it has by point. ``bare`` says that its points have no variant
-    and node.
+    """One side: its name, and what it has by point.
 
     machine  all facts of the machines, by title
     hosts    of a campaign
@@ -141,7 +133,6 @@ class Dataset:
 
     name: str
     entries: Mapping[ComparedPoint, DatasetRow]
-    bare: bool
     machine: Mapping[str, str] = field(default_factory=dict)
     hosts: frozenset[str] = frozenset()
     config: str = "campaign.yaml"
@@ -159,39 +150,10 @@ class Dataset:
 
 
 def read(name: str) -> Dataset:
-    """A side by the folder of a campaign, or by the name or path of published results.
-
-    Errors: PeakmarkError when it is neither, or damaged.
-    """
+    """A side by the folder of a campaign. Errors: PeakmarkError when it is none, or damaged."""
     path = Path(name)
-    if path.is_dir():
-        return _campaign(path)
-    if name.endswith(".csv") or (published.FOLDER / f"{name}.csv").is_file():
-        source = published.load(name)
-        remarks, definitions = source.remarks, source.definitions
-        entries = {
-            _published_point(key): DatasetRow(
-                tuple(numbers),
-                settings=comparability.defined(definitions.get(key, {})),
-                remarks=remarks.get(key, ()),
-            )
-            for key, numbers in source.runs.items()
-        }
-        return Dataset(source.name, entries, bare=True)
-    known = ", ".join(sorted(file.stem for file in published.FOLDER.glob("*.csv")))
-    raise ConfigError(
-        f"{name!r} is neither the folder of a campaign, such as results/quick, nor published results: {known}, or the "
-        "path of a CSV file"
-    )
-
-
-def _published_point(key: published.PublishedKey) -> ComparedPoint:
-    table, workload, block, concurrency, instrument = key
-    workload = f"LAT-{workload}" if table == "network_latency" else workload
-    return ComparedPoint(table, instrument, workload, "", block or 0, concurrency, "")
-
-
-def _campaign(path: Path) -> Dataset:
+    if not path.is_dir():
+        raise ConfigError(f"{name!r} is not the folder of a campaign, such as results/quick")
     entries: dict[ComparedPoint, DatasetRow] = {}
     results = Results.read(path)
     facts = cache(partial(comparability.facts, results))
@@ -210,7 +172,6 @@ def _campaign(path: Path) -> Dataset:
                     series.values,
                     str(worst(row.warnings_of(instrument)) or ""),
                     settings,
-                    threads=row.key.concurrency if row.key.word else None,
                     unequal_nodes=row.unequal_nodes.get(instrument, ""),
                     turns=turns(series.points),
                 )
@@ -226,60 +187,12 @@ def _campaign(path: Path) -> Dataset:
     side = Dataset(
         path.name,
         entries,
-        bare=False,
         machine=comparability.machine(results),
         hosts=frozenset(results.facts),
         config=str(path / "config.json"),
         beside=str(results.plan.get("beside") or ""),
     )
     return replace(side, machine={**side.machine, "node": ", ".join(side.nodes)})
-
-
-def _bare_point(side: Dataset, point: ComparedPoint) -> ComparedPoint | None:
-    """The name of a point in published results, None for percentiles, for caches and for ordinary
-    stores beside streaming ones, which nobody published.
-    """
-    if point.variant in ("block", *POOLS[1:]) or point.percentile:
-        return None
-    workload, block = published.stands_for(point.workload, point.block or None)
-    meant = side.entries[point].threads
-    count = point.concurrency if meant is None else meant
-    return ComparedPoint(
-        point.table, point.instrument, workload, "", published.rounded(block) or 0, count, ""
-    )
-
-
-def bare_points(side: Dataset) -> dict[ComparedPoint, ComparedPoint]:
-    """A campaign's points by the names that published results give them: without variant, node and
-    word, DRAM only, blocks in powers of 1024.
-    """
-    without_word: dict[ComparedPoint, ComparedPoint] = {}
-    # Two threads as a number come before a word that meant two: the first is what was published.
-    for point in sorted(side.entries, key=lambda asked: bool(asked.word)):
-        bare = _bare_point(side, point)
-        if bare is None:
-            continue
-        twin = without_word.get(bare)
-        if (
-            point.word
-            and twin is not None
-            and (twin.node, twin.variant) == (point.node, point.variant)
-        ):
-            continue
-        # 1 MB and 1 MiB stand for one published size: the binary one does where a campaign has
-        # both.
-        if twin is not None and replace(twin, block=point.block) == point:
-            without_word[bare] = twin if published.rounded(twin.block) == twin.block else point
-            continue
-        # Two nodes or two variants for one published row: which of them is meant is not for us to
-        # say.
-        if twin is not None:
-            raise ConfigError(
-                f"{side.name} has several nodes or variants of {describe(bare)}: published results name none; compare a "
-                "campaign of one node and one variant"
-            )
-        without_word[bare] = point
-    return without_word
 
 
 def describe(point: ComparedPoint) -> str:

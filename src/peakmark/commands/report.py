@@ -111,15 +111,11 @@ def add(commands: Any) -> None:
 
     compare = commands.add_parser(
         "compare",
-        help="two campaigns, or a campaign and published results: what became better or worse",
+        help="two campaigns: what became better or worse",
         description="The speed of B against A in every row that both have, with an interval and a verdict.",
     )
     for side in ("A", "B"):
-        compare.add_argument(
-            side.lower(),
-            metavar=side,
-            help="folder of a campaign, or name or CSV file of published results",
-        )
+        compare.add_argument(side.lower(), metavar=side, help="folder of a campaign")
     compare.add_argument(
         "--interleave",
         action="store_true",

@@ -1,7 +1,6 @@
 """Comparing: the verdict says what the values carry, and no more."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +38,29 @@ def disk(
     return datasets.read(str(make.write(folder, records)))
 
 
+def of_values(values: Sequence[float], is_timed: bool) -> DatasetRow:
+    """A row, with repetitions that began a second after each other or at no known time."""
+    times = {number: datasets.Turn(value, number, number) for number, value in enumerate(values)}
+    return DatasetRow(tuple(values), turns=times if is_timed else {})
+
+
 def sides(
-    rows: Sequence[tuple[Sequence[float], Sequence[float]]], table: str = "cpu", **more: Any
+    rows: Sequence[tuple[Sequence[float], Sequence[float]]],
+    table: str = "cpu",
+    *,
+    at_one_time: bool = False,
 ) -> list[Dataset]:
-    """Two sides with these values of A and B; of rows that lie apart in time unless ``bare``."""
+    """Two sides with these values of A and B; without times they lie apart."""
     instrument = {"cpu": "cpubench", "memory_latency": "rambench"}[table]
     points = [
         ComparedPoint(table, instrument, "DP", "", 0, threads, "")
         for threads in range(1, len(rows) + 1)
     ]
-    of_both = [[DatasetRow(tuple(values)) for values in side] for side in zip(*rows, strict=True)]
+    of_both = [
+        [of_values(values, at_one_time) for values in side] for side in zip(*rows, strict=True)
+    ]
     entries = [dict(zip(points, of_side, strict=True)) for of_side in of_both]
-    return [Dataset("s", of_side, **{"bare": False, **more}) for of_side in entries]
+    return [Dataset("s", of_side) for of_side in entries]
 
 
 @pytest.mark.parametrize(("before", "after", "table", "tolerance", "verdict"), [
@@ -71,7 +81,7 @@ def sides(
 def test_the_verdict_follows_the_interval_and_the_direction(
     before: list[float], after: list[float], table: str, tolerance: float | None, verdict: str
 ) -> None:
-    one, other = sides([(before, after)], table, bare=True)
+    one, other = sides([(before, after)], table, at_one_time=True)
     (found,), _, _ = compare.compare(one, other, tolerance=tolerance)
     assert found.ratio == pytest.approx(after[0] / before[0], rel=0.003)
     assert found.verdict == verdict
@@ -101,8 +111,8 @@ def test_at_two_times_only_a_row_that_leaves_its_table_is_a_claim(
     assert [one.verdict for one in found] == verdicts
     text, _ = compare.report(before, after)
     assert "compare --interleave" in text
-    at_one_time = [replace(side, bare=True) for side in (before, after)]
-    found, _, _ = compare.compare(at_one_time[0], at_one_time[1])
+    before, after = sides([scaled(CALM, factor) for factor in factors], at_one_time=True)
+    found, _, _ = compare.compare(before, after)
     assert [one.verdict for one in found] == [each.partition(" or ")[0] for each in verdicts]
 
 
@@ -140,21 +150,10 @@ def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Pat
     assert "A has n1, B has other" in text.splitlines()[0]
 
 
-def test_a_published_set_may_be_either_side(tmp_path: Path) -> None:
-    mine, theirs = disk(tmp_path / "mine"), datasets.read("disk-patterns-2020")
-    (throughput, iops), _, _ = compare.compare(theirs, mine)
-    assert throughput.before == (393e6, 403e6, 398e6)
-    assert throughput.verdict == SAME  # three runs against six, at nearly the same speed
-    assert (iops.before, iops.verdict) == ((6408.0,), "cannot tell")
-    assert iops.ratio == pytest.approx(1e4 * 1.0008 / 6408, rel=1e-3)
-    (back, _), _, _ = compare.compare(mine, theirs)
-    assert back.ratio == pytest.approx(1 / throughput.ratio)
-
-
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:
     side = datasets.read(str(make.write(tmp_path / "c", make.runs("cpubench", "DP", 1e9))))
     with pytest.raises(ConfigError, match="no row in common"):
-        compare.report(side, datasets.read("disk-patterns-2020"))
+        compare.report(side, disk(tmp_path / "other"))
 
 
 def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,19 +182,6 @@ def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(
     assert not capsys.readouterr().err
 
 
-def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> None:
-    records = make.runs("netbench", "TCP", *make.near(1e9))
-    name = "four-subsystems-2018-prometheus"
-    mine, theirs = datasets.read(str(make.write(tmp_path / "c", records))), datasets.read(name)
-    for both, side in (((theirs, mine), "A"), ((mine, theirs), "B")):
-        text = compare.report(*both)[0]
-        assert f"[1] {side}: over loopback" in text
-        assert next(line for line in text.splitlines() if "netbench TCP" in line).endswith(" [1]")
-    row = make.only_row(tmp_path / "d", records, config={"report": {"published": [name]}})
-    (note,) = [note for note in row.warnings if note.code == "published"]
-    assert dict(note.values)["source"] == name and row.level is None
-
-
 def many(folder: Path, seed: int, slow: int = -1) -> datasets.Dataset:
     """Forty rows of six noisy values of one machine; one at four fifths of the rate."""
     random = np.random.default_rng(seed)
@@ -221,7 +207,7 @@ def test_a_claim_that_chance_brings_among_many_rows_does_not_stand(
 ) -> None:
     """By itself one row of two samples that lie apart is a claim; among 110 rows chance brings it."""
     before, after = (1.0, 1.1, 1.2, 1.05, 1.15, 1.12), (1.1, 1.2, 1.28, 1.14, 1.23, 1.21)
-    one, other = sides([(before, after), *[(before, before)] * beside], bare=True)
+    one, other = sides([(before, after), *[(before, before)] * beside], at_one_time=True)
     (claim, *others), _, _ = compare.compare(one, other, tolerance=0.0)
     assert claim.verdict == verdict
     assert {each.verdict for each in others} <= {SAME}

@@ -1,7 +1,6 @@
-"""The sides of a comparison: campaigns, published results, and campaigns measured in turn."""
+"""The sides of a comparison: campaigns, and campaigns measured in turn."""
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,8 +9,6 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis import compare, datasets
 from peakmark.analysis.datasets import Dataset
-from peakmark.config import published
-from peakmark.errors import ConfigError
 
 WANDERING = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
 """A machine that moves by far more than the change that is looked for."""
@@ -80,30 +77,6 @@ def test_halves_on_two_hosts_are_no_pair() -> None:
     assert datasets.pairs(before, after) == [(1.0, 1.0)] * 2
 
 
-def test_a_copied_file_is_a_published_set_too(tmp_path: Path) -> None:
-    copy = shutil.copyfile(published.FOLDER / "file-io-lab.csv", tmp_path / "copy.csv")
-    found, *only = compare.compare(datasets.read(str(copy)), datasets.read("file-io-lab"))
-    assert {one.ratio for one in found} == {1.0}
-    assert only == [0, 0]
-
-
-def test_a_campaign_of_two_nodes_is_not_laid_on_a_published_row(tmp_path: Path) -> None:
-    records = [
-        *make.runs("diskbench", "RS", 4e8, node="n1"), *make.runs("diskbench", "RS", 4e8, node="n2")
-    ]  # fmt: skip
-    side = datasets.read(str(make.write(tmp_path / "c", records)))
-    with pytest.raises(ConfigError, match="several nodes"):
-        compare.compare(datasets.read("disk-patterns-2020"), side)
-
-
-def test_two_sizes_of_one_published_row_are_one_row(tmp_path: Path) -> None:
-    records = make.runs("diskbench", "RS", 4e8, block=1 << 20)
-    records += make.runs("diskbench", "RS", 3e8, block=10**6)
-    side = datasets.read(str(make.write(tmp_path / "c", records)))
-    (found, *_), _, _ = compare.compare(datasets.read("disk-patterns-2020"), side)
-    assert found.after == (4e8,)
-
-
 def of_words(folder: Path, requested: dict[str | int, float]) -> Dataset:
     """DP rows by what was asked for; a word means two threads."""
     records = []
@@ -124,17 +97,3 @@ def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> Non
     ]  # fmt: skip
     only, first, second = compare.compare(before, of_words(tmp_path / "c", {2: 1e9}))
     assert (len(only), first, second) == (1, 1, 0)
-
-
-@pytest.mark.parametrize(
-    ("requested", "value"), [({2: 1e9, "cores": 2e9}, 1e9), ({"cores": 2e9}, 2e9)]
-)
-def test_a_published_row_of_a_number_meets_the_word_only_where_no_number_is(
-    tmp_path: Path, requested: dict[str | int, float], value: float
-) -> None:
-    point = datasets.ComparedPoint("cpu", "cpubench", "DP", "", 0, 2, "")
-    one_row = Dataset(
-        "published", {point: datasets.DatasetRow(tuple(make.near(1e9, 4)))}, bare=True
-    )
-    ((found,), _, _) = compare.compare(one_row, of_words(tmp_path / "a", requested))
-    assert found.after[0] == pytest.approx(value)
