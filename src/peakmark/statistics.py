@@ -409,13 +409,9 @@ def less_others(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows without values
         distances = logs - np.nanmedian(logs, axis=1, keepdims=True)
-    ranks = distances.argsort(axis=0).argsort(axis=0)
-    ordered, count = np.sort(distances, axis=0), np.isfinite(distances).sum(axis=0)
-    middle = []
-    for place in ((count - 2) // 2, (count - 1) // 2):  # of count - 1 others, without the row
-        places = np.maximum(place + (place >= ranks), 0)
-        middle.append(np.take_along_axis(ordered, places, axis=0))
-    others = logs - np.mean(middle, axis=0)
+        numbers = range(len(logs))
+        middle = [np.nanmedian(np.delete(distances, row, axis=0), axis=0) for row in numbers]
+    others = logs - np.array(middle)
     return others[:, : first.shape[1]], others[:, first.shape[1] :]
 
 
@@ -451,9 +447,9 @@ def discoveries(chances: Sequence[float], level: float) -> list[bool]:
         chances: the p of each claim.
         level: between 0 and 1.
     """
-    ordered = sorted(chances)
-    limits = [p for rank, p in enumerate(ordered, 1) if p <= level * rank / len(ordered)]
-    return [bool(limits) and p <= max(limits) for p in chances]
+    from scipy import stats
+
+    return list(stats.false_discovery_control(chances) <= level) if chances else []
 
 
 def half_interval(summary: Summary) -> float:

@@ -329,8 +329,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *row_warnings.other_streams(row),
         *row_warnings.of_programs_and_limit(row),
     ]
-    row = replace(row, warnings=tuple(warnings))
-    return replace(row, warnings=(*warnings, *row_warnings.hosts_without_facts(results, row)))
+    return replace(row, warnings=tuple(warnings))
 
 
 def _series(

@@ -295,13 +295,3 @@ def hosts(row: Row, limits: Message | None) -> Iterator[Message]:
         yield message("hosts", Severity.WRONG, about=about, differ=differ)
     if limits and not own:
         yield message("hosts", Severity.UNSURE, case="limits", limits=limits)
-
-
-def hosts_without_facts(results: Results, row: Row) -> Iterator[Message]:
-    """Nodes that count as equal although nothing is known of some; said where nothing else speaks
-    against the row.
-    """
-    hosts = row.own.hosts if row.own else []
-    unknown = [host for host in hosts if host not in results.facts]
-    if len(hosts) > 1 and unknown and row.level is None:
-        yield message("hosts", case="unknown", hosts=tuple(unknown))

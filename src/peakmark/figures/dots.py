@@ -76,15 +76,10 @@ def _figure(lines: Sequence[tuple[str, Places]], width: float, large: bool) -> F
     axis.set_yticks(range(len(lines)), [name for name, _ in lines])
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(len(lines) - 0.5, -0.6)
-    low, high = _extent(lines)
-    axis.set_xlim(low, high)
-    ticks = [
-        tick
-        for tick in (round(float(tick), 6) for tick in axis.get_xticks())
-        if low <= tick <= high
-    ]
-    axis.set_xticks(ticks, [f"{100 * tick:+g}" if tick else "0" for tick in ticks])
-    axis.set_xlim(low, high)
+    axis.margins(x=0.2)  # room for names
+    low, high = axis.get_xlim()
+    axis.set_xlim(min(low, -1.6 * fleet.DELTA), max(high, 1.6 * fleet.DELTA))
+    axis.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
     axis.set_xlabel("% from the median of the nodes")
     axis.grid(axis="y")
     axis.grid(False, axis="x")
@@ -119,16 +114,6 @@ def _named(places: Places) -> list[tuple[Row, float]]:
     """The nodes whose names stand beside their dots."""
     slow = [(row, share) for row, share in places if row.slow]
     return sorted(slow, key=lambda pair: -abs(pair[1]))[:NAMED]
-
-
-def _extent(lines: Sequence[tuple[str, Places]]) -> tuple[float, float]:
-    """The ends of the axis, with room for names where there are some."""
-    shares = [_inside(share) for _, places in lines for _, share in places]
-    named = [share for _, places in lines for _, share in _named(places)]
-    low, high = min(-1.6 * fleet.DELTA, *shares), max(1.6 * fleet.DELTA, *shares)
-    room, margin = 0.22 * (high - low), 0.04 * (high - low)
-    left = room if any(share < 0 for share in named) else margin
-    return low - left, high + (room if any(share > 0 for share in named) else margin)
 
 
 def _aside(node: str) -> float:

@@ -4,7 +4,6 @@ asks for; drawn as SVG and PNG.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from peakmark import documents
 from peakmark.analysis import fleet, links, ratios, shapes
@@ -37,7 +37,6 @@ PLOTS = {
 }
 """Metric -> what draws the matrices or curves of its table."""
 OVERVIEW, FLEET = "overview", "fleet"
-MOST_TICKS = 20
 FARTHEST = 1.5  # a reference's share beyond it leaves the overview to the right; every repetition of our own is shown
 
 
@@ -196,19 +195,18 @@ def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
     chosen = with_limit(rows)
     if not chosen:
         return None
-    figure = style.figure(6.85, 0.48 * len(chosen) + 0.45)
+    figure = style.figure(style.WIDTH, 0.48 * len(chosen) + 0.45)
     axis = figure.subplots()
     far = max(1.0, *(_bar(axis, position, row) for position, (_, row) in enumerate(chosen)))
     axis.set_yticks(range(len(chosen)), [title for title, _ in chosen], fontweight="bold")
     axis.tick_params(axis="y", length=0, labelsize=8)
     axis.set_ylim(len(chosen) - 0.5, -0.55)
     axis.set_xlim(0, far * 1.04)
-    step = 0.2 * max(1, math.ceil(far / 0.2 / MOST_TICKS))
-    ticks = [step * number for number in range(int(far / step + 1e-9) + 1)]
-    axis.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
+    axis.xaxis.set_major_formatter(PercentFormatter(1, symbol=None))
     axis.set_xlabel("% of the limit")
     axis.grid(axis="x")
     axis.grid(False, axis="y")
+    axis.axvline(1, color=style.LIMIT, linewidth=1.6, zorder=5)
     sns.despine(ax=axis, left=True)
     return figure
 
@@ -218,42 +216,23 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
     rightmost share.
     """
     own, reference, limit = row.measured, ratios.best(row), row.limit.value
-    point = LabelFormatter.of(row).point(row)
+    point, height = LabelFormatter.of(row).point(row), position + 0.14
     if limit is None:
         raise ValueError(f"{point} has no limit to be a share of")
-    share = own.centre / limit
-    axis.barh(
-        position + 0.14, share, height=0.34, facecolor=style.look(0).colour, linewidth=0.8, zorder=2
-    )
-    axis.scatter(
-        [value / limit for value in own.values],
-        [position + 0.14] * own.summary.n,
-        s=7,
-        color=style.INK,
-        zorder=4,
-    )
+    share, shares = own.centre / limit, [value / limit for value in own.values]
+    axis.barh(height, share, height=0.34, facecolor=style.look(0).colour, zorder=2)
+    axis.scatter(shares, [height] * len(shares), s=7, color=style.INK, zorder=4)
     disturbed = [value / limit for value in own.disturbed]
-    style.left_out(axis, disturbed, [position + 0.14] * len(disturbed))
-    caption = f"{point}: {row.table.own.heading} {percent(share)} %"
-    ends = [position - 0.1, position + 0.38]
-    axis.plot([1, 1], ends, color="white", linewidth=3.4, zorder=4.8)
-    axis.plot([1, 1], ends, color=style.LIMIT, linewidth=1.6, zorder=5)
-    axis.annotate(
-        "limit", (1.0, position + 0.14), xytext=(3, 0), textcoords="offset points", va="center", fontsize=style.SMALL,
-        zorder=6, color="white" if share > 1.02 else style.INK,
-    )  # fmt: skip
-    far = max(own.values) / limit
+    style.left_out(axis, disturbed, [height] * len(disturbed))
+    caption, far = f"{point}: {row.table.own.heading} {percent(share)} %", max(shares)
     if reference is not None:
         _, heading, series = reference
-        theirs = series.centre / limit
+        theirs, look = series.centre / limit, style.look(1)
         far = max(far, min(theirs, FARTHEST))
-        look = style.look(1)
-        axis.scatter(
-            [theirs], [position + 0.14], s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
-            linewidth=1.4, zorder=3,
-        )  # fmt: skip
+        axis.scatter(theirs, height, s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
+                     linewidth=1.4, zorder=3)  # fmt: skip
         caption += f", {heading} {percent(theirs)} %"
     caption += f" of {quantity(row.table, limit)}"
     axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=style.SMALL,
-                  bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=5)  # fmt: skip
+                  bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=6)  # fmt: skip
     return far

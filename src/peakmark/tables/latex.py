@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from peakmark.analysis import fleet
-from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import noun, repeated
 from peakmark.analysis.row import Row
-from peakmark.formatting import significant, size
+from peakmark.formatting import size
 from peakmark.messages import Severity, WarningKind
 from peakmark.resources import ROOT
 from peakmark.tables import presentation
@@ -25,12 +23,11 @@ from peakmark.tables.columns import (
     numbers,
     place_columns,
     theoretical_column,
-    through,
     warning_kinds,
     words,
 )
 from peakmark.tables.presentation import PrintedTable
-from peakmark.tools.tables import Program, Table
+from peakmark.tools.tables import Program
 
 MOST = 7
 MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
@@ -41,11 +38,19 @@ LEGEND = {
 }
 
 
-def brief(rows: Sequence[Row]) -> PrintedTable:
+def brief(every: Sequence[Row], of_many: bool = False) -> PrintedTable:
     """Workload, size, concurrency, own kernel, references, limit, share of the limit: of these what
-    the rows have, a reference less where that is more than ``MOST``. ``rows``: of one table, at
-    least one.
+    the rows have, a reference less where that is more than ``MOST``.
+
+    Args:
+        every: rows of one table, at least one.
+        of_many: they are of many nodes: those of the typical node stand for all.
     """
+    rows = fleet.typical_rows(every) if of_many else every
+    nodes = len({row.key.node for row in every})
+    what = (
+        f" on {rows[0].key.node}, the typical one of {nodes} {fleet.noun(rows)}" if of_many else ""
+    )
     table = rows[0].table
     first, *sizes = _keys(rows)
     place = [replace(column, heading="") for column in place_columns(rows) if column.label]
@@ -70,30 +75,15 @@ def brief(rows: Sequence[Row]) -> PrintedTable:
         "% share of the limit" if with_limit else "",
         *_legend(map(warning_kinds, ([row] for row in rows))),
     ]
-    return _brief_table(table, "", columns, rows, legend)
-
-
-def brief_of_nodes(rows: Sequence[Row]) -> PrintedTable:
-    """The same of many nodes: median, lowest and highest node, and which is the slowest."""
-    table, groups = rows[0].table, fleet.group_rows(rows)
-    if not groups:  # no row of any node has a number to go by: each says why
-        return brief(rows)
-
-    def shown(value: Callable[[NodeGroup], float]) -> Callable[[NodeGroup], str]:
-        return lambda group: significant(value(group) * table.factor)
-
-    columns = [
-        *through(_keys([group.middle for group in groups]), lambda group: group.middle),
-        numbers("N", lambda group: group.middle.key.word or str(group.middle.key.concurrency)),
-        numbers("median", shown(lambda group: group.median)),
-        numbers("low", shown(lambda group: group.low)),
-        numbers("high", shown(lambda group: group.high)),
-        words("Slowest", lambda group: group.worst.key.node),
-    ]
-    what = (
-        f" of {len({row.key.node for row in rows})} {fleet.noun(rows)}: median, lowest and highest"
+    unit = f" in {table.shown}" if table.shown else ""
+    parts = (f"{table.title}{unit}{what}", f"N {noun(table)}s", *legend)
+    return PrintedTable(
+        name=table.name,
+        title=table.title,
+        columns=tuple(columns),
+        body=tuple(tuple(column.text(row) for column in columns) for row in rows),
+        remarks=(f"{'; '.join(filter(None, parts))}.",),
     )
-    return _brief_table(table, what, columns, groups, [])
 
 
 def _keys(rows: Sequence[Row]) -> list[Column]:
@@ -107,21 +97,6 @@ def _keys(rows: Sequence[Row]) -> list[Column]:
     sized = any(row.key.block for row in rows)
     sizes = [words("Size", lambda row: size(row.key.block))] if sized else []
     return [words(table.first, name), *sizes]
-
-
-def _brief_table(
-    table: Table, what: str, columns: Sequence[Column], lines: Sequence[Any], legend: Sequence[str]
-) -> PrintedTable:
-    """A grid with all that is said of it in one sentence below."""
-    unit = f" in {table.shown}" if table.shown else ""
-    parts = (f"{table.title}{unit}{what}", f"N {noun(table)}s", *legend)
-    return PrintedTable(
-        name=table.name,
-        title=table.title,
-        columns=tuple(columns),
-        body=tuple(tuple(column.text(line) for column in columns) for line in lines),
-        remarks=(f"{'; '.join(filter(None, parts))}.",),
-    )
 
 
 def starred(grid: PrintedTable) -> PrintedTable:

@@ -110,11 +110,12 @@ def build(campaign: Path | Analysis) -> None:
     analysis = Analysis.of(campaign)
     results, rows = analysis.results, analysis.rows
     folder = documents.own_folder(results.directory, "tables")
-    in_brief = latex.brief_of_nodes if analysis.is_fleet else latex.brief
     several = analysis.has_several_nodes
     frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
     texts = {
-        table.name: latex.render(in_brief(rows[table.name])) for table in TABLES if rows[table.name]
+        table.name: latex.render(latex.brief(rows[table.name], analysis.is_fleet))
+        for table in TABLES
+        if rows[table.name]
     }
     # Of rows that are gone, or of an earlier choice of nodes.
     for stale in (
