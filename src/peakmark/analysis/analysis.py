@@ -26,7 +26,7 @@ from peakmark.analysis import (
 )
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
-from peakmark.analysis.row import ABOVE, DEFAULT, Key, Repetition, Row, Series
+from peakmark.analysis.row import ABOVE, MOST, Key, Repetition, Row, Series
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
@@ -342,7 +342,7 @@ def _series(
         clock_hz: at which the limit holds.
     """
     points = sorted(row.points[name], key=lambda point: point.repetition)
-    wrong = [point for point in points if _share(point, limit, clock_hz) > DEFAULT.limit]
+    wrong = [point for point in points if _share(point, limit, clock_hz) > MOST]
     if 2 * len(wrong) > len(points):
         wrong = []
     counted = tuple(point for point in points if point not in wrong)

@@ -7,19 +7,39 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from peakmark import statistics
-from peakmark.analysis import core_checks, health_checks
-from peakmark.analysis.row import DEFAULT, Measured
+from peakmark.analysis import core_checks
+from peakmark.analysis.row import MOST, Measured
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.limits import share as limit_share
-from peakmark.messages import ORDER, Message, Severity, message
+from peakmark.messages import ORDER, Message, Severity, Value, message
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
 
+LOSS = 0.01
+"""Share of UDP messages that did not arrive: above it a rate is not a throughput in the sense of RFC
+2544, which has no loss at all.
+"""
+HEAVY_LOSS = 0.1
+"""So much that the sender's rate decides what arrives."""
+MOST_LOSS = 0.5
+"""More than did arrive."""
+DEVICE = 0.9
+"""Least share of the bytes that the disk moved."""
+FLUSH_S = 1e-3
+"""A shorter flush moved nothing."""
+FLUSHED = 1e8
+"""Bytes after which that is remarkable."""
+POOL = 4.0
+"""Least multiple of the last cache that a pool must be."""
+SHORTEST_S = 0.5
+"""A run should last so long."""
 RESOLVED = 2.5
 """Steps of a program's last digit from the median that say nothing about the machine: two, with room
 for rounding.
@@ -81,7 +101,7 @@ def few(row: Measured) -> Iterator[Message]:
 
 def short(row: Measured) -> Iterator[Message]:
     seconds = row.details("seconds")
-    if row.instrument in KERNELS.values() and seconds and max(seconds) < DEFAULT.shortest:
+    if row.instrument in KERNELS.values() and seconds and max(seconds) < SHORTEST_S:
         yield message("short-runs", seconds=max(seconds))
 
 
@@ -90,7 +110,7 @@ def lost_round_trips(row: Measured) -> Iterator[Message]:
         return
     counts = [(run.known("lost") or 0, run.known("round_trips") or 0) for run in row.runs]
     losses = [lost / (lost + whole) for lost, whole in counts if lost]
-    if losses and max(losses) > DEFAULT.loss:
+    if losses and max(losses) > LOSS:
         yield message("lost-round-trips", Severity.UNSURE, share=max(losses))
 
 
@@ -107,11 +127,11 @@ def udp_loss(row: Measured) -> Iterator[Message]:
             losses.append(float(run.details["loss"]))
         elif lost is not None and total:
             losses.append(float(lost) / float(total))
-    if losses and max(losses) > DEFAULT.loss:
+    if losses and max(losses) > LOSS:
         level, case = Severity.NOTE, ""
-        if max(losses) > DEFAULT.most:
+        if max(losses) > MOST_LOSS:
             level, case = Severity.WRONG, "overrun"
-        elif max(losses) > DEFAULT.heavy:
+        elif max(losses) > HEAVY_LOSS:
             level, case = Severity.UNSURE, "pushed"
         fewer = message("fewer-streams") if row.concurrency > 1 else ""
         yield message("udp-loss", level, case=case, share=max(losses), fewer=fewer)
@@ -152,7 +172,7 @@ def never_reached_device(row: Measured) -> Iterator[Message]:
         for run in row.runs
         if isinstance(run.details.get("device_bytes"), int | float) and run.details.get("work")
     ]
-    if shares and min(shares) < DEFAULT.device:
+    if shares and min(shares) < DEVICE:
         yield message("cached", Severity.WRONG, share=min(shares))
     elif any(run.details.get("direct") is False for run in row.runs):
         yield message("buffered", Severity.WRONG)
@@ -173,7 +193,7 @@ def unflushed(row: Measured) -> Iterator[Message]:
     if not known or row.metric != "throughput":
         return
     flush, work = max(known, key=lambda pair: pair[0])
-    if flush < DEFAULT.flush and work > DEFAULT.flushed:
+    if flush < FLUSH_S and work > FLUSHED:
         held = bool(row.fact("cpu", "virtualised"))
         level, case = (Severity.UNSURE, "") if held else (Severity.NOTE, "safe")
         yield message("flush", level, case=case, flush=flush, megabytes=work / 1e6)
@@ -220,13 +240,11 @@ def pool_in_cache(row: Measured) -> Iterator[Message]:
         run.context["placed"]["last_level_bytes"] for run in row.runs if run.context.get("placed")
     ]
     held = max(reached, default=0) or int(last["size"]) * min(int(last["count"]), row.concurrency)
-    if min(pools) < DEFAULT.pool * held:
-        sizes = zip(
-            ("pool", "held", "needed"), (min(pools), held, DEFAULT.pool * held), strict=True
-        )
+    if min(pools) < POOL * held:
+        sizes = zip(("pool", "held", "needed"), (min(pools), held, POOL * held), strict=True)
         named = {name: format_size(int(size)) for name, size in sizes}
         yield message(
-            "pool-in-cache", Severity.WRONG, times=DEFAULT.pool, level=str(last["level"]), **named
+            "pool-in-cache", Severity.WRONG, times=POOL, level=str(last["level"]), **named
         )
 
 
@@ -341,6 +359,64 @@ def _threshold(table: Sequence[tuple[int, float]], n: int) -> float:
     return table[max(0, bisect_right(table, (n, math.inf)) - 1)][1]
 
 
+_EVERYWHERE = {
+    "memory-corrected": ("ce_count",),
+    "memory-uncorrected": ("ue_count",),
+    "machine-check": ("MCE", "THR", "DFR"),
+    "pcie-corrected": ("aer_dev_correctable",),
+    "pcie-uncorrected": ("aer_dev_nonfatal", "aer_dev_fatal"),
+    "power-limited": ("package_power_limit_count",),
+    "disk-hot": ("temp1_alarm",),
+}
+_OF_NETWORK = {
+    "network-errors": ("rx_errors", "tx_errors"),
+    "network-drops": ("rx_dropped", "tx_dropped"),
+    "retransmits": ("RetransSegs",),
+    "udp-overflow": ("RcvbufErrors",),
+}
+"""Code of the warning -> the kernel's counters. Those of the network say nothing of other rows."""
+_NOTES = ("pcie-corrected", *_OF_NETWORK)
+"""What healthy machines do too."""
+
+
+def counters(row: Measured) -> Iterator[Message]:
+    """What counters of errors and throttling went on by, on the row's nodes."""
+    codes = _EVERYWHERE | (_OF_NETWORK if row.subsystem == "network" else {})
+    code_of = {name: code for code, names in codes.items() for name in names}
+    yield from _counters(code_of, row.noises, "")
+    for host, noises in row.server_noises.items():
+        yield from _counters(code_of, noises, message("server", host=host))
+
+
+def _counters(
+    code_of: Mapping[str, str], noises: Sequence[Mapping[str, Any]], where: Value
+) -> Iterator[Message]:
+    runs = []
+    for noise in noises:
+        moved: Counter[tuple[str, str]] = Counter()
+        for name, count in ((noise.get("during") or {}).get("moved") or {}).items():
+            device, _, counter = name.partition(" ")
+            if counter in code_of:
+                moved[code_of[counter], device] += count
+        runs.append(moved)
+    for code, device in dict.fromkeys(each for moved in runs for each in moved):
+        counts = [moved[code, device] for moved in runs if moved[code, device]]
+        level = Severity.NOTE if code in _NOTES else Severity.UNSURE
+        often = core_checks.in_how_many(len(counts), len(noises), where) or where
+        yield message(code, level, device=device, count=sum(counts), often=often)
+
+
+def slow_link(row: Measured) -> Iterator[Message]:
+    """A device whose PCI Express link is narrower or slower than both ends could be: the limit is
+    that of the link as it is.
+    """
+    part = {"disk": "storage", "network": "network"}.get(row.subsystem, "")
+    link = row.fact(part, "pcie")
+    if link and any(link[f"current_{name}"] != link[f"max_{name}"] for name in ("width", "speed")):
+        name = row.fact(part, "device" if part == "storage" else "interface")
+        yield message("slow-link", device=name, **link)
+
+
 HPL_THRESHOLD = 16.0  # HPL's own limit of the scaled residual
 
 
@@ -352,7 +428,7 @@ def check_row(row: Measured) -> list[Message]:
 
 def _above_limit(row: Measured) -> Iterator[Message]:
     share = limit_share(row.centre, row.limit)
-    if share is None or share <= DEFAULT.limit or row.limit.kind == "best_seen":
+    if share is None or share <= MOST or row.limit.kind == "best_seen":
         return
     case = ""
     if row.limit.kind == "at_most":
@@ -391,8 +467,8 @@ CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     limited_disk,
     shaped,
     _residual,
-    health_checks.counters,
-    health_checks.slow_link,
+    counters,
+    slow_link,
     core_checks.concurrency,
     scatter,
     hosts,

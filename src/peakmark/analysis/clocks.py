@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from peakmark import limits, statistics
 from peakmark.analysis import core_checks
-from peakmark.analysis.row import DEFAULT, ReachedClock, Row, RunValue
+from peakmark.analysis.row import ReachedClock, Row, RunValue
 from peakmark.messages import Message, Severity, message
 from peakmark.storage.facts import (
     SeenClock,
@@ -21,6 +21,8 @@ from peakmark.storage.facts import (
 )
 from peakmark.storage.results import Results
 
+THROTTLED = 0.9
+"""Share of the best clock that was seen, below which the clock is a warning."""
 BOOSTED = 2
 """Threads up to which a processor is to reach the highest clock of its datasheet, which is one of one
 or two busy cores.
@@ -94,7 +96,7 @@ def _seen(results: Results, row: Row) -> dict[str, SeenClock]:
 
 def _warnings(row: Row, clock: ReachedClock) -> Iterator[Message]:
     share = clock.share
-    if share is not None and share < 1 - DEFAULT.throttled and clock.source:
+    if share is not None and share < THROTTLED and clock.source:
         yield message(
             "clock-below-best",
             Severity.UNSURE,

@@ -17,14 +17,15 @@ the directions of the points best is the one that is reported.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from peakmark import statistics
-from peakmark.analysis import ratios
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row, Series
+from peakmark.tools.tables import Program, Table
 
 LEVEL = 0.02
 """Probability of any false difference in a table, of which one half is for all points."""
@@ -47,6 +48,102 @@ WORKLOADS: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Workloads that readers compare, by subsystem; a layout may have others."""
 DIMENSIONS = ("workload", "block", "concurrency", "node")
 """Fields of a row's key by which points are grouped."""
+
+
+NOT_ALIKE = ("ping",)
+"""An echo is answered by the kernel, without waking a program: no reference for a round trip of
+programs.
+"""
+HPL_SECONDS = 1.0
+"""A matrix that HPL solves sooner is too small to show its rate."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Own figure / reference's, of medians.
+
+    low, high   the lowest and the highest of those that it is the median of
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def ratio_of(own: Series, reference: Series) -> Ratio:
+    """The ratio of two series with positive values, taken within the nodes where both ran.
+
+    The machine may be another in each round, so the ratio is the median of the rounds' own; of a
+    node on which no round has both, the medians are divided, and where no node has both the medians
+    of all.
+    """
+    ours, theirs = _by_node(own), _by_node(reference)
+    each: list[float] = []
+    for node in ours.keys() & theirs.keys():
+        shared = ours[node].keys() & theirs[node].keys()
+        each += [ours[node][number] / theirs[node][number] for number in shared]
+        if not shared:
+            medians = (statistics.median([*values[node].values()]) for values in (ours, theirs))
+            each.append(operator.truediv(*medians))
+    if not each:
+        each = [own.summary.median / reference.summary.median]
+    return Ratio(statistics.median(each), min(each), max(each))
+
+
+def _by_node(series: Series) -> dict[str, dict[int, float]]:
+    """Node, or pair of two -> repetition -> positive value."""
+    values: dict[str, dict[int, float]] = {}
+    for point in series.points:
+        if point.value > 0:
+            values.setdefault(point.where, {})[point.repetition] = point.value
+    return values
+
+
+def is_measured(series: Series) -> bool:
+    """Whether a reference has measured the figure: an estimate from others is no reference, nor is
+    a too small matrix.
+    """
+    return not any(
+        point.details.get("estimate")
+        or point.details.get("derived")
+        or (
+            point.record.cell.instrument == "hpl"
+            and 0 < float(point.details.get("seconds") or 0) < HPL_SECONDS
+        )
+        for point in series.points
+    )
+
+
+def references(table: Table) -> list[Program]:
+    """The references that measure the same as the own kernel."""
+    return [program for program in table.references if program.instrument not in NOT_ALIKE]
+
+
+def ratios(rows: Sequence[Row], instrument: str) -> list[tuple[Row, Series, Ratio]]:
+    """The measured rows in which a reference has measured the same figure on equal nodes, with the
+    reference's series and the ratio of the own figure to it.
+    """
+    there = [(row, row.series[instrument]) for row in rows if instrument in row.series]
+    return [
+        (row, series, ratio_of(row.measured, series))
+        for row, series in there
+        if is_measured(series) and instrument not in row.unequal_nodes
+    ]
+
+
+def best_reference(row: Row) -> tuple[str, str, Series] | None:
+    """(instrument, heading, series) of the best reference that has measured the row's figure on
+    equal nodes; None without one.
+    """
+    candidates = [
+        (program.instrument, program.heading, series)
+        for program in references(row.table)
+        if (series := row.series.get(program.instrument))
+        and is_measured(series)
+        and program.instrument not in row.unequal_nodes
+    ]
+    choose = min if row.table.lower_is_better else max
+    return choose(candidates, key=lambda entry: entry[2].centre, default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,10 +404,10 @@ def _concurrencies(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Pair
 def _references(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
     """The own kernel beside each reference that measures the same."""
     lower_is_better = labels.table.lower_is_better
-    for program in ratios.references(labels.table):
+    for program in references(labels.table):
         pairs = tuple(
             Pair(row, row.measured, series, 1 / ratio.value if lower_is_better else ratio.value)
-            for row, series, ratio in ratios.pairs(rows, program.instrument)
+            for row, series, ratio in ratios(rows, program.instrument)
         )
         if pairs:
             names = labels.program(labels.table.own), labels.program(program)

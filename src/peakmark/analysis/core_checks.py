@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from peakmark import disturbances, statistics
-from peakmark.analysis.row import DEFAULT, Measured, RunValue
+from peakmark.analysis.row import Measured, RunValue
 from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.limits import efficiency
 from peakmark.messages import Message, Severity, Value, message
 
+STEAL = 0.02
+"""Share of the CPUs' time taken by the hypervisor that is told."""
+CPU = 0.97
+"""Least share of the run in which a thread that computes had its CPU."""
+OVERLAP = 0.95
+"""Least share of the time in which all threads of a latency under load were at work."""
 STANDS = 0.04
 """Share by which disturbed repetitions may move the figure of a row that is not in doubt: less than
 a quiet machine spreads.
@@ -103,7 +109,7 @@ def _meanwhile(count: int, n: int, where: Value) -> Value:
 def _others(
     during: Sequence[Mapping[str, Any]], n: int, where: Value, level: Severity
 ) -> Iterator[Message]:
-    disturbed = [noise for noise in during if noise["others"] > DEFAULT.others]
+    disturbed = [noise for noise in during if noise["others"] > disturbances.OTHERS]
     if not disturbed:
         return
     worst = max(disturbed, key=lambda noise: float(noise["others"]))
@@ -123,9 +129,7 @@ def _steal(
     during: Sequence[Mapping[str, Any]], n: int, where: Value, level: Severity
 ) -> Iterator[Message]:
     disturbed = [
-        noise["steal"]
-        for noise in during
-        if noise["steal"] is not None and noise["steal"] > DEFAULT.steal
+        noise["steal"] for noise in during if noise["steal"] is not None and noise["steal"] > STEAL
     ]
     if disturbed:
         most, often = max(disturbed), _meanwhile(len(disturbed), n, where)
@@ -170,7 +174,7 @@ def _held_up(run: RunValue, threads: int) -> int:
     """On how many cores somebody else held up threads that did not wait and share no core."""
     placed = run.context.get("placed") or {}
     share_cores = int(placed.get("cores", threads)) < threads
-    if share_cores or run.details.get("cpu_share", 1.0) < DEFAULT.cpu:
+    if share_cores or run.details.get("cpu_share", 1.0) < CPU:
         return 0
     return int(run.details.get("held_up") or 0)
 
@@ -180,7 +184,7 @@ def waited(row: Measured) -> Iterator[Message]:
     if not SUBSYSTEMS[row.subsystem].pinned:
         return
     shares = row.details("cpu_share")
-    held = [share for share in shares if share < DEFAULT.cpu]
+    held = [share for share in shares if share < CPU]
     if held:
         lost, often = 1 - min(held), in_how_many(len(held), len(shares))
         yield message("waited", severity(row, "waited"), lost=lost, often=often)
@@ -191,7 +195,7 @@ def overlap(row: Measured) -> Iterator[Message]:
     if row.metric != "loaded_latency":
         return
     shares = [point[2] for run in row.runs for point in run.details["points"]]
-    short = [share for share in shares if share < DEFAULT.overlap]
+    short = [share for share in shares if share < OVERLAP]
     if short:
         values = {"count": len(short), "total": len(shares), "least": min(short)}
         yield message("overlap", severity(row, "overlap"), **values)
@@ -212,7 +216,7 @@ def clock(row: Measured) -> Iterator[Message]:
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     known = [(float(before), float(after)) for before, after in pairs if before and after]
     changes = [after / before - 1 for before, after in known]
-    moved = [change for change in changes if abs(change) > DEFAULT.clock]
+    moved = [change for change in changes if abs(change) > disturbances.MATTERS]
     if moved:
         most = max(moved, key=abs)
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
@@ -220,7 +224,7 @@ def clock(row: Measured) -> Iterator[Message]:
         often = in_how_many(len(moved), len(known))
         yield message("clock-moved", severity(row, "clock-moved"), way=way, most=by, often=often)
     means = [(before + after) / 2 for before, after in known]
-    if not moved and means and max(means) / min(means) - 1 > DEFAULT.clock:
+    if not moved and means and max(means) / min(means) - 1 > disturbances.MATTERS:
         yield message("clock-differs", more=max(means) / min(means) - 1)
 
 
@@ -238,7 +242,7 @@ def below_nominal(row: Measured) -> Iterator[Message]:
     idle = idle_clock(row.runs)
     if wide and idle is not None and clock >= LOWEST * nominal:
         clock = idle
-    if clock < (1 - DEFAULT.clock) * nominal:
+    if clock < (1 - disturbances.MATTERS) * nominal:
         share, seen = efficiency(row.centre, row.limit), seen_clock(row.runs)
         of_it: Value = ""
         if share is not None and seen is not None and row.limit.clock:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from peakmark import statistics
-from peakmark.analysis import comparisons, loaded, ratios, shapes
+from peakmark.analysis import comparisons, shapes
 from peakmark.analysis.comparisons import Group, Outcome, Pair
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
-from peakmark.analysis.row import DEFAULT, Row
+from peakmark.analysis.row import MOST, Row
 from peakmark.config.layouts import LayoutTable
 from peakmark.formatting import percent
 from peakmark.messages import SMALL_FACTOR, Message, Range, message
@@ -95,7 +95,7 @@ def _of_shape(table: Table, rows: Sequence[Row]) -> Iterator[Message]:
     if table.metric == "ladder_latency":
         yield from shapes.measured_caches(rows)
     if table.metric == "loaded_latency":
-        yield from map(loaded.finding, rows)
+        yield from map(shapes.loaded_finding, rows)
 
 
 def _compared(labels: LabelFormatter, rows: Sequence[Row]) -> list[tuple[Topic, Message]]:
@@ -312,14 +312,14 @@ def _faster(line: Sequence[Row], first: int, second: int) -> bool:
 def _limits(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:
     """What share of the limit each program reaches, and how many rows are beyond it."""
     for program in labels.table.series:
-        if program.instrument in ratios.NOT_ALIKE:
+        if program.instrument in comparisons.NOT_ALIKE:
             continue
         shares = []
         for row in rows:
             series = row.series.get(program.instrument)
-            if series and series.efficiency is not None and ratios.is_measured(series):
+            if series and series.efficiency is not None and comparisons.is_measured(series):
                 shares.append((series.efficiency, row))
-        inside = sorted((share for share in shares if share[0] <= DEFAULT.limit), key=itemgetter(0))
+        inside = sorted((share for share in shares if share[0] <= MOST), key=itemgetter(0))
         name = labels.program(program)
         if inside:
             ends = [

@@ -21,49 +21,6 @@ from peakmark.tools.tables import Table
 
 
 @dataclass(frozen=True)
-class Thresholds:
-    """Shares and factors beyond which a row is marked.
-
-    limit    share of the physical limit                     clock  change of the clock during or
-             between repetitions
-    loss     share of UDP messages that did not arrive: above it a rate is not a throughput in the
-             sense of RFC 2544, which has no loss at all; ``heavy``: so much that the sender's rate
-             decides what arrives; ``most``: more than did arrive
-    device   least share of the bytes that the disk moved    pool   least multiple of the last cache
-             that a pool must be
-    band     factor between two instruments for the same quantity
-    throttled  by how much less the clock is than the best that was seen
-    others   CPUs' worth of time used by other programs      steal  share of the CPUs' time taken by
-             the hypervisor
-    shortest seconds that a run should last
-    cpu      least share of the run in which a thread that computes had its CPU
-    overlap  least share of the time in which all threads of a latency under load were at work
-    flush    seconds below which a flush moved nothing       flushed  bytes after which that is
-             remarkable
-    """
-
-    limit: float = 1.05
-    clock: float = disturbances.MATTERS
-    throttled: float = 0.1
-    loss: float = 0.01
-    heavy: float = 0.1
-    most: float = 0.5
-    device: float = 0.9
-    pool: float = 4.0
-    band: float = 1.5
-    others: float = disturbances.OTHERS
-    steal: float = 0.02
-    shortest: float = 0.5
-    cpu: float = 0.97
-    overlap: float = 0.95
-    flush: float = 1e-3
-    flushed: float = 1e8
-
-
-DEFAULT = Thresholds()
-
-
-@dataclass(frozen=True)
 class RunValue:
     """One repetition: its value in SI units, the measurement's details, the record's context and
     the cell's options.
@@ -87,6 +44,8 @@ class RunValue:
         return self.context.get(name) if value is None else value
 
 
+MOST = 1.05
+"""Share of the physical limit beyond which a figure is wrong."""
 ABOVE = "above-limit"
 """Why a repetition is left out: no measurement of the row can be so good."""
 

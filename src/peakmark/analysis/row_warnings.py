@@ -9,14 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from peakmark import statistics
-from peakmark.analysis import checks, comparability, ratios
-from peakmark.analysis.row import DEFAULT, Measured, Row
+from peakmark.analysis import checks, comparability, comparisons
+from peakmark.analysis.row import Measured, Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
 from peakmark.messages import Message, Scope, Severity, message
 from peakmark.storage.results import Results
 
+BAND = 1.5
+"""Factor between two programs for the same quantity that is told."""
 MOSTLY = 0.5
 """What this share of the rows show that can show it is a property of the machine or the time: said
 once.
@@ -132,10 +134,11 @@ def disagreements(row: Row) -> Iterator[Message]:
         and any(point.details.get("huge_pages") for point in row.own.points)
     ):
         compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    for program in ratios.references(row.table):
-        for _, series, _ in ratios.pairs([row] if row.own else [], program.instrument):
-            factor = ratios.factor(row.measured, series)
-            if factor > DEFAULT.band and program.instrument not in unequal_nodes:
+    for program in comparisons.references(row.table):
+        for _, series, _ in comparisons.ratios([row] if row.own else [], program.instrument):
+            own, other = row.measured.centre, series.centre
+            factor = max(own, other) / min(own, other)
+            if factor > BAND and program.instrument not in unequal_nodes:
                 headings = {"first": row.table.own.heading, "second": program.heading}
                 yield message("disagreement", factor=factor, compare=compare, **headings)
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,3 +117,49 @@ def measured_caches(rows: Sequence[Row]) -> Iterator[Message]:
                 )
         if parts:
             yield message("measured-caches", pages=pages, levels=tuple(parts))
+
+
+KNEE = 2.0
+"""The knee is where the latency is so many times the idle one."""
+
+
+class LoadedPoint(NamedTuple):
+    """Traffic in B/s, and the latency of a dependent load in s."""
+
+    rate: float
+    latency: float
+
+
+def loaded_curve(row: Row) -> list[LoadedPoint]:
+    """The points of a mix from idle to no pauses: medians of the repetitions."""
+    return [LoadedPoint(*map(float, point[:2])) for point in medians(curve_of([row]))]
+
+
+def knee(points: Sequence[LoadedPoint]) -> float | None:
+    """The traffic in B/s at which the latency first is twice that of the first point, in proportion
+    between two points; None where it never is.
+    """
+    limit = KNEE * points[0].latency
+    for before, after in pairwise(points):
+        if before.latency < limit <= after.latency:
+            share = (limit - before.latency) / (after.latency - before.latency)
+            return before.rate + share * (after.rate - before.rate)
+    return None
+
+
+def loaded_finding(row: Row) -> Message:
+    """Idle latency, saturation and knee of a measured row."""
+    points = loaded_curve(row)
+    saturation = max(points, key=lambda point: point.rate)
+    doubled, bandwidth = knee(points), row.limit.bandwidth
+    share = message("loaded-share", share=saturation.rate / bandwidth) if bandwidth else ""
+    return message(
+        "loaded",
+        case="" if doubled else "flat",
+        reads=int(row.key.variant.removeprefix("r")),
+        idle=points[0].latency,
+        saturation=saturation.rate,
+        latency=saturation.latency,
+        share=share,
+        knee=doubled or 0.0,
+    )

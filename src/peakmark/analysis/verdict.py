@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from peakmark import limits
-from peakmark.analysis import fleet, ratios, row_warnings
+from peakmark.analysis import comparisons, fleet, row_warnings
 from peakmark.analysis.findings import LEVEL_UNTIL
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
@@ -194,12 +194,14 @@ def _share(labels: LabelFormatter, row: Row) -> Message | str:
 
 def _reference(rows: Sequence[Row]) -> Message | str:
     """How the row stands to its best reference, by the rounds in which both ran."""
-    reference = ratios.best(rows[0])
+    reference = comparisons.best_reference(rows[0])
     if reference is None:
         return ""
     instrument, heading, _ = reference
     every = [
-        ratios.of(row.measured, row.series[instrument]) for row in rows if instrument in row.series
+        comparisons.ratio_of(row.measured, row.series[instrument])
+        for row in rows
+        if instrument in row.series
     ]
     low, high = min(each.low for each in every), max(each.high for each in every)
     if rows[0].table.lower_is_better:

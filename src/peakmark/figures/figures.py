@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from peakmark import documents
-from peakmark.analysis import fleet, links, ratios, shapes
+from peakmark.analysis import comparisons, fleet, links, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row
@@ -215,7 +215,7 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
     """Own repetitions as a bar and dots, best reference as an open mark, both in words; returns the
     rightmost share.
     """
-    own, reference, limit = row.measured, ratios.best(row), row.limit.value
+    own, reference, limit = row.measured, comparisons.best_reference(row), row.limit.value
     point, height = LabelFormatter.of(row).point(row), position + 0.14
     if limit is None:
         raise ValueError(f"{point} has no limit to be a share of")

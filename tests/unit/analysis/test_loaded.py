@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import findings, loaded
-from peakmark.analysis.loaded import LoadedPoint
+from peakmark.analysis import findings, shapes
+from peakmark.analysis.shapes import LoadedPoint
 from peakmark.errors import ParseError
 from peakmark.figures import curves
 from peakmark.tools import REGISTRY
@@ -31,7 +31,7 @@ LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 45
 def test_the_knee_is_where_the_latency_doubles(
     curve: list[tuple[float, float]], knee: float | None
 ) -> None:
-    found = loaded.knee([LoadedPoint(*point) for point in curve])
+    found = shapes.knee([LoadedPoint(*point) for point in curve])
     assert found == (knee if knee is None else pytest.approx(knee))
 
 

@@ -11,7 +11,7 @@ import yaml
 from tests import presets
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import findings, ratios
+from peakmark.analysis import comparisons, findings
 from peakmark.resources import ROOT
 
 
@@ -26,16 +26,10 @@ def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(
 ) -> None:
     ours, theirs = make.runs(own, workload, 5e10), make.runs(tool, workload, 2e10, details=details)
     row = make.only_row(tmp_path / "c", ours + theirs)
-    assert bool(ratios.best(row)) == counts
+    assert bool(comparisons.best_reference(row)) == counts
     headings = {one.heading for one in findings.conclusions([row])}
     assert ("Reference" in headings) == counts
     assert ("disagreement" in {each.code for each in row.warnings}) == counts
-
-
-def test_buffers_in_huge_pages_are_a_known_difference(tmp_path: Path) -> None:
-    own = make.runs("diskbench", "RS", 1e9, details={"huge_pages": 2 << 20})
-    row = make.only_row(tmp_path / "c", own + make.runs("fio", "RS", 1e9))
-    assert len(ratios.differences(row, "fio")) == 1
 
 
 @pytest.mark.parametrize(("metric", "values"), [("throughput", (8, 9)), ("latency", (9, 8))])
@@ -47,7 +41,7 @@ def test_the_best_of_several_references_counts(
     for tool, value in zip(("fio", "iozone"), values, strict=True):
         records += make.runs(tool, "RR", value, **place)
     (row,) = make.judge(tmp_path / "c", records).rows[f"disk_{metric}"]
-    reference = ratios.best(row)
+    reference = comparisons.best_reference(row)
     assert reference is not None and reference[0] == "iozone"
 
 
@@ -70,6 +64,5 @@ def test_a_ratio_is_the_median_of_the_rounds_that_both_ran_in(
 ) -> None:
     records = make.runs("diskbench", "RS", *ours) + make.runs("fio", "RS", *theirs)
     row = make.only_row(tmp_path / "c", records)
-    found = ratios.of(row.measured, row.series["fio"])
+    found = comparisons.ratio_of(row.measured, row.series["fio"])
     assert (found.value, found.low, found.high) == pytest.approx(ratio, rel=1e-3)
-    assert found.rounds == found.runs == len(theirs)
