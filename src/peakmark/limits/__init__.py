@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from peakmark.arithmetic import evaluate, names_in
 from peakmark.config.site import for_host, formula_names
 from peakmark.errors import ConfigError
-from peakmark.limits import bounds, cpu, disk, memory, network
+from peakmark.limits import cpu, disk, memory, network
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
 from peakmark.units import quantity
@@ -22,6 +23,7 @@ from peakmark.units import quantity
 __all__ = ["Limit", "clocks", "count", "efficiency", "for_row", "share"]
 
 _PARTS = {"cpu": cpu.limit, "memory": memory.limit, "disk": disk.limit, "network": network.limit}
+_BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.bounds}
 
 
 def for_row(
@@ -48,7 +50,24 @@ def for_row(
     merged = for_host(site or {}, facts.get("host"))
     row = (subsystem, workload, variant, block, concurrency, metric)
     question = Question(*row, facts, merged, clock_hz, **known)
-    return bounds.of(question, _by_formula(question) or _PARTS[subsystem](question))
+    return _bounded(question, _by_formula(question) or _PARTS[subsystem](question))
+
+
+def _bounded(question: Question, limit: Limit) -> Limit:
+    """The limit; one that is unknown gets the tightest bound of the row: what it can reach at most,
+    or the best that was published.
+
+    Nothing can exceed what is called *at most*, on no machine with such cores: most stay far below
+    it. Line fill buffers x line / latency is no such bound: prefetchers keep more lines on their way
+    than a core has buffers.
+    """
+    if limit.value is not None or question.subsystem not in _BOUNDS:
+        return limit
+    bounds = [bound for bound in _BOUNDS[question.subsystem](question) if bound]
+    if not bounds:
+        return limit
+    tightest = memory.of_one_node(question, min(bounds, key=lambda bound: bound.bound or 0.0))
+    return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))
 
 
 def efficiency(value: float, limit: Limit) -> float | None:

@@ -12,11 +12,6 @@ from peakmark.limits.base import Limit, Origin, Question
 from peakmark.messages import message
 from peakmark.units import quantity
 
-_ESTIMATE_DP = {"avx512": 32.0, "avx2": 16.0, "neon": 8.0, "sse2": 4.0}
-"""Operations per cycle of two fused units of the ISA's width: right for most designs, wrong for
-some. Only ever an estimate.
-"""
-
 
 class Clock(NamedTuple):
     """A clock in Hz, its name (observed, nominal, maximum), and where it is from."""
@@ -48,7 +43,7 @@ def limit(question: Question) -> Limit:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{design}, {line['isa'].upper()}: {line['how']}"
     else:
-        return _unknown(question, design, cores * clock.hz)
+        return _unknown(question, design)
     value = cores * clock.hz * per_cycle
     # As wide multiplications lower the clock, that of the work itself says so.
     loaded = clock.name == "observed" and question.clock_loaded
@@ -133,13 +128,7 @@ def operations(question: Question, design: str | None) -> dict[str, str] | None:
     return max(lines, key=lambda line: float(line["operations_per_cycle"]), default=None)
 
 
-def _unknown(question: Question, design: str | None, cycles: float) -> Limit:
-    name = design or question.fact("cpu", "model_name") or "this CPU"
-    isa = str(question.fact("cpu", "isa_best"))
-    widest = _ESTIMATE_DP.get(isa, 0.0)
-    lanes = {"DP": 1, "FP32": 2}.get(question.workload, 0)
-    estimate = cycles * widest * lanes
-    remarks = (message("limit-guessed", isa=isa, rate=estimate),) if estimate else ()
-    workload = question.workload
+def _unknown(question: Question, design: str | None) -> Limit:
+    name, workload = design or question.fact("cpu", "model_name") or "this CPU", question.workload
     key = f"cpu.operations_per_cycle.{workload}"
-    return question.unknown("operations", *remarks, key=key, workload=workload, processor=str(name))
+    return question.unknown("operations", key=key, workload=workload, processor=str(name))

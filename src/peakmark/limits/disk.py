@@ -1,8 +1,11 @@
-"""Limits of a disk: its datasheet by the site file. The link it hangs on is a bound."""
+"""Limits of a disk: its datasheet by the site file. The best published for its model, or the link it hangs on, is a bound."""
 
 from __future__ import annotations
 
+from peakmark.config import published
+from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
+from peakmark.messages import message
 from peakmark.units import quantity
 
 
@@ -25,3 +28,30 @@ def limit(question: Question) -> Limit:
     case = cases.get(interface, "link")
     names = {"interface": str(interface), "file_system": str(filesystem)}
     return question.unknown(case, **datasheet, **names)
+
+
+def bounds(question: Question) -> list[Limit | None]:
+    """The best published for the disk's model, else what its link can carry."""
+    seen, rate = _seen(question), question.fact("storage", "interface_limit")
+    if seen or question.metric != "throughput":
+        return [seen]
+    if rate is None:
+        virtual = question.fact("storage", "interface") == "virtio"
+        return [
+            memory.by_sockets(question, "the memory of a virtual disk's host") if virtual else None
+        ]
+    formula = str(question.fact("storage", "interface_limit_formula"))
+    source, remarks = "link speed read from this machine", (message("limit-of-interface"),)
+    return [question.bound(float(rate), formula, source, "read", remarks=remarks)]
+
+
+def _seen(question: Question) -> Limit | None:
+    """The best value that published results have of this disk model."""
+    model = str(question.known("disk", "model") or question.fact("storage", "model") or "")
+    entries = published.of_disk(model, question.metric, question.workload)
+    if not entries:
+        return None
+    best = (min if question.unit == "s" else max)(entries, key=lambda entry: entry.value)
+    value = quantity(best.value, question.unit)
+    formula = f"best of {len(entries)} values published for {model}: {value}"
+    return question.bound(best.value, formula, best.source, "published")

@@ -297,3 +297,66 @@ def _latency(question: Question) -> Limit:
     if stated is not None:
         return question.by_site(stated, "memory")
     return question.unknown("area", key="memory.latency", size=area)
+
+
+def bounds(question: Question) -> list[Limit | None]:
+    of_node = question.workload in NUMA  # by its memory alone: its cores may be fewer than all
+    question = plain(question)
+    if question.workload in SHAPES:
+        return []
+    if question.metric == "latency":
+        return [_beyond_cache(question)]
+    needed, cached = column(question.workload), question.variant == "block"
+    cores, _ = cpu.core_count(question)
+    of_cores = None if of_node else by_cores(question, cores, needed, cached)
+    return [of_cores, None if cached else by_sockets(question)]
+
+
+def by_cores(
+    question: Question, cores: int | None, column: str, cached: bool, moves: int = 1
+) -> Limit | None:
+    """What cores move by the width of their first cache and, if nothing is ``cached`` there, by
+    that of its path to the second.
+
+    Args:
+        column: of caches.csv.
+        moves: how often a byte that is counted once is moved.
+    """
+    lines, clock = cache_lines(question), cpu.clock_of(question)
+    if not (cores and clock and 1 in lines):
+        return None
+    width = float(lines[1][column])
+    if not cached and 2 in lines:
+        width = min(width, float(lines[2]["load"]) * (2 if column == "copy" else 1))
+    value = cores * clock.hz * width / moves * (8 if question.unit == "bit/s" else 1)
+    often = f" / {moves} (a byte is read and written on each end)" if moves > 1 else ""
+    formula = f"{plural(cores, 'core')} x {clock.text(2)} x {width:g} B per cycle ({column}){often}"
+    return question.bound(value, formula, lines[1]["source"], "datasheet")
+
+
+def by_sockets(question: Question, detail: str = "") -> Limit | None:
+    """The best memory that a machine with such cores was sold with."""
+    lines = data.of_design("sockets", cpu.microarchitecture(question))
+    line = data.of_model(lines, question.fact("cpu", "model_name"))
+    if line is None or not line["speed_mts"]:
+        return None
+    sockets = int(line["sockets"])
+    each = f" ({plural(sockets, 'socket')} x {line['channels']}, the most sold with such cores)"
+    product = of_line(line, sockets, each)
+    return question.bound(*product, line["source"], "datasheet", detail=detail)
+
+
+def _beyond_cache(question: Question) -> Limit | None:
+    """What lies beyond a cache takes no less than the cache."""
+    clock, caches = cpu.clock_of(question), levels(question)
+    known = [level for level in caches if level.line.get("latency_cycles")]
+    if not (clock and known and question.block):
+        return None
+    *above, last = known
+    beyond = 1 - sum(level.share for level in above) / question.block
+    value = float(last.line["latency_cycles"]) * beyond / clock.hz
+    formula = (
+        f"{beyond:.0%} of the area at more than the {last.line['latency_cycles']} cycles of"
+        f" L{last.number}, at {clock.text(2)} = {quantity(value, 's', 2)}"
+    )
+    return question.bound(value, formula, last.line["source"], "datasheet")

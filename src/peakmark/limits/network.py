@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
 from peakmark.units import quantity
@@ -85,3 +86,13 @@ def _latency(question: Question, loopback: bool) -> Limit:
     if stated is not None:
         return question.by_site(stated, "network", " round trip")
     return question.unknown("round-trip", key=f"network.latency.{protocol}")
+
+
+def bounds(question: Question) -> list[Limit | None]:
+    """The sender's core copies each byte from the program, the receiver's to it."""
+    ends = 2 if is_loopback(question) else 1
+    cores = question.fact("limits", "physical_cores_allowed")
+    if question.metric == "latency" or cores is None:
+        return []
+    busy = min(question.concurrency * ends, cores)
+    return [memory.by_cores(question, busy, "copy", cached=True, moves=2 * ends)]
