@@ -26,7 +26,7 @@ from peakmark.analysis import (
 )
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
-from peakmark.analysis.row import ABOVE, MOST, Key, Repetition, Row, Series
+from peakmark.analysis.row import ABOVE, MOST, Key, Repetition, Row, Rows, Series
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
@@ -87,7 +87,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     return fleet.with_verdicts(by_table, node_facts(results, by_table))
 
 
-def node_facts(results: Results, rows: Mapping[str, Sequence[Row]]) -> dict[str, Mapping[str, Any]]:
+def node_facts(results: Results, rows: Rows) -> dict[str, Mapping[str, Any]]:
     """Node -> the facts of its host."""
     return {node: results.facts_for(node) for node in fleet.node_names(rows)}
 
@@ -524,7 +524,7 @@ class Analysis:
         return campaign if isinstance(campaign, Analysis) else cls(Results.read(campaign))
 
     @cached_property
-    def rows(self) -> Mapping[str, Sequence[Row]]:
+    def rows(self) -> Rows:
         """The rows of each table by its name, see ``build_rows``."""
         return build_rows(self.results)
 

@@ -21,7 +21,7 @@ from peakmark import statistics
 from peakmark.analysis import findings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
-from peakmark.analysis.row import Row, SlowRow
+from peakmark.analysis.row import Row, Rows, SlowRow
 from peakmark.formatting import listed, natural, percent, plural
 from peakmark.messages import Message, Severity, message
 from peakmark.storage.facts import node_class
@@ -46,7 +46,6 @@ NAMED = 8
 """So many nodes are named; the others are counted."""
 
 Array = NDArray[np.float64]
-Rows = Mapping[str, Sequence[Row]]
 PointOf = tuple[str, str, int | None, int, str]
 
 
@@ -235,9 +234,7 @@ def class_name(place: int) -> str:
     return chr(ord("A") + place) if place < 26 else f"Z{place - 25}"
 
 
-def with_verdicts(
-    by_table: Mapping[str, Sequence[Row]], facts: Mapping[str, Mapping[str, Any]]
-) -> dict[str, list[Row]]:
+def with_verdicts(by_table: Rows, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Row]]:
     """The rows with the class of their node, and where they are slow.
 
     Args:

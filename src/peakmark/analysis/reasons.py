@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from peakmark import data, statistics
 from peakmark.analysis import comparability, fleet
 from peakmark.analysis.fleet import FleetClass, NodeGroup, SlowNode
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, Rows
 from peakmark.messages import Message, message
 from peakmark.storage.results import Results
 
@@ -45,7 +45,6 @@ SUBSYSTEM = {
     "latency": "memory", "read": "disk", "write": "disk", "network": "network", "round_trip": "network",
 }  # fmt: skip
 
-Rows = Mapping[str, Sequence[Row]]
 Features = dict[str, tuple[str, str]]
 """What -> by what it equals another node's, and as it is shown."""
 Shares = Mapping[str, Sequence[float]]

@@ -406,3 +406,7 @@ class Row:
                 f"{self.table.name} {self.key}: the own kernel has not measured this row"
             )
         return self.own
+
+
+Rows = Mapping[str, Sequence[Row]]
+"""Name of a table -> its rows."""

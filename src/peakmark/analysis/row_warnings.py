@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark import statistics
 from peakmark.analysis import checks, comparability, comparisons
-from peakmark.analysis.row import Measured, Row
+from peakmark.analysis.row import Measured, Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
@@ -143,18 +143,22 @@ def disagreements(row: Row) -> Iterator[Message]:
                 yield message("disagreement", factor=factor, compare=compare, **headings)
 
 
+NEEDED = {
+    "clock_hz_before": {"clock-moved", "clock-differs"},
+    "held_up": {"crowded-core"},
+    "probe_before": {"memory-load"},
+    "noise": {"steal", "other-load"},
+}
+"""What a record must have -> the codes that it cannot show without."""
+
+
 def shown_by(row: Row) -> frozenset[str]:
     """The codes of ``SHARED`` that the records of the row's own kernel can show."""
     codes = set(SHARED)
     runs = row.measured.points
-    if not any((run.known("noise") or {}).get("during") for run in runs):
-        codes -= {"steal", "other-load"}
-    if not any(run.known("clock_hz_before") for run in runs):
-        codes -= {"clock-moved", "clock-differs"}
-    if not any(run.known("held_up") is not None for run in runs):
-        codes -= {"crowded-core"}
-    if not any(run.known("probe_before") for run in runs):
-        codes -= {"memory-load"}
+    for name, lost in NEEDED.items():
+        if all(run.known(name) is None for run in runs):
+            codes -= lost
     # Threads that leave cores to others give way to nobody; those that take all of them meet
     # whatever else there is.
     cores = max(
@@ -223,7 +227,7 @@ def setting_deviations(row: Row) -> Iterator[Message]:
             yield message("otherwise", about=name, ways="; ".join(differ))
 
 
-def kept_by_host(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
+def kept_by_host(tables: Rows) -> dict[str, list[Row]]:
     """The rows, of which those of a disk say so where its host keeps data in memory, as the flush
     of its large writes tells: that memory may answer its reads as well, and no figure of such a
     disk is without doubt. It is said once.

@@ -14,13 +14,12 @@ from peakmark.analysis import comparisons, fleet, row_warnings
 from peakmark.analysis.findings import LEVEL_UNTIL
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed
 from peakmark.messages import Message, Range, Severity, merge, message
 from peakmark.statistics import ENOUGH
 
-Rows = Mapping[str, Sequence[Row]]
 HEADLINE_ROWS: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
     "cpu": ("cpu", lambda row: row.key.workload == "DP"),
     "memory": ("memory_throughput", lambda row: row.key.variant == "pool"),

@@ -6,7 +6,7 @@ roofline.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from peakmark import histograms
 from peakmark.analysis import shapes
 from peakmark.analysis.history import Trend
 from peakmark.analysis.label_formatter import LabelFormatter
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, Rows
 from peakmark.figures import style
 from peakmark.formatting import size
 from peakmark.statistics import Interval, median_interval
@@ -221,7 +221,7 @@ USES = np.geomspace(1 / 64, 64, 2000)
 LIMIT: dict[str, Any] = {"color": style.LIMIT, "linewidth": 0.6, "dashes": (5, 2), "zorder": 1}
 
 
-def roofs(rows: Mapping[str, Sequence[Row]]) -> list[Row]:
+def roofs(rows: Rows) -> list[Row]:
     """The rows of one thread and of the most that are roofs; none of several nodes, or without rates
     of one thread and the ladder.
     """

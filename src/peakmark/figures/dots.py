@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from peakmark.analysis import fleet, verdict
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.figures import style
 from peakmark.formatting import percent
@@ -23,14 +23,14 @@ from peakmark.tools.tables import Table
 
 WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
-FARTHEST = 0.5  # shares of the median beyond which a dot stands at the edge
+FARTHEST = 1.0  # shares of the median beyond which a dot stands at the edge
 NAMED = 3
 SLOW = style.look(1).colour
 Places = Sequence[tuple[Row, float]]
 """Rows of one point with their distances, of all classes."""
 
 
-def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
+def overview(rows: Rows) -> Figure | None:
     """Every node in the row that speaks for each resource; None where nothing was measured."""
     lines = []
     for name in verdict.planned(rows):
@@ -80,7 +80,7 @@ def _figure(lines: Sequence[tuple[str, Places]], width: float, large: bool) -> F
     low, high = axis.get_xlim()
     axis.set_xlim(min(low, -1.6 * fleet.DELTA), max(high, 1.6 * fleet.DELTA))
     axis.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
-    axis.set_xlabel("% from the median of the nodes")
+    axis.set_xlabel("% from the median of the class")
     axis.grid(axis="y")
     axis.grid(False, axis="x")
     sns.despine(ax=axis, left=True)

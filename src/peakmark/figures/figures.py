@@ -4,7 +4,7 @@ asks for; drawn as SVG and PNG.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from peakmark import documents
 from peakmark.analysis import comparisons, fleet, links, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.verdict import with_limit
 from peakmark.catalogue import SHAPES
 from peakmark.config.layouts import Drawing, Layout
@@ -51,9 +51,7 @@ class Drawn:
     drawing: Drawing | None = None
 
 
-def figures_of(
-    table: Table, rows: Mapping[str, Sequence[Row]], layout: Layout | None = None
-) -> list[Drawn]:
+def figures_of(table: Table, rows: Rows, layout: Layout | None = None) -> list[Drawn]:
     """The table's figures. DRAM and caches are figures of their own, and so are workloads that a
     layout prints in tables of their own; a layout that names figures of the table has those and
     no others. One without rows is there and empty.
@@ -186,7 +184,7 @@ def _draw(drawn: Drawn, many: bool, behind: Behind) -> Figure | None:
     return panels.plot(table, drawn.rows, drawn.drawing)
 
 
-def overview(rows: Mapping[str, Sequence[Row]]) -> Figure | None:
+def overview(rows: Rows) -> Figure | None:
     """The headline row of each resource as a share of its limit, None where no limit is known.
 
     A resource without a limit has no bar: a share of something else would be read as one of the

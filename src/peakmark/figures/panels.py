@@ -18,7 +18,7 @@ from matplotlib.ticker import NullLocator
 
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.label_formatter import LabelFormatter, noun
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import Row, Rows, Series
 from peakmark.config.layouts import Drawing
 from peakmark.figures import style
 from peakmark.figures.style import Look
@@ -37,7 +37,7 @@ _VARIANTS = {
     "pool-temporal": "pool (DRAM, ordinary stores)",
     "block": "one block (cache)",
 }
-Panels = Mapping[str, Sequence[Row]]
+Panels = Rows
 """Title -> rows."""
 
 

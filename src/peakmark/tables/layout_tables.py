@@ -28,8 +28,6 @@ from peakmark.tables.columns import (
 )
 from peakmark.tables.presentation import PrintedTable
 
-Rows = Mapping[str, Sequence[Row]]
-
 
 @dataclass(frozen=True)
 class Line:

@@ -6,7 +6,7 @@ A line for each node stands in the CSV files and on the page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -14,7 +14,7 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.formatting import listed, percent, significant
 from peakmark.storage.results import Results
@@ -125,7 +125,7 @@ def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
     return f" (on {which})"
 
 
-def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
+def frame(rows: Rows) -> pd.DataFrame:
     """Every node in every point: its value in SI units, beside the median of its class; how far slow
     ones are behind, with the interval, and by what chance a healthy node would be.
     """

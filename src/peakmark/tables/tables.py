@@ -5,7 +5,7 @@ digits.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 from peakmark import documents, output
 from peakmark.analysis import clocks
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import ABOVE, Row
+from peakmark.analysis.row import ABOVE, Row, Rows
 from peakmark.messages import worst
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import latex, layout_tables, nodes, presentation
@@ -219,7 +219,7 @@ def sentences(analysis: Analysis) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["table", "topic", "sentence"])
 
 
-def runs(long: pd.DataFrame, rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
+def runs(long: pd.DataFrame, rows: Rows) -> pd.DataFrame:
     """The run table: every repetition of the long table that holds a value, in the order in which
     they were made; ``left_out`` has the codes of why it is not part of its row's summary.
     """
