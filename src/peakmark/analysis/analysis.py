@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results
 from peakmark.tools.tables import TABLES, Table
 
+CLOCKS = ("nominal", "maximum")
+"""Of which the share of the limit is told too."""
 KeyOf = Callable[[Cell, str, str, int | None, int], Key]
 """Of a cell, and of the workload, variant, block and concurrency that one of its measurements has.
 """
@@ -286,9 +288,11 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     facts = results.facts_for(key.node, known[0] if known else None)
     facts = _as_measured(facts, own_points)
     unequal_nodes = _unequal_nodes(results, draft.points, own_points)
-    limit = _limit(results, table, key, own_points, facts)
+    site = results.config.get("site_facts") or {}
+    clocks, limit_of = limits.clocks(facts, site), partial(_limit, table, key, site)
+    limit = limit_of(own_points, facts)
     clock_hz = core_checks.seen_clock(own_points)
-    reason = several = _no_one_limit(results, table, key, own_points)
+    reason = several = _no_one_limit(results, key, own_points, limit_of)
     if table.own.instrument in unequal_nodes:
         differ = unequal_nodes[table.own.instrument]
         reason = message("no-limit", case="unequal-nodes", differ=differ)
@@ -301,11 +305,16 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     own = series.get(table.own.instrument)
     done = len(draft.points[table.own.instrument])
-    shares = (
-        _shares(results, table, key, own_points, facts, own.centre)
-        if own and limit.value is not None
-        else {}
-    )
+    at_clocks = {
+        name: limit_of(own_points, facts, clocks[name])
+        for name in CLOCKS
+        if clocks[name] and limit.clock
+    }
+    shares = {
+        name: share
+        for name, each in at_clocks.items()
+        if own and (share := limits.efficiency(own.centre, each)) is not None
+    }
     row = Row(
         table,
         key,
@@ -315,7 +324,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         shares=shares,
         unequal_nodes=unequal_nodes,
     )
-    checked = row_warnings.checked(row, facts, _nominal(results, facts))
+    checked = row_warnings.checked(row, facts, clocks["nominal"])
     warnings = [
         *row_warnings.holes(results, row, planned),
         *row_warnings.wrong_cores(results, planned),
@@ -416,7 +425,7 @@ def _unequal_nodes(
 
 
 def _no_one_limit(
-    results: Results, table: Table, key: Key, points: Sequence[Repetition]
+    results: Results, key: Key, points: Sequence[Repetition], limit_of: Callable[..., Limit]
 ) -> Message | None:
     """Why repetitions on several hosts have no limit in common, None where each host's own is the
     same at one clock.
@@ -428,35 +437,10 @@ def _no_one_limit(
     for host in hosts:
         there = [point for point in points if point.context["host"] == host]
         facts = _as_measured(results.facts_for(key.node, host), there)
-        values.add(_limit(results, table, key, there, facts, 1e9).value)
+        values.add(limit_of(there, facts, 1e9).value)
     if len(values) == 1:
         return None
     return message("no-limit", case="several-limits", hosts=tuple(hosts))
-
-
-def _nominal(results: Results, facts: Mapping[str, Any]) -> float | None:
-    return limits.clocks(facts, results.config.get("site_facts") or {})["nominal"]
-
-
-def _shares(
-    results: Results,
-    table: Table,
-    key: Key,
-    points: Sequence[Repetition],
-    facts: Mapping[str, Any],
-    value: float,
-) -> dict[str, float]:
-    """Share of the limit at the nominal and at the maximum clock; empty where no clock is in the
-    limit.
-    """
-    shares = {}
-    known = limits.clocks(facts, results.config.get("site_facts") or {})
-    for name in ("nominal", "maximum"):
-        limit = _limit(results, table, key, points, facts, known[name]) if known[name] else None
-        share = limits.efficiency(value, limit) if limit and limit.clock else None
-        if share is not None:
-            shares[name] = share
-    return shares
 
 
 def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -472,9 +456,9 @@ def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _limit(
-    results: Results,
     table: Table,
     key: Key,
+    site: Mapping[str, Any],
     points: Sequence[Repetition],
     facts: Mapping[str, Any],
     clock_hz: float | None = None,
@@ -497,7 +481,7 @@ def _limit(
         concurrency=key.concurrency,
         metric=table.metric,
         facts=facts,
-        site=results.config.get("site_facts") or {},
+        site=site,
         clock_hz=clock_hz,
         loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
         clock_loaded=loaded,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from peakmark import histograms, limits
-from peakmark.analysis.analysis import published_names
+from peakmark.analysis.analysis import CLOCKS, published_names
 from peakmark.analysis.row import Percentile, Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
@@ -20,7 +20,6 @@ from peakmark.tools.tables import Program, Table, count
 from peakmark.units import format_size
 
 NOT_MEASURED = "not measured"
-CLOCKS = ("nominal", "maximum")
 ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
 
