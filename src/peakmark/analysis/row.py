@@ -9,7 +9,7 @@ from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from peakmark import disturbances, histograms
+from peakmark import histograms
 from peakmark.config.layouts import LayoutTable
 from peakmark.errors import Sentence
 from peakmark.formatting import natural
@@ -66,7 +66,6 @@ class Measured:
     block: int | None
     concurrency: int
     metric: str
-    unit: str
     runs: Sequence[RunValue]
     summary: Summary
     centre: float
@@ -98,14 +97,6 @@ class Measured:
                     run.context["server_noise"]
                 )
         return by_host
-
-    @property
-    def spare_cpus(self) -> float:
-        """CPUs of the node that the row's own threads leave to others; 0 where the threads are not
-        pinned or all are used.
-        """
-        cpus = self.fact("cpu", "threads")
-        return disturbances.spare_cpus(self.subsystem, self.concurrency, cpus)
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""

@@ -111,7 +111,6 @@ def checked(
             block=key.block,
             concurrency=key.concurrency,
             metric=table.metric,
-            unit=table.unit,
             runs=series.points,
             summary=series.summary,
             centre=series.centre,

@@ -24,7 +24,7 @@ ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
 
 Value = str | int | float | None
-ValueOf = Callable[[Row], Value]
+ValueOf = Callable[[Any], Value]
 TextOf = Callable[[Any], str]
 """Of a row, or of what else stands in a line."""
 
@@ -269,7 +269,7 @@ def of_series(
 def quantity_column(
     table: Table,
     label: str,
-    of: Callable[[Row], float | None],
+    of: Callable[[Any], float | None],
     group: str = "",
     heading: str = "",
     meaning: str = "",
@@ -346,7 +346,7 @@ def efficiency_column(program: Program) -> Column:
     )
 
 
-def _times(factor: float, of: Callable[[Row], float | None], row: Row) -> float | None:
+def _times(factor: float, of: Callable[[Any], float | None], row: Any) -> float | None:
     """A number of a row in the unit that is shown, None where the row has none."""
     number = of(row)
     return None if number is None else number * factor

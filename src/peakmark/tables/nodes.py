@@ -16,7 +16,7 @@ from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.suspects import SecondMeasurement
-from peakmark.formatting import listed, percent, significant
+from peakmark.formatting import listed, percent
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.columns import (
@@ -25,6 +25,8 @@ from peakmark.tables.columns import (
     key_columns,
     numbers,
     of_quantity,
+    of_series,
+    quantity_column,
     through,
     words,
 )
@@ -43,42 +45,34 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
     every = len({row.key.node for row in rows})
     notes = Notes.of(rows)
 
-    def shown(value: Callable[[NodeGroup], float | None]) -> Callable[[NodeGroup], str]:
-        def text(group: NodeGroup) -> str:
-            number = value(group)
-            return "" if number is None else significant(number * table.factor)
-
-        return text
-
-    def share(group: NodeGroup) -> str:
-        shares = [
-            row.measured.efficiency for row in group.rows if row.measured.efficiency is not None
-        ]
-        return percent(statistics.median(shares)) if shares else ""
-
-    def limit(group: NodeGroup) -> float | None:
-        limits = [row.limit.value for row in group.rows if row.limit.value is not None]
-        return statistics.median(limits) if limits else None
-
-    def of(instrument: str) -> Callable[[NodeGroup], float | None]:
-        return lambda group: _median(group, instrument)
-
     has_classes = any(group.node_class for group in groups)
     own = f"{table.own.heading}: {of_quantity(table, 'Measured')}"
     columns = [
         *through(key_columns(table), lambda group: group.middle),
         *([words("Class", lambda group: group.node_class)] if has_classes else []),
-        numbers("median", shown(lambda group: group.median), own),
-        numbers("low", shown(lambda group: group.low), own),
-        numbers("high", shown(lambda group: group.high), own),
+        quantity_column(table, "median", lambda group: group.median, own),
+        quantity_column(table, "low", lambda group: group.low, own),
+        quantity_column(table, "high", lambda group: group.high, own),
         numbers("Spread (%)", lambda group: percent(group.range)),
         words("Slowest node", lambda group: group.worst.key.node),
         *(
-            numbers(series.heading, shown(of(series.instrument)), "Medians of references")
-            for series in table.references
+            quantity_column(
+                table,
+                program.heading,
+                _median(of_series(program, lambda series: series.centre)),
+                "Medians of references",
+            )
+            for program in table.references
         ),
-        numbers(of_quantity(table, "Theoretical"), shown(limit)),
-        numbers(EFFICIENCY, share),
+        quantity_column(
+            table, of_quantity(table, "Theoretical"), _median(lambda row: row.limit.value)
+        ),
+        Column(
+            label=EFFICIENCY,
+            value=_median(lambda row: row.measured.efficiency),
+            kind="number",
+            form=percent,
+        ),
         numbers(fleet.noun(rows).title(), lambda group: str(len(group.rows))),
         words("Slow", _slow),
         Column(label="Notes", kind="notes", in_print=lambda group: notes.warnings(group.every)),
@@ -99,9 +93,14 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
     return replace(whole, notes=placed), [group.middle for group in groups]
 
 
-def _median(group: NodeGroup, instrument: str) -> float | None:
-    values = [row.series[instrument].centre for row in group.rows if instrument in row.series]
-    return statistics.median(values) if values else None
+def _median(of: Callable[[Row], float | None]) -> Callable[[NodeGroup], float | None]:
+    """The median over the nodes of a point that have such a number."""
+
+    def median(group: NodeGroup) -> float | None:
+        known = [number for row in group.rows if (number := of(row)) is not None]
+        return statistics.median(known) if known else None
+
+    return median
 
 
 def _slow(group: NodeGroup) -> str:

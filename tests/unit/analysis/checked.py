@@ -19,7 +19,7 @@ CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
 UNKNOWN = Limit(None, "", "", "", "unknown")
 CPU: dict[str, Any] = {
     "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None,
-    "concurrency": 1, "metric": "rate", "unit": "op/s",
+    "concurrency": 1, "metric": "rate",
 }  # fmt: skip
 
 Each = dict[str, Any] | list[dict[str, Any]] | None

@@ -64,7 +64,7 @@ def pool(
 
 
 def network(workload: str, details: Any = None, **more: Any) -> Measured:
-    return row(details=details, subsystem="network", workload=workload, unit="bit/s", **more)
+    return row(details=details, subsystem="network", workload=workload, **more)
 
 
 def udp(sent: int, lost: int, **more: Any) -> Measured:
@@ -92,8 +92,8 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (row(limit=limit(80.0, clock="nominal")), {"above-limit": W}, {"case": "nominal"}),
     (disk(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "disk"}),
     (memory(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "pool"}),
-    (row([1e-9] * 6, limit=limit(1.2e-9, "s"), unit="s"), {"above-limit": W}, {}),
-    (row([1e-9] * 6, limit=limit(0.9e-9, "s"), unit="s"), {}, {}),
+    (row([1e-9] * 6, limit=limit(1.2e-9, "s")), {"above-limit": W}, {}),
+    (row([1e-9] * 6, limit=limit(0.9e-9, "s")), {}, {}),
     (row(limit=replace(UNKNOWN, bound=95.0)), {"above-limit": W}, {"case": "bound"}),
     (row(limit=replace(UNKNOWN, bound=95.0, origin="published")), {}, {}),
     (row(details={"residual": 0.0027}, instrument="hpl"), {}, {}),

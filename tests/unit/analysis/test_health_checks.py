@@ -11,8 +11,8 @@ from peakmark.analysis.row import Measured
 from peakmark.messages import Severity
 
 QUIET: dict[str, Any] = noise()
-NETWORK = {"subsystem": "network", "instrument": "netbench", "workload": "TCP", "unit": "bit/s"}
-DISK = {"subsystem": "disk", "instrument": "diskbench", "workload": "RS", "unit": "B/s"}
+NETWORK = {"subsystem": "network", "instrument": "netbench", "workload": "TCP"}
+DISK = {"subsystem": "disk", "instrument": "diskbench", "workload": "RS"}
 LINK = {"current_width": 4, "max_width": 4, "current_speed": "16.0 GT/s", "max_speed": "16.0 GT/s"}
 
 
