@@ -159,6 +159,7 @@ def _scale_sizes(axis: Axes) -> None:
 
 NINES = {name: -math.log10(1 - share) for name, share in histograms.SHARES.items()}
 """Detail of a latency -> its place on the axis: so many nines."""
+TAILS = (0.175, 1.02)  # as PANEL: two panels stand beside the figure of the means
 TAIL = np.linspace(NINES["p50"], 4, 112).tolist()
 """Places at which a histogram is drawn."""
 
@@ -179,7 +180,7 @@ def plot_percentiles(table: Table, rows: Sequence[Row]) -> Figure | None:
     names[4:] = [f"\n{name}" for name in names[4:]]  # no room beside the one before
     counts = sorted({row.key.concurrency for row in rows})
     labels = "% of operations", style.vertical_label(table)
-    figure, axes = style.small_multiples(list(grouped), labels, sharex=True, sharey=True)
+    figure, axes = style.small_multiples(list(grouped), labels, TAILS, sharex=True, sharey=True)
     for axis, members in zip(axes, grouped.values(), strict=True):
         for row in members:
             _draw_tail(axis, row, counts.index(row.key.concurrency))

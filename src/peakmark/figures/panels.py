@@ -159,6 +159,7 @@ def plot(table: Table, rows: Sequence[Row], drawing: Drawing | None = None) -> F
     figure, axes = style.small_multiples(
         list(panels),
         (across.label(table), style.vertical_label(table, value)),
+        (0.23, 1.14 if across.block else 1.02),  # blocks have labels of two lines
         most=SLIM if is_slim else MAX_COLUMNS,
         sharex=True,
         sharey=is_shared,

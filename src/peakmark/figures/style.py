@@ -122,7 +122,7 @@ def panels(figure: FigureBase, count: int, columns: int, **shared: Any) -> list[
 def small_multiples(
     titles: Sequence[str],
     labels: tuple[str, str],
-    panel: tuple[float, float] = (0.23, 1.2),
+    panel: tuple[float, float] = (0.23, 1.02),
     most: int = 4,
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
@@ -138,7 +138,7 @@ def small_multiples(
     lines = math.ceil(len(titles) / most)
     columns = math.ceil(len(titles) / lines)
     share, height = panel
-    width = min(1.0, max(0.5, share * columns) + 0.08)
+    width = min(1.0, max(share * columns, min(2 * share, 0.46)) + 0.09)
     whole = figure(WIDTH * width, height * lines + LABELS)
     axes = panels(whole, len(titles), columns, **shared)
     for place, (axis, title) in enumerate(zip(axes, titles, strict=True)):
