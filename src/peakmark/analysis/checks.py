@@ -452,6 +452,7 @@ CHECKS: tuple[Callable[[Measured], Iterator[Message]], ...] = (
     _above_limit,
     never_reached_device,
     unflushed,
+    core_checks.slow_core,
     core_checks.crowded,
     core_checks.waited,
     core_checks.overlap,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from peakmark import disturbances, statistics
@@ -16,6 +17,8 @@ STEAL = 0.02
 """Share of the CPUs' time taken by the hypervisor that is told."""
 CPU = 0.97
 """Least share of the run in which a thread that computes had its CPU."""
+CORE = 0.75
+"""Least share of a core's pipes that a kernel takes on a core of its own."""
 OVERLAP = 0.95
 """Least share of the time in which all threads of a latency under load were at work."""
 STANDS = 0.04
@@ -154,6 +157,22 @@ LOWEST = 0.4
 """Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are
 about half of those on the box.
 """
+
+
+def slow_core(row: Measured) -> Iterator[Message]:
+    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
+    the record.
+    """
+    share = efficiency(row.centre, row.limit)
+    if row.instrument != KERNELS["cpu"] or row.limit.origin == "site" or share is None:
+        return
+    chosen = any(run.options.get("isa") not in (None, "auto") for run in row.runs)
+    cores = row.fact("cpu", "cores")
+    if share >= CORE or chosen or (cores and row.concurrency > cores):
+        return
+    others = noise_warnings(row.noises, partial(severity, row))
+    if not any((*waited(row), *crowded(row), *others)):
+        yield message("slow-core", Severity.UNSURE, share=share)
 
 
 def crowded(row: Measured) -> Iterator[Message]:
