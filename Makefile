@@ -140,7 +140,7 @@ build/docs/packages/mkdocs: envs/requirements-docs.txt | setup
 
 # Real campaigns as their bundles hold them, with the reports and bundles that this checkout makes of them.
 build/docs/gallery/%.zip: docs/gallery/%.tar.xz | setup
-	@rm -rf $@ $(basename $@) && mkdir -p $(basename $@) && tar xf $< -C $(basename $@)
+	@rm -rf $@ $(basename $@) && python -m tarfile --extract $< $(basename $@)
 	@PYTHONPATH=src python -m peakmark report --html $(basename $@)
 	@PYTHONPATH=src python -m peakmark bundle $(basename $@) -o $@
 
