@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run fuzz fuzz-cli cluster cluster-down lint format docs paper requirements offline clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz fuzz-cli cluster cluster-down lint format docs paper requirements offline clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -56,7 +56,7 @@ lint: setup-test ## formatting, types, linters
 	ruff format --check .
 	mypy
 	python -m pytest -q tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
-	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run tests/debian/first-run envs/offline-install.sh .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh benchmarks/guest/init tests/kernels/runs/*.sh
+	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run tests/debian/first-run tests/debian/newcomer envs/offline-install.sh .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh benchmarks/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 	@$(call where,cppcheck) $(MAKE) --no-print-directory -C src/kernels cppcheck
 
@@ -112,6 +112,9 @@ RELEASES ?= 12 13
 test-first-run: setup ## a newcomer's first runs in minimal Debians, with and without a network, as root; RELEASES=13 ARGS="--config scale=0.1"
 	@for release in $(RELEASES); do tests/debian/first-run $$release $(ARGS) || exit 1; done
 
+test-newcomer: setup ## what the documentation shows, by its commands in minimal Debians, as root; RELEASES=13 ARGS="user tools paper"
+	@for release in $(RELEASES); do tests/debian/newcomer $$release $(ARGS) || exit 1; done
+
 test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, every preset: an hour more
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
 
@@ -140,7 +143,7 @@ build/docs/packages/mkdocs: envs/requirements-docs.txt | setup
 
 # Real campaigns as their bundles hold them, with the reports and bundles that this checkout makes of them.
 build/docs/gallery/%.zip: docs/gallery/%.tar.xz | setup
-	@rm -rf $@ $(basename $@) && mkdir -p $(basename $@) && tar xf $< -C $(basename $@)
+	@rm -rf $@ $(basename $@) && python -m tarfile --extract $< $(basename $@)
 	@PYTHONPATH=src python -m peakmark report --html $(basename $@)
 	@PYTHONPATH=src python -m peakmark bundle $(basename $@) -o $@
 

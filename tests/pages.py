@@ -5,6 +5,7 @@ reader has, and are only parsed. A block with a title is the file of that name.
 """
 
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,3 +60,11 @@ def _short(command: str) -> str:
         settings = "scale=0.0001 repetitions=1 'tools={iozone: false}'"
     command, _, page_settings = command.partition(" -- --config ")
     return f"{command} -- --config {settings} {page_settings.replace('scale=0.01', '')}".rstrip()
+
+
+if __name__ == "__main__":  # the pages whose commands need no cluster, each as a folder of FOLDER
+    for page in pages(*FOLDERS):
+        if page.stem not in CLUSTER:
+            folder = Path(sys.argv[1], page.stem)
+            folder.mkdir(parents=True)
+            (folder / "commands").write_text(script(page, folder), encoding="utf-8")

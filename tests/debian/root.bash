@@ -35,3 +35,35 @@ find_root() {
     [ -d "$root" ] || make_root
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
 }
+
+# Make $layer an empty one over $root, for what within runs.
+make_layer() {
+    rm -rf "$layer"
+    mkdir -p "$layer/upper" "$layer/work" "$layer/root"
+}
+
+# Run a shell command in a copy of $root, as USER, with these namespaces more. Its writes stay in $layer; /mnt is the folder brought.
+within() {
+    local user=$1 command=$2 home=/home/$1 id=1000 sbin=
+    shift 2
+    [ "$user" != root ] || home=/root id=0 sbin=/usr/local/sbin:/usr/sbin:/sbin:
+    # shellcheck disable=SC2016  # for the inner shell
+    unshare --mount --propagation private --pid --fork --kill-child --ipc "$@" bash -ec '
+        layer=$1 root=$2 id=$3 home=$4 sbin=$5 command=$6
+        mount -t overlay overlay -o "lowerdir=$root,upperdir=$layer/upper,workdir=$layer/work" "$layer/root"
+        mount --bind -o ro "$layer/../brought" "$layer/root/mnt"
+        mount -t proc proc "$layer/root/proc"
+        mount --rbind /sys "$layer/root/sys"
+        mount --rbind /dev "$layer/root/dev"
+        ip link set lo up
+        exec chroot --userspec="$id:$id" --groups="" "$layer/root" /usr/bin/env -i HOME="$home" USER="${home##*/}" \
+            PATH="$home/.local/bin:$sbin/usr/local/bin:/usr/bin:/bin" sh -euc "cd; $command"' bash "$layer" "$root" "$id" "$home" "$sbin" "$command"
+}
+
+# Files that were written after $layer/installed, outside of these FOLDERS of the home, the cache and the locks.
+written_outside() {
+    local folders
+    folders=$(IFS='|' && echo "$*|[.]cache/peakmark")
+    find "$layer/upper" -newer "$layer/installed" ! -type d -printf '%P\n' |
+        grep -vE "^(root|home/user)/($folders)/|^tmp/peakmark-(campaign|cell)[.]lock$" || true
+}
