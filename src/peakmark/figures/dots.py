@@ -85,7 +85,8 @@ def _figure(lines: Sequence[tuple[str, Places]], width: float, large: bool) -> F
     ]
     axis.set_xticks(ticks, [f"{100 * tick:+g}" if tick else "0" for tick in ticks])
     axis.set_xlim(low, high)
-    axis.set_xlabel("% from the median of the nodes")
+    every = fleet.noun(row for _, places in lines for row, _ in places)
+    axis.set_xlabel(f"% from the median of the {every}")
     axis.grid(axis="y")
     axis.grid(False, axis="x")
     sns.despine(ax=axis, left=True)

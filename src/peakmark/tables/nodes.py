@@ -16,7 +16,7 @@ from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.row import Row
 from peakmark.analysis.suspects import SecondMeasurement
-from peakmark.formatting import listed, percent, significant
+from peakmark.formatting import counted, listed, percent, significant
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.columns import (
@@ -72,7 +72,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         numbers("low", shown(lambda group: group.low), own),
         numbers("high", shown(lambda group: group.high), own),
         numbers("Spread (%)", lambda group: percent(group.range)),
-        words("Slowest node", lambda group: group.worst.key.node),
+        words("Slowest", lambda group: group.worst.key.node),
         *(
             numbers(series.heading, shown(of(series.instrument)), "Medians of references")
             for series in table.references
@@ -105,9 +105,9 @@ def _median(group: NodeGroup, instrument: str) -> float | None:
 
 
 def _slow(group: NodeGroup) -> str:
-    """``node5, node7``: the nodes that are slow."""
+    """``node5 and node7``: the nodes that are slow."""
     names = [row.key.node for row in group.slow]
-    return ", ".join(names[:NAMED]) + (f", {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return counted(names, NAMED) if names else ""
 
 
 def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
