@@ -28,6 +28,8 @@ from peakmark.plan.pairs import Behind, crossed
 
 LEAST_PAIRS = 2
 """With fewer healthy partners, a slow node cannot be told from a slow link."""
+FEW = 3
+"""A node of so few pairs is as far behind as the least of them: of three, two links may be slow."""
 LEAST_CLASS = 6
 """So many pairs that cross equally many uplinks are compared with each other alone."""
 PASSES = 6
@@ -150,7 +152,9 @@ def _fit(worse: pd.Series, ends: pd.DataFrame, kinds: pd.Series) -> _Fit:
         pairs = worse - usual.fillna(worse.quantile(share))
         known = ends[ends["other"].isin(healthy)]
         shares = known["pair"].map(pairs).groupby(known["node"])
-        nodes = shares.quantile(share, interpolation="lower")[shares.size() >= LEAST_PAIRS]
+        count = shares.size()
+        middle = shares.quantile(share, interpolation="lower").where(count > FEW, shares.min())
+        nodes = middle[count >= LEAST_PAIRS]
         before, healthy = healthy, every - {*nodes.index[nodes > DELTA]}
         if share == 0.5 and before == healthy:
             break

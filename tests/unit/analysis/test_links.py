@@ -45,6 +45,23 @@ def test_a_slow_node_is_not_hidden_behind_its_slow_switch() -> None:
     assert named == {("switch", "leaf1"), ("node", "node20")}
 
 
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        ({"n2+n3": 0.5, "n2+n4": 0.73}, {("link", "n2+n3"), ("link", "n2+n4")}),
+        (dict.fromkeys(("n1+n2", "n2+n3", "n2+n4"), 0.9), {("node", "n2")}),
+    ],
+)
+def test_two_slow_links_of_three_are_no_slow_node(
+    slow: dict[str, float], named: set[tuple[str, str]]
+) -> None:
+    values = {
+        "+".join(pair): [slow.get("+".join(pair), 1) * (1 + number % 3 / 500)]
+        for number, pair in enumerate(EVERY)
+    }
+    assert {(each.kind, each.name) for each in links.find(values, False, {})} == named
+
+
 @pytest.mark.parametrize("measured", [
     {"a+b": [1.0]},
     {"a+b": [1.0] * 3, "b+a": [1.0] * 3},
