@@ -1,5 +1,6 @@
 """Pairs of four nodes behind two switches, of which one link is slow."""
 
+import csv
 import json
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from testcluster import Cluster
 from testcluster.config import address
+from tests.checkout import TO_TABLES
 
 from conftest import start
 from peakmark.plan import pairs
@@ -58,3 +60,18 @@ def test_the_slow_link_is_named_from_three_rounds(four: Cluster, tmp_path: Path)
     named = [line for line in findings.splitlines() if ",Links," in line]
     assert len(named) == 1 and "The link" in named[0] and set(SLOW) <= set(named[0].split()), named
     assert (workflow.results / "report.pdf").exists()
+
+
+def test_a_suspected_link_is_measured_again_beside_two_others(
+    four: Cluster, tmp_path: Path
+) -> None:
+    workflow = Workflow.make(four, tmp_path / "checkout")
+    grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": "all"}
+    workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.5)
+    workflow.snakemake(*TO_TABLES)
+    with (workflow.results / "tables" / "suspects.csv").open() as file:
+        found = [line for line in csv.DictReader(file) if {*line["node"].split("+")} == {*SLOW}]
+    assert [line["outcome"] in ("confirmed", "worse") for line in found] == [True], found
+    assert len(found[0]["beside"].split()) == 2
+    again = [name for name in workflow.records() if f"+again/{found[0]['node']}/" in name]
+    assert len(again) == 6 and workflow.planned() == set()

@@ -74,11 +74,12 @@ def link_families(maps: Iterable[LinkMap]) -> Iterator[Family]:
         for row in each.rows:
             name, nodes = row.key.node, row.key.node.split("+")
             path, part = crossed(nodes, each.behind), slow.get(name)
+            place = name, ""
             if part and not part.confirmed:
-                verdict = SlowRow(name, "", part.behind, part.low, part.high, nan)
-                by_kind[len(path)][name, ""] = replace(row, slow=verdict)
+                verdict = SlowRow(*place, part.behind, part.low, part.high, nan)
+                by_kind[len(path)][place] = replace(row, slow=verdict)
             elif slow.keys().isdisjoint({name, *nodes, *path}):
-                by_kind[len(path)][name, ""] = row
+                by_kind[len(path)][place] = row
         yield from by_kind.values()
 
 
@@ -137,9 +138,10 @@ def outcomes(
     for family in every:
         later: dict[Place, list[float]] = {}
         controls: dict[Place, list[str]] = {}
-        behind = {place: row.slow.behind for place, row in family.items() if row.slow}
-        for place in behind:
-            row = family[place]
+        lost: dict[Place, list[float]] = {}
+        for place, row in family.items():
+            if row.slow is None:
+                continue
             again = check_values(results, row, AGAIN)
             beside = results.suspects.get(planned(row), ())
             shares = {
@@ -152,16 +154,18 @@ def outcomes(
                 # What moved the healthy nodes meanwhile moved the suspect too.
                 drift = statistics.median(list(shares.values()))
                 later[place], controls[place] = [value / drift for value in again], list(shares)
+                sign = 1 if row.table.lower_is_better else -1
+                typical = row.measured.summary.median / (1 + sign * row.slow.behind)
+                lost[place] = [sign * (value / typical - 1) for value in later[place]]
         keys = {key for _, key in later}
         first = {place: row.measured.values for place, row in family.items() if place[1] in keys}
         slow = judge({**first, **later}, times(family))
-        for place, values in later.items():
-            row = family[place]
-            sign = 1 if row.table.lower_is_better else -1
-            typical = row.measured.summary.median / (1 + sign * behind[place])
-            lost = [sign * (value / typical - 1) for value in values]
-            share, interval = statistics.median(lost), statistics.median_interval(lost)
-            verdict = slow.get(place)
+        for place, shares_lost in lost.items():
+            row, verdict = family[place], slow.get(place)
+            share, interval = (
+                statistics.median(shares_lost),
+                statistics.median_interval(shares_lost),
+            )
             if row.is_pair:  # as for a link with enough repetitions: its own interval decides
                 is_slow = interval.enough and interval.low > fleet.DELTA
                 limits = share, interval.low, interval.high

@@ -109,10 +109,7 @@ def _suspects(plan: Plan) -> list[str]:
     cells = plan.judged_cells
     again = decisions.measured_again(cells, {cell.row: [] for cell in cells})
     most = duration(plan.durations.total(again))
-    which = "nodes and links" if any(cell.peer for cell in cells) else "nodes"
-    return [
-        f"slow {which} are measured again, at most {most} more if all are (repeat_suspects: true)"
-    ]
+    return [f"slow rows are measured again, at most {most} more if all are (repeat_suspects: true)"]
 
 
 def _adaptive(plan: Plan) -> list[str]:

@@ -96,13 +96,13 @@ def measured_again(cells: Iterable[Cell], suspects: Suspects) -> list[Cell]:
     rows = {*suspects, *(row for controls in suspects.values() for row in controls)}
     chosen = [replace(cell, purpose=AGAIN) for cell in cells if cell.row in rows]
     counts = Counter(cell.row for cell in chosen)
-    first = [cell for cell in chosen if not cell.repetition]
-    more = [
+    chosen += [
         replace(cell, repetition=number)
-        for cell in first
+        for cell in chosen
         for number in range(counts[cell.row], ENOUGH)
+        if not cell.repetition
     ]
-    return sorted([*chosen, *more], key=lambda cell: cell.repetition)
+    return sorted(chosen, key=lambda cell: cell.repetition)
 
 
 def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, Decision]:

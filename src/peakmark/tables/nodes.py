@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -33,6 +34,7 @@ from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Table
 
 NAMED = 3
+POINT = ("workload", "variant", "block", "concurrency")
 
 
 def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTable, list[Row]]:
@@ -131,11 +133,7 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     """
     lines = [
         {
-            "table": name,
-            "workload": row.key.workload,
-            "variant": row.key.variant,
-            "block": row.key.block,
-            "concurrency": row.key.concurrency,
+            **_point(row),
             "asked": row.key.word,
             "node": row.key.node,
             "class": row.node_class,
@@ -150,7 +148,7 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
             "behind_high": row.slow.high if row.slow else None,
             "p": row.slow.p if row.slow else None,
         }
-        for name, table in rows.items()
+        for table in rows.values()
         for group in fleet.group_rows(table)
         for row in group.rows
     ]
@@ -159,17 +157,19 @@ def frame(rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
     )
 
 
+def _point(row: Row) -> dict[str, Any]:
+    """The row's point, as CSV files name it."""
+    point = row.key._asdict()
+    return {"table": row.table.name} | {name: point[name] for name in POINT}
+
+
 def suspects(outcomes: Iterable[SecondMeasurement]) -> pd.DataFrame:
     """Rows of slow nodes that were measured again: how far behind they were before and are now."""
     lines = []
     for each in outcomes:
         row = each.row
         line = {
-            "table": row.table.name,
-            "workload": row.key.workload,
-            "variant": row.key.variant,
-            "block": row.key.block,
-            "concurrency": row.key.concurrency,
+            **_point(row),
             "node": row.key.node,
             "beside": " ".join(each.controls),
             "behind": row.slow.behind if row.slow else None,
