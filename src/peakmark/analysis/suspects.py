@@ -160,12 +160,9 @@ def outcomes(
         keys = {key for _, key in later}
         first = {place: row.measured.values for place, row in family.items() if place[1] in keys}
         slow = judge({**first, **later}, times(family))
-        for place, shares_lost in lost.items():
+        for place, values in lost.items():
             row, verdict = family[place], slow.get(place)
-            share, interval = (
-                statistics.median(shares_lost),
-                statistics.median_interval(shares_lost),
-            )
+            share, interval = statistics.median(values), statistics.median_interval(values)
             if row.is_pair:  # as for a link with enough repetitions: its own interval decides
                 is_slow = interval.enough and interval.low > fleet.DELTA
                 limits = share, interval.low, interval.high
