@@ -99,6 +99,12 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def counted(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    rest = [f"{len(names) - most} more"] if len(names) > most else []
+    return listed([*names[:most], *rest])
+
+
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Sort key in which node2 comes before node10."""
     parts = re.split(r"([0-9]+)", name)

@@ -26,11 +26,13 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from peakmark.errors import PeakmarkError, Sentence
-from peakmark.formatting import listed, significant
+from peakmark.formatting import counted, listed, natural, significant
 from peakmark.units import format_size, gigabytes, quantity
 
 SMALL_FACTOR = 1.2
 """Smaller factors are said in percent."""
+NAMED = 3
+"""So many names of a set are printed; the others are counted."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
@@ -144,7 +146,8 @@ class Message:
         return self.scope is Scope.CAMPAIGN
 
 
-Value = str | int | float | Range | Message | tuple["Value", ...]
+Value = str | int | float | Range | Message | frozenset[str] | tuple["Value", ...]
+"""A set has names: messages that differ in them alone are printed as one."""
 
 
 def message(
@@ -222,6 +225,8 @@ class _Fields(Formatter):
             part = render(value)
             self.numbers += part.numbers
             return part.sentence.fact
+        if isinstance(value, frozenset):
+            return counted(sorted(value, key=natural), NAMED)
         if isinstance(value, tuple | list):
             members = [self.format_field(member, "") for member in value]
             if format_spec == "and":
@@ -230,11 +235,11 @@ class _Fields(Formatter):
         if isinstance(value, bool) or not isinstance(value, int | float | Range):
             return str(value)
         self.numbers.append(Number(value, format_spec))
-        form, *counted = format_spec.split("~")
+        form, *noun = format_spec.split("~")
         text = _number(value, form)
-        if counted:
+        if noun:
             one = value == 1
-            text += counted[0] + ("" if one else counted[1])
+            text += noun[0] + ("" if one else noun[1])
         return text
 
 
@@ -311,6 +316,8 @@ def _without_numbers(value: Value) -> Any:
         )
     if isinstance(value, tuple):
         return tuple(map(_without_numbers, value))
+    if isinstance(value, frozenset):
+        return frozenset()
     return value if isinstance(value, str | Range) else Range(-1, 0) if value < 0 else Range(0, 1)
 
 
@@ -327,6 +334,8 @@ def _spanning(values: Sequence[Value]) -> Value:
         return _spanning_messages([value for value in values if isinstance(value, Message)])
     if isinstance(first, tuple):
         return tuple(_spanning(column) for column in zip(*values, strict=True))
+    if isinstance(first, frozenset):
+        return first.union(*(value for value in values if isinstance(value, frozenset)))
     if isinstance(first, str | Range):
         return first
     numbers = [value for value in values if isinstance(value, int | float)]

@@ -47,6 +47,14 @@ def test_another_program_or_sign_is_another_sentence_and_another_count_is_not() 
     assert "1.3 to 2 CPUs" in fact and "1 to 3 busy processes" in fact
 
 
+def test_messages_that_differ_in_names_name_a_few_of_them() -> None:
+    servers = [message("server", hosts=frozenset([f"node{number}"])) for number in range(64)]
+    (form,) = set(merge(servers).values())
+    assert form.own is None and form.message.fact.count("node") == 3
+    assert "node0, node1, node2 and 61 more" in form.message.fact
+    assert len(merge(servers)) == 64
+
+
 def flush(seconds: float | Range) -> Message:
     return message("flush", flush=seconds, megabytes=655.0)
 

@@ -26,6 +26,7 @@ from peakmark.analysis import (
 )
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
+from peakmark.analysis.links import LinkMap
 from peakmark.analysis.row import ABOVE, MOST, Key, Repetition, Row, Rows, Series
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import NUMA, SHAPES, UNITS
@@ -517,7 +518,9 @@ class Analysis:
         place = tuple((row.table.name, row.key) for row in rows)
         if place not in self._conclusions:
             conclude = fleet.fleet_conclusions if self.is_fleet else findings.conclusions
-            self._conclusions[place] = [*conclude(rows), *links.conclusions(rows, self.behind)]
+            maps = [each for each in self.link_maps if each.rows[0] in rows]
+            again = {each.row.key: each.case for each in self.suspects}
+            self._conclusions[place] = [*conclude(rows), *links.conclusions(maps, again)]
         return self._conclusions[place]
 
     @cached_property
@@ -526,13 +529,18 @@ class Analysis:
 
     @cached_property
     def suspects(self) -> list[SecondMeasurement]:
-        """What came of slow nodes that were measured again."""
-        return suspects.outcomes(self.results, self.rows)
+        """What came of slow nodes and suspected links that were measured again."""
+        return suspects.outcomes(self.results, self.rows, self.link_maps)
 
     @cached_property
     def checks(self) -> list[Message]:
         """What stands beside the verdict on nodes: the second measurement and the certificate."""
         return [*suspects.told(self.suspects), *certificate.certify(self.results, self.rows)]
+
+    @cached_property
+    def link_maps(self) -> list[LinkMap]:
+        """Pairs of nodes, of each point of each table."""
+        return [each for rows in self.rows.values() for each in links.link_maps(rows, self.behind)]
 
     @cached_property
     def behind(self) -> pairs.Behind:

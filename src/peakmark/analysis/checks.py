@@ -385,7 +385,7 @@ def counters(row: Measured) -> Iterator[Message]:
     code_of = {name: code for code, names in codes.items() for name in names}
     yield from _counters(code_of, row.noises, "")
     for host, noises in row.server_noises.items():
-        yield from _counters(code_of, noises, message("server", host=host))
+        yield from _counters(code_of, noises, message("server", hosts=frozenset([host])))
 
 
 def _counters(

@@ -92,7 +92,7 @@ def noise_warnings(
         server: the host of the server, where it is that one's noise.
     """
     during = [noise["during"] for noise in noises if noise.get("during")]
-    where = message("server", host=server) if server else ""
+    where = message("server", hosts=frozenset([server])) if server else ""
     yield from _others(during, len(noises), where, level("other-load"))
     yield from _steal(during, len(noises), where, level("steal"))
     yield from _held_back(during, len(noises), where)

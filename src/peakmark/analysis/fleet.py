@@ -22,7 +22,7 @@ from peakmark.analysis import findings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Row, Rows, SlowRow
-from peakmark.formatting import listed, natural, percent, plural
+from peakmark.formatting import counted, listed, natural, percent, plural
 from peakmark.messages import Message, Severity, message
 from peakmark.storage.facts import node_class
 from peakmark.tools.tables import Table
@@ -299,9 +299,9 @@ def is_judged(row: Row) -> bool:
     return not row.is_pair and _usable(row) and row.measured.summary.n >= LEAST_REPETITIONS
 
 
-def noun(rows: Sequence[Row]) -> str:
-    """What rows of one point differ in: ``nodes`` or ``pairs``."""
-    return "pairs" if rows[0].is_pair else "nodes"
+def noun(rows: Iterable[Row]) -> str:
+    """What rows are of: ``nodes``, ``pairs``, or both."""
+    return listed(sorted({"pairs" if row.is_pair else "nodes" for row in rows}))
 
 
 def typical_rows(rows: Sequence[Row]) -> list[Row]:
@@ -364,12 +364,6 @@ def unjudged(rows: Rows, every: Sequence[FleetClass]) -> Iterator[Message]:
     short = len(points - judged)
     if short:
         yield message("unjudged", case="rows", rows=short, of=len(points), least=LEAST_REPETITIONS)
-
-
-def counted(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    rest = [f"{len(names) - most} more"] if len(names) > most else []
-    return listed([*names[:most], *rest])
 
 
 def fleet_conclusions(rows: Sequence[Row]) -> list[Conclusion]:

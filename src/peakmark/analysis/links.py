@@ -10,7 +10,7 @@ slow pair is a suspect until its own repetitions confirm it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Literal, NamedTuple
 
@@ -20,7 +20,7 @@ from scipy import stats
 
 from peakmark import statistics
 from peakmark.analysis.findings import Conclusion
-from peakmark.analysis.fleet import DELTA, RATE
+from peakmark.analysis.fleet import DELTA, RATE, node_names
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.messages import Severity, message
@@ -28,6 +28,8 @@ from peakmark.plan.pairs import Behind, crossed
 
 LEAST_PAIRS = 2
 """With fewer healthy partners, a slow node cannot be told from a slow link."""
+FEW = 3
+"""A node of so few pairs is as far behind as the least of them: of three, two links may be slow."""
 LEAST_CLASS = 6
 """So many pairs that cross equally many uplinks are compared with each other alone."""
 PASSES = 6
@@ -150,7 +152,9 @@ def _fit(worse: pd.Series, ends: pd.DataFrame, kinds: pd.Series) -> _Fit:
         pairs = worse - usual.fillna(worse.quantile(share))
         known = ends[ends["other"].isin(healthy)]
         shares = known["pair"].map(pairs).groupby(known["node"])
-        nodes = shares.quantile(share, interpolation="lower")[shares.size() >= LEAST_PAIRS]
+        count = shares.size()
+        middle = shares.quantile(share, interpolation="lower").where(count > FEW, shares.min())
+        nodes = middle[count >= LEAST_PAIRS]
         before, healthy = healthy, every - {*nodes.index[nodes > DELTA]}
         if share == 0.5 and before == healthy:
             break
@@ -179,15 +183,11 @@ def _beyond(
 
 
 class LinkMap(NamedTuple):
-    """The rows of all pairs of one point, and what is slow among them."""
+    """The rows of all pairs of one point, what is slow among them, and what their nodes share."""
 
-    rows: list[Row]
-    slow: list[SlowPart]
-
-    @property
-    def nodes(self) -> set[str]:
-        """The nodes of the pairs."""
-        return {node for row in self.rows for node in row.key.node.split("+")}
+    rows: Sequence[Row]
+    slow: Sequence[SlowPart]
+    behind: Behind
 
 
 def is_mapped(row: Row) -> bool:
@@ -197,41 +197,32 @@ def is_mapped(row: Row) -> bool:
     return row.is_pair and row.own is not None and wrong <= {"shaped"}
 
 
-def link_maps(rows: Sequence[Row], known: Behind) -> list[LinkMap]:
+def points(rows: Iterable[Row]) -> list[list[Row]]:
     """The pairs of each point of a table; none where no pairs were asked for."""
-    points: dict[Key, list[Row]] = defaultdict(list)
+    by_point: dict[Key, list[Row]] = defaultdict(list)
     for row in filter(is_mapped, rows):
-        points[row.key._replace(node="")].append(row)
-    return [
-        LinkMap(
-            point,
-            find(
-                {row.key.node: row.measured.values for row in point},
-                point[0].table.lower_is_better,
-                known,
-            ),
-        )
-        for point in points.values()
-    ]
+        by_point[row.key._replace(node="")].append(row)
+    return list(by_point.values())
 
 
-def suspects(rows: Sequence[Row], known: Behind) -> list[Row]:
-    """The rows of pairs whose link looks slow, by too few repetitions to be sure."""
-    names = [
-        (row, part.name)
-        for each in link_maps(rows, known)
-        for row in each.rows
-        for part in each.slow
-        if not part.confirmed
-    ]
-    return [row for row, name in names if row.key.node == name]
+def link_maps(rows: Iterable[Row], known: Behind) -> list[LinkMap]:
+    """What is slow in each point of a table."""
+    maps = []
+    for pairs in points(rows):
+        measured = {row.key.node: row.measured.values for row in pairs}
+        slow = find(measured, pairs[0].table.lower_is_better, known)
+        maps.append(LinkMap(pairs, slow, known))
+    return maps
 
 
-def conclusions(rows: Sequence[Row], known: Behind) -> list[Conclusion]:
+def conclusions(maps: Sequence[LinkMap], again: Mapping[Key, str]) -> list[Conclusion]:
     """What is slow among the pairs of one table, each once, by the row in which it is furthest
     behind.
+
+    Args:
+        maps: of the table.
+        again: row of a suspected link -> what its second measurement showed.
     """
-    maps = link_maps(rows, known)
     found: dict[tuple[str, str], list[tuple[SlowPart, Row]]] = defaultdict(list)
     for each in maps:
         for part in each.slow:
@@ -239,10 +230,11 @@ def conclusions(rows: Sequence[Row], known: Behind) -> list[Conclusion]:
     messages = []
     for same in found.values():
         part, row = max(same, key=lambda one: (one[0].confirmed, one[0].behind))
+        outcome = again.get(row.key._replace(node=part.name), "suspect")
         messages.append(
             message(
                 "slow-link",
-                case=part.kind if part.confirmed else "suspect",
+                case=part.kind if part.confirmed else outcome,
                 name=part.name.replace("+", " → "),
                 behind=part.behind,
                 low=part.low,
@@ -254,6 +246,6 @@ def conclusions(rows: Sequence[Row], known: Behind) -> list[Conclusion]:
             )
         )
     if maps and not messages:
-        nodes, links = len(maps[0].nodes), len(maps[0].rows)
+        nodes, links = len(node_names({"": maps[0].rows})), len(maps[0].rows)
         messages.append(message("no-slow-link", nodes=nodes, links=links, beyond=DELTA))
     return [Conclusion(Topic.LINKS, Topic.LINKS.value, each) for each in messages]

@@ -90,8 +90,8 @@ def add(commands: Any) -> None:
     decide.add_argument(
         "--round",
         type=int,
-        help="number of the round that has ended, from 0; without it: which slow nodes are "
-        "measured again",
+        help="number of the round that has ended, from 0; without it: which slow nodes and "
+        "suspected links are measured again",
     )
     decide.add_argument(
         "--output",
@@ -179,7 +179,8 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _decide(options: argparse.Namespace) -> int:
-    from peakmark.analysis import analysis, suspects
+    from peakmark.analysis import suspects
+    from peakmark.analysis.analysis import Analysis
     from peakmark.errors import ConfigError
     from peakmark.plan import sequential_testing
     from peakmark.storage import decisions
@@ -194,7 +195,8 @@ def _decide(options: argparse.Namespace) -> int:
         )
     campaign = Results.read(options.plan.parent)
     if options.round is None:
-        chosen = suspects.choose(campaign, analysis.build_rows(campaign))
+        analysis = Analysis(campaign)
+        chosen = suspects.choose(campaign, analysis.rows, analysis.link_maps)
         decisions.write(options.output, {}, chosen)
         return 0
     earlier = decisions.read(folder / f"{options.round - 1}.json") if options.round else {}

@@ -362,7 +362,8 @@ class Campaign(Keys):
         repeat_disturbed: How often a repetition is measured again at most that other programs, the
             hypervisor, lost CPU time or a clock that moved have disturbed. 0: never.
         repeat_suspects: Whether nodes that are slow in rows are measured there once more, beside two
-            healthy nodes of their class. It takes four equal nodes and six repetitions.
+            healthy nodes of their class. It takes four equal nodes and six repetitions. Pairs of
+            nodes whose link may be slow are measured again at least six times.
         certify: Whether the verdict on nodes is tried: up to 20 healthy rows of CPU and memory are
             measured once more slowed in secret, and as many unchanged. Tables leave them out.
         placement: One thread for each core first; compact fills a last-level cache, a NUMA node, a

@@ -11,9 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peakmark.analysis import shapes
+from peakmark.analysis import fleet, links, shapes
 from peakmark.analysis.label_formatter import LabelFormatter
-from peakmark.analysis.links import link_maps
 from peakmark.analysis.row import Row
 from peakmark.figures import style
 from peakmark.formatting import natural, significant
@@ -59,23 +58,23 @@ def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
     Nodes stand in the order of the topology: below the largest switch, then the next smaller one.
     """
     switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
-    maps = link_maps(rows, behind)
-    columns = min(2, len(maps))
-    lines = math.ceil(len(maps) / columns)
+    points = links.points(rows)
+    columns = min(2, len(points))
+    lines = math.ceil(len(points) / columns)
     side = WIDTH / 2
     figure = style.figure(side * columns, side * 0.9 * lines)
-    for axis, each in zip(style.panels(figure, len(maps), columns), maps, strict=True):
-        nodes = sorted(each.nodes, key=natural)
+    for axis, point in zip(style.panels(figure, len(points), columns), points, strict=True):
+        nodes = fleet.node_names({"": point})
         nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
         group = math.ceil(len(nodes) / MOST_PLACES)
         index = {node: number // group for number, node in enumerate(nodes)}
         field = np.full((index[nodes[-1]] + 1,) * 2, np.nan)
         worst = np.fmax if table.lower_is_better else np.fmin
-        for row in each.rows:
+        for row in point:
             for place in permutations(index[node] for node in row.key.node.split("+")):
                 field[place] = worst(field[place], row.measured.centre * table.factor)
         _show(axis, table, field, nodes[::group], ("Node", "Node"))
-        axis.set_title(LabelFormatter.of(each.rows[0]).point_on_all(each.rows[0]))
+        axis.set_title(LabelFormatter.of(point[0]).point_on_all(point[0]))
     return figure
 
 

@@ -96,12 +96,14 @@ class Plan:
 
     @cached_property
     def again(self) -> list[Cell]:
-        """The cells that are measured again to check slow nodes, as far as that is decided."""
+        """The cells that are measured again to check slow nodes and links, as far as that is decided."""
         return again_cells(self.directory, self.config, self.cells)
 
     @cached_property
     def judged_cells(self) -> list[Cell]:
-        """The required cells of own kernels whose rows tell which node of a class is slow."""
+        """The required cells of own kernels whose rows tell which node of a class is slow, or which
+        link.
+        """
         nodes = [kind.nodes for kind in self.cluster.kinds] if self.cluster else []
         known = {cell.node for cell in self.cells}
         classes = [known.intersection(names) for names in nodes]
@@ -109,14 +111,16 @@ class Plan:
         cells = [
             cell
             for cell in self.required_cells()
-            if cell.node in judged and not REGISTRY[cell.instrument].reference and not cell.purpose
+            if (cell.peer or cell.node in judged)
+            and not REGISTRY[cell.instrument].reference
+            and not cell.purpose
         ]
         counts = Counter(cell.row for cell in cells)
-        return [cell for cell in cells if counts[cell.row] >= ENOUGH]
+        return [cell for cell in cells if cell.peer or counts[cell.row] >= ENOUGH]
 
     @property
     def checks_suspects(self) -> bool:
-        """Whether nodes that are slow are measured again."""
+        """Whether slow nodes and suspected links are measured again."""
         return self.config["repeat_suspects"] and bool(self.judged_cells)
 
     @cached_property

@@ -12,6 +12,7 @@ from peakmark.formatting import duration, plural
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, settings_of
 from peakmark.plan.plan import Plan, Reference, two_nodes, uses_shared_resource
+from peakmark.storage import decisions
 from peakmark.units import format_size, gigabytes
 
 JOB_S, CELL_S = 0.5, 0.4
@@ -102,13 +103,13 @@ def _repeated(plan: Plan) -> list[str]:
 
 
 def _suspects(plan: Plan) -> list[str]:
-    """The most that the second measurement of slow nodes may cost."""
+    """The most that the second measurement of slow nodes and links may cost."""
     if not plan.checks_suspects:
         return []
-    most = duration(plan.durations.total(plan.judged_cells))
-    return [
-        f"slow nodes are measured again, at most {most} more if all are (repeat_suspects: true)"
-    ]
+    cells = plan.judged_cells
+    again = decisions.measured_again(cells, {cell.row: [] for cell in cells})
+    most = duration(plan.durations.total(again))
+    return [f"slow rows are measured again, at most {most} more if all are (repeat_suspects: true)"]
 
 
 def _adaptive(plan: Plan) -> list[str]:

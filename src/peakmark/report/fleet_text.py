@@ -13,7 +13,7 @@ from peakmark.analysis.fleet import SlowNode
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import percent, typeset
+from peakmark.formatting import counted, percent, typeset
 from peakmark.messages import Message, message
 
 LEAST_P = 1e-4
@@ -38,7 +38,7 @@ def sentences(analysis: Analysis) -> list[str]:
     rest = [node for nodes in list(slow.values())[SENTENCES:] for node in nodes]
     if rest:
         names = [f"{node.node} ({SUBSYSTEMS[node.subsystem].title})" for node in rest]
-        named = fleet.counted(names, 2 * fleet.NAMED)
+        named = counted(names, 2 * fleet.NAMED)
         found.append(message("also-slow", nodes=named).full_sentence)
     judged = fleet.judged_nodes(analysis.rows, analysis.classes)
     if judged and not slow:
@@ -71,7 +71,7 @@ def _slow(nodes: Sequence[SlowNode]) -> Message:
     return message(
         "slow-node",
         case="" if len(nodes) == 1 else "several",
-        node=fleet.counted([node.node for node in nodes], fleet.NAMED),
+        node=counted([node.node for node in nodes], fleet.NAMED),
         resource=SUBSYSTEMS[nodes[0].subsystem].named,
         behind=nodes[0].behind,
         low=min(node.low for node in nodes),

@@ -69,7 +69,7 @@ def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]
     name = FLEET if several else OVERVIEW
     if name not in widths:
         return None
-    caption = captions.text(name)
+    caption = captions.text(name, fleet.noun(entry.row for entry in judged if entry.row))
     values = [entry.text.text for entry in judged if entry.row]
     return _picture(name, widths, caption, f"{caption} {'; '.join(values)}." if values else caption)
 
@@ -78,7 +78,8 @@ def of_nodes(drawn: Drawn, widths: Widths) -> Picture | None:
     """A figure of many nodes, None where it was not drawn; all have the same caption."""
     if drawn.name not in widths:
         return None
-    caption = captions.text(drawn.name if drawn.name in captions.LINKS else captions.NODES)
+    name = drawn.name if drawn.name in captions.LINKS else captions.NODES
+    caption = captions.text(name, fleet.noun(drawn.rows))
     values = (finding.text for finding in fleet.node_conclusions(drawn.rows)[:2])
     return _picture(drawn.name, widths, caption, " ".join([caption, *values]))
 

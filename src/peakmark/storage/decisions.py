@@ -5,6 +5,7 @@ are needed; ``suspects.json``: which rows are measured again.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from peakmark import files, output
 from peakmark.cell import AGAIN, Cell
 from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
+from peakmark.statistics import ENOUGH
 from peakmark.storage.records import ASIDE, read_json
 from peakmark.validation import convert
 
@@ -61,7 +63,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 Decisions = Mapping[str, Decision]
 Suspects = Mapping[str, list[str]]
-"""Row of a slow node -> rows of the healthy nodes that are measured again with it."""
+"""Row of a slow node or link -> rows of the healthy ones that are measured again with it."""
 
 
 def write(path: Path, decisions: Decisions, suspects: Suspects | None = None) -> None:
@@ -88,9 +90,19 @@ def suspects(directory: Path) -> Suspects:
 
 
 def measured_again(cells: Iterable[Cell], suspects: Suspects) -> list[Cell]:
-    """The cells of a second measurement of suspects and of the nodes beside them."""
+    """The cells of a second measurement of suspects and of the nodes or links beside them: as many
+    repetitions as planned, and at least ``ENOUGH``.
+    """
     rows = {*suspects, *(row for controls in suspects.values() for row in controls)}
-    return [replace(cell, purpose=AGAIN) for cell in cells if cell.row in rows]
+    chosen = [replace(cell, purpose=AGAIN) for cell in cells if cell.row in rows]
+    counts = Counter(cell.row for cell in chosen)
+    chosen += [
+        replace(cell, repetition=number)
+        for cell in chosen
+        for number in range(counts[cell.row], ENOUGH)
+        if not cell.repetition
+    ]
+    return sorted(chosen, key=lambda cell: cell.repetition)
 
 
 def standing(directory: Path, criteria: Mapping[str, Criterion]) -> dict[str, Decision]:

@@ -102,15 +102,21 @@ def _shorter(content: bytes, words: str) -> bytes:
 
 
 def cell(path: Path, name: str) -> Part:
-    """One cell by its id; the plan holds a cell that is measured again only once.
+    """One cell by its id; the plan holds a cell that is measured again only once, and of
+    repetitions beyond the planned ones the first.
 
     Errors: RecordError when there is no plan, or it has no such cell.
     """
     planned = name.replace(f"+{AGAIN}/", "/")
-    part = _part(path, "id", planned)
     if planned == name:
-        return part
-    return replace(part, cells=tuple(replace(one, purpose=AGAIN) for one in part.cells))
+        return _part(path, "id", name)
+    row, _, number = planned.rpartition("/")
+    try:
+        part = _part(path, "id", planned)
+    except RecordError:
+        part = _part(path, "id", f"{row}/0")
+    again = replace(part.cells[0], purpose=AGAIN, repetition=int(number))
+    return replace(part, cells=(again,))
 
 
 def job(path: Path, name: str) -> Part:

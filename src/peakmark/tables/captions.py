@@ -22,14 +22,14 @@ KINDS = ("together", "bars")  # figures of a layout, after its title
 PARTS = ("repetitions", "references", "beyond", "limits")  # what a figure of a layout may show
 
 
-def text(name: str) -> str:
-    """The caption of a figure, on one line."""
+def text(name: str, noun: str = "nodes") -> str:
+    """The caption of a figure, on one line; ``noun``: what its dots are."""
     table = name.rpartition("_")[0]  # of a figure of one workload, such as disk_throughput_RS
     if name in (*FIGURES, *KINDS, NODES):
         case = name
     else:
         case = table if table.endswith("latency") else WORKLOAD
-    return f"{message('caption', case=case).fact}."
+    return f"{message('caption', case=case, noun=noun).fact}."
 
 
 def of_drawing(drawing: Drawing, shown: Collection[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +17,7 @@ from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.suspects import SecondMeasurement
-from peakmark.formatting import listed, percent
+from peakmark.formatting import counted, listed, percent
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.columns import (
@@ -35,6 +36,7 @@ from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import Table
 
 NAMED = 3
+POINT = ("workload", "variant", "block", "concurrency")
 
 
 def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTable, list[Row]]:
@@ -54,7 +56,7 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> tuple[PrintedTa
         quantity_column(table, "low", lambda group: group.low, own),
         quantity_column(table, "high", lambda group: group.high, own),
         numbers("Spread (%)", lambda group: percent(group.range)),
-        words("Slowest node", lambda group: group.worst.key.node),
+        words("Slowest", lambda group: group.worst.key.node),
         *(
             quantity_column(
                 table,
@@ -104,9 +106,9 @@ def _median(of: Callable[[Row], float | None]) -> Callable[[NodeGroup], float | 
 
 
 def _slow(group: NodeGroup) -> str:
-    """``node5, node7``: the nodes that are slow."""
+    """``node5 and node7``: the nodes that are slow."""
     names = [row.key.node for row in group.slow]
-    return ", ".join(names[:NAMED]) + (f", {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return counted(names, NAMED) if names else ""
 
 
 def _where(at: str, notes: Notes, rows: Sequence[Row], every: int) -> str:
@@ -130,11 +132,7 @@ def frame(rows: Rows) -> pd.DataFrame:
     """
     lines = [
         {
-            "table": name,
-            "workload": row.key.workload,
-            "variant": row.key.variant,
-            "block": row.key.block,
-            "concurrency": row.key.concurrency,
+            **_point(row),
             "asked": row.key.word,
             "node": row.key.node,
             "class": row.node_class,
@@ -149,7 +147,7 @@ def frame(rows: Rows) -> pd.DataFrame:
             "behind_high": row.slow.high if row.slow else None,
             "p": row.slow.p if row.slow else None,
         }
-        for name, table in rows.items()
+        for table in rows.values()
         for group in fleet.group_rows(table)
         for row in group.rows
     ]
@@ -158,17 +156,19 @@ def frame(rows: Rows) -> pd.DataFrame:
     )
 
 
+def _point(row: Row) -> dict[str, Any]:
+    """The row's point, as CSV files name it."""
+    point = row.key._asdict()
+    return {"table": row.table.name} | {name: point[name] for name in POINT}
+
+
 def suspects(outcomes: Iterable[SecondMeasurement]) -> pd.DataFrame:
     """Rows of slow nodes that were measured again: how far behind they were before and are now."""
     lines = []
     for each in outcomes:
         row = each.row
         line = {
-            "table": row.table.name,
-            "workload": row.key.workload,
-            "variant": row.key.variant,
-            "block": row.key.block,
-            "concurrency": row.key.concurrency,
+            **_point(row),
             "node": row.key.node,
             "beside": " ".join(each.controls),
             "behind": row.slow.behind if row.slow else None,

@@ -172,7 +172,7 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (disturbed(*[noise(steal=0.08)] * 6), {"steal": U}, {"share": 0.08, "often.count": 6}),
     (disturbed(*[noise(throttled_s=0.3)] * 6), {"throttled": U}, {"share": 0.3}),
     (disturbed(*[noise(hot=2)] * 6), {"hot": U}, {"often.count": 6}),
-    (disturbed(*[ON_SERVER] * 6), {"other-load": U}, {"cpus": 0.9, "often.where.host": "node2"}),
+    (disturbed(*[ON_SERVER] * 6), {"other-load": U}, {"cpus": 0.9, "often.where.hosts": {"node2"}}),
     (disturbed(noise({"clock_hz": 4e8})), {}, {}),  # idle CPUs are slow
     (row(COOLING), {"drift": U}, {}),
     # Seen on a guest: 0.85 of the limit with all of its CPUs' time, and the kernel told no clock.

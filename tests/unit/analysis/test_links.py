@@ -1,5 +1,6 @@
 """Pairs of nodes: which node, switch or link is slow, and what the campaign says of it."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,19 @@ import pytest
 from benchmarks.method import links as simulated
 from benchmarks.method.links import Fleet
 from tests.unit.campaign_data import measurement, record, write
+from tests.unit.plan.planned import where
 
-from peakmark.analysis import links
+from peakmark.analysis import links, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.figures import figures
+from peakmark.storage import decisions, planfile
+from peakmark.storage.records import text_of
 from peakmark.tables import tables
 
 RATE = 9.4e9
+LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}
+CLUSTER = where(nodes=("n1", "n2", "n3", "n4")).to_json()
 EVERY = [(f"n{a}", f"n{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 
 
@@ -39,6 +45,23 @@ def test_a_slow_node_is_not_hidden_behind_its_slow_switch() -> None:
     assert named == {("switch", "leaf1"), ("node", "node20")}
 
 
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        ({"n2+n3": 0.5, "n2+n4": 0.73}, {("link", "n2+n3"), ("link", "n2+n4")}),
+        (dict.fromkeys(("n1+n2", "n2+n3", "n2+n4"), 0.9), {("node", "n2")}),
+    ],
+)
+def test_two_slow_links_of_three_are_no_slow_node(
+    slow: dict[str, float], named: set[tuple[str, str]]
+) -> None:
+    values = {
+        "+".join(pair): [slow.get("+".join(pair), 1) * (1 + number % 3 / 500)]
+        for number, pair in enumerate(EVERY)
+    }
+    assert {(each.kind, each.name) for each in links.find(values, False, {})} == named
+
+
 @pytest.mark.parametrize("measured", [
     {"a+b": [1.0]},
     {"a+b": [1.0] * 3, "b+a": [1.0] * 3},
@@ -48,18 +71,31 @@ def test_few_pairs_tell_nothing(measured: Any) -> None:
     assert links.find(measured, False, {"leaf": frozenset("ab")}) == []
 
 
+def records(
+    cells: Iterable[Cell], factors: Mapping[tuple[str, str], float]
+) -> Iterator[dict[str, Any]]:
+    """Records of pairs, some of which are faster or slower by a factor."""
+    for of in cells:
+        wobble = 1 + 0.01 * ((3 * EVERY.index((of.node, of.peer)) + of.repetition) % 5 - 2) / 2
+        value = RATE * wobble * factors.get((of.node, of.peer), 1)
+        entry = record(of, [measurement(of, "throughput", value)], host=of.node)
+        entry["context"]["server_host"] = of.peer
+        yield entry
+
+
 def campaign(folder: Path, repetitions: int, slow: tuple[str, str]) -> Analysis:
     """Six pairs of four nodes, of which one is half as fast as the others."""
-    records = []
-    for number, (client, server) in enumerate(EVERY):
-        for repetition in range(repetitions):
-            of = Cell("network", "netbench", "TCP", "", 1 << 20, 1, client, repetition, peer=server)
-            wobble = 1 + 0.01 * ((3 * number + repetition) % 5 - 2) / 2
-            value = RATE * wobble * (0.5 if (client, server) == slow else 1)
-            entry = record(of, [measurement(of, "throughput", value)], host=client)
-            entry["context"]["server_host"] = server
-            records.append(entry)
-    return Analysis.of(write(folder, records))
+    cells = [
+        Cell("network", "netbench", "TCP", "", 1 << 20, 1, client, repetition, peer=server)
+        for client, server in EVERY
+        for repetition in range(repetitions)
+    ]
+    config = {"seed": 1, "repeat_suspects": True, "site_facts": {"shared": LEAVES}}
+    write(folder, records(cells, {slow: 0.5}), config=config)
+    plan = planfile.read(folder / "plan.json")
+    entries = [{"id": cell.id, **cell.to_json()} for cell in cells]
+    planfile.write(folder / "plan.json", {**plan, "cluster": CLUSTER, "cells": entries})
+    return Analysis.of(folder)
 
 
 @pytest.mark.parametrize(("repetitions", "case"), [(3, "suspect"), (6, "link")])
@@ -70,11 +106,49 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(
     rows = analysis.rows["network_throughput"]
     found = [each.message for each in analysis.conclusions(rows) if "link" in each.message.code]
     assert [(each.case, dict(each.values)["name"]) for each in found] == [(case, "n2 → n3")]
-    again = [row.key.node for row in links.suspects(rows, {})]
-    assert again == (["n2+n3"] if case == "suspect" else [])
+    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    again = {row.rpartition("/")[2] for row in chosen}
+    assert again == ({"n2+n3"} if case == "suspect" else set())
     assert not analysis.is_fleet and analysis.has_several_nodes
     drawn = figures.figures_of(rows[0].table, analysis.rows)
     assert [each.name for each in drawn if each.rows] == ["network_throughput_links"]
+
+
+@pytest.mark.parametrize(
+    ("link", "others", "case"),
+    [
+        (0.5, 1, "confirmed"),
+        (0.3, 1, "worse"),
+        (1, 1, "flaky"),
+        (0.5, 0.5, "flaky"),  # All were slower meanwhile.
+    ],
+)
+def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(
+    link: float, others: float, case: str, tmp_path: Path
+) -> None:
+    analysis = campaign(tmp_path / "c", 1, ("n2", "n3"))
+    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    ((_, beside),) = chosen.items()
+    crossing = {"n1+n3", "n1+n4", "n2+n4"}
+    assert len(beside) == 2 and {row.rpartition("/")[2] for row in beside} < crossing
+    decisions.write(tmp_path / "c" / decisions.SUSPECTS, {}, chosen)
+    again = [cell for cell in Analysis.of(tmp_path / "c").results.planned if cell.purpose]
+    assert [cell.repetition for cell in again] == [n for n in range(6) for _ in range(3)]
+    for cell in again:
+        assert planfile.cell(tmp_path / "c" / "plan.json", cell.id).cells == (cell,)
+    factors = {**dict.fromkeys(EVERY, others), ("n2", "n3"): link}
+    for entry in records(again, factors):
+        path = tmp_path / "c" / "cells" / f"{Cell.from_json(entry['cell']).id}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text_of(entry))
+    tables.build(tmp_path / "c")
+    (line,) = pd.read_csv(tmp_path / "c" / "tables" / "suspects.csv").itertuples()
+    assert (line.node, line.outcome) == ("n2+n3", case)
+    assert line.behind_again == pytest.approx(1 - link / others, abs=0.02)
+    analysis = Analysis.of(tmp_path / "c")
+    (said,) = analysis.conclusions(analysis.rows["network_throughput"])[-1:]
+    assert (said.message.code, said.message.case) == ("slow-link", case)
+    assert [each.case for each in analysis.checks] == [case]
 
 
 def test_client_and_server_stand_in_every_row(tmp_path: Path) -> None:

@@ -48,9 +48,8 @@ def campaign(tmp_path: Path) -> Path:
     healthy = dict.fromkeys(NODES, 1.0)
     folder = make.write(tmp_path / "c", rows({**healthy, "node3": 0.9}), config=CONFIG)
     analysis = Analysis.of(folder)
-    decisions.write(
-        folder / decisions.SUSPECTS, {}, suspects.choose(analysis.results, analysis.rows)
-    )
+    chosen = suspects.choose(analysis.results, analysis.rows, [])
+    decisions.write(folder / decisions.SUSPECTS, {}, chosen)
     return folder
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.unit.plan.planned import CPU, DISK, where
+from tests.unit.plan.planned import CPU, DISK, NETWORK, where
 
 from peakmark.cell import AGAIN, TRIAL
 from peakmark.plan import plan, plan_text, trials
@@ -66,6 +66,9 @@ def test_the_plan_says_what_slow_nodes_may_cost(planned: Planned) -> None:
     assert len(made.judged_cells) == 3 * len(NODES) * 6
     assert {cell.subsystem for cell in made.judged_cells} == {"cpu"}
     assert "repeat_suspects: true" in plan_text.describe(made)
+    few = planned(FEW, network=[{**NETWORK, "pairs": "all"}])
+    assert len(few.judged_cells) == 3 and few.checks_suspects  # links, measured once
+    assert "repeat_suspects: true" in plan_text.describe(few)
     never = planned(FLEET, cpu=[grid], repeat_suspects=False)
     assert not never.checks_suspects and "suspects" not in plan_text.describe(never)
 
