@@ -65,7 +65,6 @@ class Plan:
         cluster: None without one.
         criteria: row -> what decides how many of its repetitions are made; none for fixed rows.
         impossible: row -> why its reference tool can measure it on no machine.
-        resumes: whether records of earlier runs count; a job need not look at them.
         slowed: rows of trial cells that are slowed in secret.
     """
 
@@ -75,7 +74,6 @@ class Plan:
     cluster: Cluster | None = None
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
-    resumes: bool = True
     slowed: tuple[str, ...] = ()
 
     @property
@@ -91,7 +89,7 @@ class Plan:
     @cached_property
     def results(self) -> Results:
         """What the folder of the campaign holds."""
-        planned = (*self.cells, *self.again) if self.resumes else ()
+        planned = (*self.cells, *self.again)
         return Results(self.directory, self.to_json(), planned, self.criteria)
 
     @cached_property
@@ -236,7 +234,7 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
     return build(complete(config, cluster is not None), cluster)
 
 
-def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = True) -> Plan:
+def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
     turns = pairs.turns(completed, nodes)
@@ -269,7 +267,6 @@ def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = T
         cluster=cluster,
         criteria={row: value for row, value in criteria.items() if value is not None},
         impossible=grids.impossible(ordered),
-        resumes=resumes,
     )
     # A neighbour would slow down the jobs of others too.
     if not completed["certify"] or not settings_of(completed).get("exclusive", True):
