@@ -327,8 +327,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     cell = request.cell
     place = files.scratch(cell.options.get("scratch"))
     # What was ended together with its watchdog, as where memory ran out, could remove nothing.
-    for leftover in cleanup.leftovers(place):
-        cleanup.remove(leftover)
+    cleanup.remove_leftovers(place)
     with cleanup.private_directory(place, cell.id) as directory:
         reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
         if reason:

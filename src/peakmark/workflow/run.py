@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
 from peakmark.plan import cluster, jobs, plan, sequential_testing
 from peakmark.plan.cluster import settings_of
@@ -46,7 +47,7 @@ class Run:
         overrides: partition, account and the like of the command line, by Snakemake's names.
 
     ``current`` is the one of this process, for the executor that Snakemake makes by itself;
-    ``opened`` is that executor's queue, None while another one hands jobs over.
+    ``opened`` is that executor's queue, None without a cluster.
     """
 
     current: ClassVar[Run | None] = None
@@ -297,6 +298,11 @@ class Run:
             # Without a cluster a cell does not outlive a killed Snakemake; jobs do, until the next
             # run.
             os.environ[cleanup.OWNER] = cleanup.process_identity()
+        elif self.opened is None:
+            raise PeakmarkError(
+                "jobs of a cluster are handed over by peakmark's executor alone: "
+                "use --profile slurm without --executor"
+            )
         else:
             startup.check_allocation_overlap(self.plan)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
