@@ -329,7 +329,7 @@ class Run:
         expected = {
             path: {cell.id: seconds([cell]) for cell in cells} for path, cells in groups.items()
         }
-        progress.shared.expect(self.plan.directory, expected)
+        progress.shared.expect(expected)
         if self.plan.cluster is not None and groups:
             cells = plural(len(self.missing_cells), "cell")
             where = f"partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"
