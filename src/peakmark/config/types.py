@@ -183,7 +183,7 @@ class ReferenceGrid(Keys):
     seconds: Seconds | UnsetType = UNSET
     size: Size | UnsetType = UNSET
     budget_s: Positive | UnsetType = UNSET
-    nb: Annotated[int, Meta(ge=1, le=4096)] | UnsetType = UNSET
+    nb: Annotated[int, Meta(ge=16, le=1024)] | UnsetType = UNSET
     ops: bool | UnsetType = UNSET
     count: Annotated[int, Meta(ge=1, le=1000000)] | UnsetType = UNSET
 
