@@ -117,15 +117,11 @@ class AsNeeded(Keys):
         max: Repetitions that are never exceeded; more than min.
         until: Half the 95 % interval of the median as a share of the median, from which on no more
             is needed: 2% or 0.02.
-        within: Time that all repetitions beyond min of the rows with this setting may take
-            together, on each node: 90 s, 30 min, 2 h, or a number of seconds. Without it only max
-            limits them.
     """
 
     min: Annotated[int, Meta(ge=6, le=999)]
     max: Annotated[int, Meta(ge=7, le=1000)]
     until: Annotated[str | float, allowed("a share such as 2% or 0.02")]
-    within: Duration | None = None
 
 
 class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,14 +132,11 @@ class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
         most: repetitions that are never exceeded
         until: half the 95 % interval of the median as a share of the median, from which on no more
             is needed
-        within_s: seconds that all repetitions beyond ``least`` of the rows with this criterion may
-            take together, on each node; None: no limit but ``most``
     """
 
     least: Annotated[int, Meta(ge=1, le=1000)]
     most: Annotated[int, Meta(ge=1, le=1000)]
     until: Annotated[float, Meta(gt=0, lt=1)]
-    within_s: Positive | None = None
 
     @property
     def counts(self) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from peakmark import data
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.config.types import Criterion
 from peakmark.formatting import listing, plural
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
@@ -54,7 +53,6 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         "estimates": sum(map(times.is_estimate, unmeasured)),
         "assumes_link": times.link_bps is None and any(map(two_nodes, unmeasured)),
         "ORDINARY_LINK": durations.ORDINARY_LINK,
-        "most": _most_seconds(plan),
         "SUBSYSTEMS": SUBSYSTEMS,
         "points": lambda cells: _points(plan, cells),
         "fillers": fillers,
@@ -70,21 +68,6 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
             "left_out": [f"{name} ({state})" for name, state in cluster.left_out.items()],
         }
     return data.rendered("plan.txt.j2", **values)
-
-
-def _most_seconds(plan: Plan) -> float:
-    """Seconds that all repetitions may take, where intervals do not become narrow enough."""
-    extra: dict[tuple[Criterion, str], float] = defaultdict(float)
-    most = 0.0
-    for cell in plan.cells:
-        criterion, seconds = plan.criteria.get(cell.row), plan.durations.expected(cell)
-        if criterion is None or cell.repetition < criterion.least:
-            most += seconds
-        else:
-            extra[criterion, cell.node] += seconds
-    for (criterion, _), seconds in extra.items():
-        most += seconds if criterion.within_s is None else min(seconds, criterion.within_s)
-    return most
 
 
 def _points(plan: Plan, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
