@@ -584,7 +584,7 @@ class SiteSlurm(Keys):
         runtime_factor: time limits of jobs are multiplied by it; default 1
         memory_factor: memory that jobs ask for is multiplied by it, up to all of a node's; default
             1
-        extra: further options of sbatch, each one word: --gres=gpu:1 --nice=100
+        extra: further options of sbatch by their long names: --gres=gpu:1 --nice=100
         exclusive: false: jobs do not ask for their nodes alone, where a site forbids it; what else
             runs there then disturbs; default true
         memory: how jobs ask for memory: per_node (default; all of it where they have the node
@@ -634,8 +634,8 @@ class SiteSlurm(Keys):
         Annotated[
             str,
             allowed(
-                "options of sbatch, each one word, such as --gres=gpu:1 --nice=100",
-                pattern=r"^-[A-Za-z0-9_.,:=@%+/-]+( +-[A-Za-z0-9_.,:=@%+/-]+)*\Z",
+                "options of sbatch by their long names, such as --gres=gpu:1 --nice=100",
+                pattern=r"^--[a-z][A-Za-z0-9_.,:=@%+/-]*( +--[a-z][A-Za-z0-9_.,:=@%+/-]*)*\Z",
             ),
         ]
         | UnsetType

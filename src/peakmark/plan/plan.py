@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from peakmark.catalogue import SUBSYSTEMS
-from peakmark.cell import Cell
+from peakmark.catalogue import SHAPES, SUBSYSTEMS
+from peakmark.cell import TRIAL, Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
-from peakmark.plan import durations, grids, pairs, sequential_testing, trials
+from peakmark.plan import durations, grids, pairs, sequential_testing
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
 from peakmark.plan.pairs import Behind, Turns
@@ -267,7 +267,7 @@ def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
     # A neighbour would slow down the jobs of others too.
     if not completed["certify"] or not settings_of(completed).get("exclusive", True):
         return plan
-    drawn = trials.draw(plan.judged_cells, completed["seed"])
+    drawn = draw_trials(plan.judged_cells, completed["seed"])
     every = grids.interleaved((*ordered, *drawn.cells), completed["seed"])
     return replace(plan, cells=tuple(sorted(every, key=turn)), slowed=tuple(drawn.slowed))
 
@@ -393,3 +393,39 @@ def _jobs(
             name = f"{name}.{batch}"
         jobs.setdefault(name, []).extend(unit)
     return {name: [cells[place] for place in sorted(places)] for name, places in jobs.items()}
+
+
+MOST_TRIALS = 40
+TRIED_SHARE = 8
+"""One node of so many is tried in a row at most, so that most stay as they are."""
+
+
+class Trials(NamedTuple):
+    """Extra cells, and the rows of those that are slowed."""
+
+    cells: list[Cell]
+    slowed: list[str]
+
+
+def draw_trials(cells: Iterable[Cell], seed: int) -> Trials:
+    """Trials of rows whose CPUs a neighbour can slow down, at most ``MOST_TRIALS``.
+
+    Args:
+        cells: by which nodes are judged.
+        seed: the campaign's.
+    """
+    rows: dict[str, list[Cell]] = defaultdict(list)
+    points: dict[str, list[str]] = defaultdict(list)
+    for cell in cells:
+        if SUBSYSTEMS[cell.subsystem].pinned and cell.workload not in SHAPES:
+            if cell.row not in rows:
+                points[f"{cell.subsystem}/{cell.point}"].append(cell.row)
+            rows[cell.row].append(cell)
+    lot = random.Random(f"{seed}/trials")  # noqa: S311 - not a secret from anybody who has the seed
+    tried = []
+    for nodes in points.values():
+        tried += lot.sample(sorted(nodes), max(1, len(nodes) // TRIED_SHARE))
+    chosen = lot.sample(tried, min(MOST_TRIALS, len(tried)))
+    trials = [replace(cell, purpose=TRIAL) for row in chosen for cell in rows[row]]
+    slowed = chosen[: (len(chosen) + 1) // 2]
+    return Trials(trials, [replace(rows[row][0], purpose=TRIAL).row for row in slowed])

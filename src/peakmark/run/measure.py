@@ -25,7 +25,7 @@ from peakmark.machine import job_limits, network, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.messages import MeasurementError, Reason, Unavailable
-from peakmark.run import build, cleanup, execute, lock, noise, pace, pinning
+from peakmark.run import build, cleanup, execute, lock, noise, pinning
 from peakmark.storage import records
 from peakmark.storage.types import DisturbedContext
 from peakmark.tools import REGISTRY
@@ -287,7 +287,7 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
         attempt.spare = disturbances.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         invocation = instrument.prepare(cell, tool, space)
-        with pace.neighbours(context["placed"]["cpus"], request.loss):
+        with execute.neighbours(context["placed"]["cpus"], request.loss):
             _execute(request, invocation, space, attempt)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
