@@ -173,8 +173,8 @@ def _plan(options: argparse.Namespace) -> int:
     else:
         from peakmark.workflow import startup
 
-        startup.check(planned, planned.cells)
-        output.say(plan_text.describe(planned, every_cell=options.cells))
+        notes = startup.check(planned, planned.cells)
+        output.say("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
     return 0
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from peakmark import slurm
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, plural
+from peakmark.storage import facts
+from peakmark.storage.facts import node_class
 
 ANY = "any"
 Settings = Mapping[str, Any]
@@ -142,7 +144,8 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     Args:
         config: the configuration.
         partition: its name, None for the site file's or the default one.
-        folder: the campaign's; an earlier run's choice of nodes stays, whatever is down today.
+        folder: the campaign's; an earlier run's choice of nodes stays, whatever is down today, and
+            machine facts tell apart what Slurm takes for equal.
 
     Raises:
         SlurmError: Slurm does not answer, or has no such partition.
@@ -162,8 +165,9 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     earlier = _earlier(folder / "plan.json", requested, name) if folder else None
     names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
+    hosts = facts.survey(folder)[0] if folder and requested == ANY else {}
     paired = any("pairs" in grid for grid in config.get("network", ()))
-    kinds = _node_classes(candidates)
+    kinds = _node_classes(candidates, {host: node_class(known) for host, known in hosts.items()})
     if requested == ANY and earlier is not None and earlier.chosen is not None:
         before = set(earlier.chosen.nodes)
         kinds = [replace(kind, chosen=not before.isdisjoint(kind.nodes)) for kind in kinds]
@@ -181,8 +185,8 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     )
 
 
-def _node_classes(nodes: Iterable[slurm.Node]) -> list[EqualNodes]:
-    """Classes of nodes that are equal for Slurm."""
+def _node_classes(nodes: Iterable[slurm.Node], known: Mapping[str, Any]) -> list[EqualNodes]:
+    """Classes of equal nodes: equal for Slurm, and by the ``known`` classes of measured hosts."""
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     for node in sorted(nodes, key=lambda node: (node.cpus, node.memory)):
         key: tuple[Any, ...] = (node.cpus, node.layout, node.features, node.gres, node.memory)
@@ -191,15 +195,28 @@ def _node_classes(nodes: Iterable[slurm.Node]) -> list[EqualNodes]:
                 key = other
                 break
         groups.setdefault(key, []).append(node)
-    return [
-        EqualNodes(
-            cpus=members[0].cpus,
-            memory=min(node.memory for node in members),
-            nodes=sorted((node.name for node in members), key=natural),
-            usable=sum(node.usable for node in members),
-        )
-        for members in groups.values()
-    ]
+    classes = []
+    for group in groups.values():
+        for members in _split_by_facts(group, known):
+            classes.append(
+                EqualNodes(
+                    cpus=members[0].cpus,
+                    memory=min(node.memory for node in members),
+                    nodes=sorted((node.name for node in members), key=natural),
+                    usable=sum(node.usable for node in members),
+                )
+            )
+    return classes
+
+
+def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:
+    """Nodes without facts join the only known class."""
+    parts: dict[Any, list[slurm.Node]] = {}
+    for node in group:
+        parts.setdefault(known.get(node.name), []).append(node)
+    if len(parts.keys() - {None}) < 2:
+        return [group]
+    return list(parts.values())
 
 
 def _choose_nodes(

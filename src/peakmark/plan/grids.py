@@ -15,7 +15,7 @@ from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPE
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
-from peakmark.errors import ConfigError
+from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.messages import Unavailable
@@ -118,6 +118,19 @@ def check_number(config: Settings, nodes: int, turns: Turns) -> None:
             f"the configuration asks for {count} cells of the own kernels: allowed are at most "
             f"{MOST_CELLS}; shorten its lists, or make repetitions or nodes fewer"
         )
+
+
+def impossible(cells: Iterable[Cell]) -> dict[str, str]:
+    """Row -> why the reference tool of the row can measure it nowhere."""
+    reasons = {}
+    for cell in cells:
+        instrument = REGISTRY[cell.instrument]
+        if cell.repetition == 0 and instrument.reference:
+            try:
+                instrument.check(cell)
+            except PeakmarkError as error:
+                reasons[cell.row] = str(error)
+    return reasons
 
 
 def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:

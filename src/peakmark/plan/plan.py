@@ -25,6 +25,7 @@ from peakmark.plan.pairs import Behind, Turns
 from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results, again_cells
 from peakmark.tools import REGISTRY
+from peakmark.tools.base import Coverage
 from peakmark.tools.programs import iozone
 
 RESULTS = Path("results")
@@ -63,6 +64,7 @@ class Plan:
         references: tools that the grids name.
         cluster: None without one.
         criteria: row -> what decides how many of its repetitions are made; none for fixed rows.
+        impossible: row -> why its reference tool can measure it on no machine.
         slowed: rows of trial cells that are slowed in secret.
     """
 
@@ -71,6 +73,7 @@ class Plan:
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
+    impossible: Mapping[str, str] = field(default_factory=dict)
     slowed: tuple[str, ...] = ()
 
     @property
@@ -263,6 +266,7 @@ def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
         references=tuple(tools[name] for name in sorted(tools)),
         cluster=cluster,
         criteria={row: value for row, value in criteria.items() if value is not None},
+        impossible=grids.impossible(ordered),
     )
     # A neighbour would slow down the jobs of others too.
     if not completed["certify"] or not settings_of(completed).get("exclusive", True):
@@ -363,19 +367,52 @@ def resource_of(cell: Cell, settings: Settings) -> str:
     return "own"
 
 
+def multi_row_tools(cells: Iterable[Cell]) -> frozenset[str]:
+    """The cells' programs of which one execution fills several rows."""
+    return frozenset(
+        cell.instrument
+        for cell in cells
+        if any(row.cell == cell.workload for row in REGISTRY[cell.instrument].rows)
+    )
+
+
+def same_node_key(cell: Cell, tools: frozenset[str] = frozenset()) -> str:
+    """What the cells share that belong on one node: a row's repetitions, of every program.
+
+    Args:
+        cell: the cell.
+        tools: programs that fill several rows at once: such rows belong on one node too.
+    """
+    rows = [row for name in tools for row in REGISTRY[name].rows if _is_filled_with(row, cell)]
+    if not rows:
+        return f"{cell.subsystem}/{cell.point}/{cell.node}"
+    workloads = ",".join(rows[0].workloads)
+    block = str(cell.block) if all(row.per_block for row in rows) else ""
+    concurrency = str(cell.asked) if all(row.per_concurrency for row in rows) else ""
+    return f"{cell.subsystem}/{workloads}-{cell.variant}_{block}_x{concurrency}/{cell.node}"
+
+
+def _is_filled_with(row: Coverage, cell: Cell) -> bool:
+    """Whether one execution fills ``row`` and the cell's row, or the cell is such an execution."""
+    if row.cell is None or row.subsystem != cell.subsystem or cell.variant not in row.variants:
+        return False
+    executions = [other.cell for other in REGISTRY[cell.instrument].rows]
+    return cell.workload in row.workloads or cell.workload in executions
+
+
 def _jobs(
     cells: Sequence[Cell], config: Settings, criteria: Mapping[str, Criterion]
 ) -> dict[str, list[Cell]]:
     """Name of a job -> its cells in running order.
 
     All repetitions of an adaptive row are in one job, which decides how many it measures. Where
-    Slurm chooses the node, so are all repetitions of a row, of every program.
+    Slurm chooses the node, all cells that belong on one node are in one job.
     """
-    fan_out, settings = config["fan_out"], settings_of(config)
+    fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
     units: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
         if cell.node == ANY:
-            key = f"{cell.subsystem}/{cell.point}"
+            key = same_node_key(cell, tools)
         else:
             key = cell.row if cell.row in criteria else cell.id
         units.setdefault(key, []).append(place)

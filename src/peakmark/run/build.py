@@ -9,11 +9,12 @@ import shlex
 import shutil
 import subprocess
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from peakmark import __version__, files
 from peakmark.catalogue import KERNELS
-from peakmark.resources import CACHE, IS_CHECKOUT, ROOT, of_checkout, version
+from peakmark.resources import CACHE, IS_CHECKOUT, PACKAGE, ROOT, of_checkout, version
 
 SOURCES = of_checkout("src/kernels")
 VERSION_FILE = "code.json"
@@ -97,10 +98,13 @@ def keep_version(campaign: Path) -> None:
 
 @cache
 def running_version(campaign: Path) -> str:
-    """The version that measures: as the run of the campaign wrote it down, else by git."""
+    """The version that this process runs: as kept, or by git where a source has changed since."""
+    path = campaign / VERSION_FILE
     try:
-        kept = json.loads((campaign / VERSION_FILE).read_bytes())
-        if kept["root"] == str(ROOT):
+        kept, written = json.loads(path.read_bytes()), path.stat().st_mtime_ns
+        code = chain(PACKAGE.rglob("*.py"), map(Path, sources()))
+        unchanged = all(file.stat().st_mtime_ns <= written for file in code)
+        if unchanged and kept["root"] == str(ROOT):
             return str(kept["version"])
     except (OSError, ValueError, LookupError, TypeError):
         pass

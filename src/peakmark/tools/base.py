@@ -316,18 +316,18 @@ class Instrument:
             Unavailable: when the program cannot do this cell anywhere.
             ConfigError: for an option that it cannot have.
         """
-        rows = [
-            row
-            for row in self.rows
-            if row.subsystem == cell.subsystem and cell.workload in row.of_cells
-        ]
+        of_part = [row for row in self.rows if row.subsystem == cell.subsystem]
+        rows = [row for row in of_part if cell.workload in row.of_cells]
         values = {"program": self.name, "workload": cell.workload}
         if not rows:
             known = [workload for row in self.rows for workload in row.of_cells]
             raise Unavailable("workload", known=known, **values)
         if not any(not row.variants or cell.variant in row.variants for row in rows):
-            known = [variant or "none" for row in rows for variant in row.variants]
-            raise Unavailable("variant", known=known, variant=cell.variant or "none", **values)
+            variant = cell.variant or "none"
+            known = [other or "none" for row in rows for other in row.variants]
+            others = (row.workloads for row in of_part if cell.variant in row.variants)
+            known += [f"{variant} for {' '.join(workloads)}" for workloads in others]
+            raise Unavailable("variant", known=known, variant=variant, **values)
         if cell.concurrency > 1 and not any(row.per_concurrency for row in rows):
             raise Unavailable("one-stream", program=self.name, streams=cell.concurrency)
 

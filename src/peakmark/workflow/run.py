@@ -80,7 +80,7 @@ class Run:
         self.kernels_ready = build.up_to_date()
         if not self.kernels_ready and self.missing_cells:
             startup.check_compiler(build.folder())
-        startup.check(self.plan, self.missing_cells)
+        output.tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
 
     # -- what is wanted

@@ -43,26 +43,24 @@ FOLDERS = (
 """Folders of a campaign."""
 
 
-def check(plan: Plan, cells: Iterable[Cell]) -> None:
-    """Check what this machine must have.
+def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
+    """Sentences on what stays empty although its tool is here.
 
     Args:
         plan: of the campaign.
         cells: those still to be measured; without any, nothing is asked of the machine.
 
     Raises:
-        ConfigError: cells would fail.
+        ConfigError: cells would fail, or a row of an own kernel is impossible.
     """
-    rows = {cell.row: cell for cell in cells}
-    if not rows or plan.cluster is not None or plan.config["tools_on"] == "nodes":
-        return
-    _check_interface(plan)
-    _check_tools(plan)
-    scratch = _check_scratch(plan)
-    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
-    hungriest = max(needs, key=lambda row: needs[row])
-    if reason := files.no_room(scratch, needs[hungriest], hungriest):
-        raise ConfigError(reason)
+    lines = []
+    by_reason: dict[str, list[str]] = {}
+    for row, reason in sorted(_empty(plan, cells).items()):
+        by_reason.setdefault(reason, []).append(row)
+    for reason, rows in by_reason.items():
+        more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        lines.append(f"not possible: {rows[0]}{more}: {reason}")
+    return lines
 
 
 def check_campaign(directory: Path) -> None:
@@ -103,6 +101,22 @@ def check_folder(folder: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
     if full := files.full(nearest):
         raise PeakmarkError(full)
+
+
+def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
+    """Row -> why it is not possible."""
+    rows = {cell.row: cell for cell in cells}
+    empty = {row: reason for row, reason in plan.impossible.items() if row in rows}
+    if not rows or plan.cluster is not None or plan.config["tools_on"] == "nodes":
+        return empty
+    _check_interface(plan)
+    _check_tools(plan)
+    scratch = _check_scratch(plan)
+    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
+    hungriest = max(needs, key=lambda row: needs[row])
+    if reason := files.no_room(scratch, needs[hungriest], hungriest):
+        raise ConfigError(reason)
+    return empty
 
 
 def _check_interface(plan: Plan) -> None:
@@ -216,18 +230,25 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
         finding = findings[cell.id]
         # Where it is the node's facts that are damaged, the record itself is whole.
         whole = finding.state == records.DAMAGED and finding.data is not None
-        if is_unfit(finding) and records.set_aside(plan.directory, cell, good=whole):
-            counts[finding.state] += 1
-            if finding.state == records.DAMAGED and counts[records.DAMAGED] <= NAMED:
-                output.tell(finding.reason)
+        if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=whole) is None:
+            continue
+        counts[finding.state] += 1
+        if finding.state == records.DAMAGED and counts[records.DAMAGED] <= NAMED:
+            output.tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts.set_aside(plan.directory, host)
     decisions.set_aside(plan.directory)
-    for state, why in ((records.DAMAGED, "damaged"), (records.OTHER, "of other options")):
-        if counts[state]:
-            cells = plural(counts[state], "cell is", "cells are")
-            kept = plan.directory / records.ASIDE
-            output.tell(f"{cells} measured again; the records, {why}, are kept in {kept}")
+    kept = f"kept in {plan.directory / records.ASIDE}"
+    if damaged := counts[records.DAMAGED]:
+        cells = plural(damaged, "cell is", "cells are")
+        output.tell(f"{cells} measured again, the records as they were are {kept}")
+    if changed := counts[records.OTHER]:
+        good = sum(finding.state == records.GOOD for finding in findings.values())
+        unchanged = "finished cell has not changed and stays"
+        stay = plural(good, unchanged, "finished cells have not changed and stay")
+        because = f"because {'its' if changed == 1 else 'their'} options have changed"
+        cells = plural(changed, "cell is", "cells are")
+        output.tell(f"{cells} measured anew {because}, the earlier records are {kept}; {stay}")
     if foreign := records.foreign(plan.directory, planned):
         text = plural(len(foreign), "record is", "records are")
         output.tell(
@@ -311,11 +332,13 @@ def adopt(plan: Plan) -> dict[str, str]:
     kept = {comment: number for number, comment in reversed(before.items()) if comment in wanted}
     others = [number for number in before if number not in kept.values()]
     if kept:
-        output.tell(f"jobs of an earlier run that go on: {len(kept)}")
+        count = plural(len(kept), "job of an earlier run is", "jobs of an earlier run are")
+        output.tell(f"{count} still in the queue and {'goes' if len(kept) == 1 else 'go'} on")
     if others:
-        output.tell(
-            f"jobs of an earlier run that measure something else and end now: {len(others)}"
+        count = plural(
+            len(others), "job of an earlier run measures", "jobs of an earlier run measure"
         )
+        output.tell(f"{count} something else, which ends now")
         _end(others, queued)
     return kept
 

@@ -13,6 +13,7 @@ from peakmark import slurm
 from peakmark.errors import ConfigError
 from peakmark.plan import cluster, jobs, plan, plan_text
 from peakmark.plan.cluster import Cluster
+from peakmark.storage import facts
 
 Planned = Callable[..., plan.Plan]
 Choose = Callable[..., Cluster]
@@ -96,6 +97,17 @@ def test_nodes_are_equal_by_what_slurm_knows_of_them(choose: Choose) -> None:
     assert sorted(len(kind.nodes) for kind in kinds) == [1, 1, 1, 1, 3]
     first = next(kind for kind in kinds if "n1" in kind.nodes)
     assert (first.memory, first.usable) == (3900, 2)
+
+
+def test_facts_tell_apart_what_slurm_takes_for_equal(tmp_path: Path, choose: Choose) -> None:
+    (tmp_path / "machine").mkdir()
+    for host, model in {"n1": "Xeon 6248", "n2": "EPYC 7763", "n3": "Xeon 6248"}.items():
+        known = {"cpu": {"model_name": model, "threads": 8}}
+        facts.write(tmp_path / "machine" / f"{host}.json", known)
+    found = nodes("n1", "n2", "n3")
+    assert [kind.nodes for kind in choose(found).kinds] == [["n1", "n2", "n3"]]
+    kinds = choose(found, earlier=tmp_path).kinds
+    assert sorted(kind.nodes for kind in kinds) == [["n1", "n3"], ["n2"]]
 
 
 def test_a_second_run_keeps_the_class_of_the_first(tmp_path: Path, choose: Choose) -> None:

@@ -1,10 +1,13 @@
-"""What is possible nowhere is refused when it is planned."""
+"""What is possible nowhere is refused when it is planned; limits of references are named."""
+
+from typing import Any
 
 import pytest
 from tests.unit.hostile import one_grid, refused
 
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
+from peakmark.workflow import startup
 
 IMPOSSIBLE = {
     "a datagram that is too large": (one_grid("network", workloads=["UDP"], blocks=["64KiB"]), ["UDP", "65507", "64KiB"]),
@@ -49,3 +52,16 @@ def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind: str) -> No
     with pytest.raises(ConfigError) as caught:
         plan.make(values)
     refused(str(caught.value), *words)
+
+
+@pytest.mark.parametrize(("values", "row", "words"), [
+    (one_grid("network", blocks=["2MiB"], references={"iperf3": {}}), "network/iperf3/TCP_2MiB_x1/any", "to 1MiB"),
+    (one_grid("memory", concurrency=[5], references={"pmbw": {}}), "memory/pmbw/RWS-block_64KiB_x5/any", "fixed list"),
+    (one_grid("disk", blocks=["1000B"], references={"iozone": {}}), "disk/iozone/ALL-psync_1000B_x1/any", "multiple of 1024 B"),
+    (one_grid("cpu", references={"hpl": {"budget_s": 0.1}}), "cpu/hpl/DP_none_x1/any", "budget_s"),
+])  # fmt: skip
+def test_what_a_reference_cannot_do(values: dict[str, Any], row: str, words: str) -> None:
+    """The own kernel's row stays; the tool's column is empty there."""
+    made = plan.make(values)
+    assert words in made.impossible[row]
+    assert row in "\n".join(startup.check(made, made.cells))

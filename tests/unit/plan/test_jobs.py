@@ -168,5 +168,36 @@ def test_rows_are_whole_where_slurm_chooses(node: str, whole: bool, planned: Pla
     for name, cells in one.jobs.items():
         assert cells == [cell for cell in one.cells if cell in cells]  # in the plan's order
         for cell in cells:
-            jobs_of.setdefault(f"{cell.subsystem}/{cell.point}/{cell.node}", set()).add(name)
+            jobs_of.setdefault(plan.same_node_key(cell), set()).add(name)
     assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
+
+
+def test_a_program_that_fills_several_rows_holds_them_on_one_node(planned: Planned) -> None:
+    """IOZone measures all patterns of a record, ping and qperf every number of streams at once."""
+    disk = {"workloads": ["RS", "WR"], "blocks": ["4KiB", "1MiB"], "concurrency": [1, 2]}
+    network = {"workloads": ["LAT-TCP", "LAT-UDP"], "blocks": ["1B"], "concurrency": [1, 2]}
+    tools = {name: f"/{name}" for name in ("iozone", "qperf", "ping")}
+
+    def groups(of_disk: Any, of_network: Any, **changes: Any) -> list[set[str]]:
+        """Rows that belong on one node; asserts that one job has all of them."""
+        grids = {
+            "disk": [{**disk, "size": "8MiB", "references": of_disk}],
+            "network": [{**network, "references": of_network}],
+        }
+        one = planned(tools=tools, **grids, **changes)
+        found: dict[str, tuple[set[str], set[str | None]]] = {}
+        for cell in one.cells:
+            key = plan.same_node_key(cell, plan.multi_row_tools(one.cells))
+            rows, names = found.setdefault(key, (set(), set()))
+            rows.add(cell.row)
+            names.add(one.job_of(cell))
+        assert all(len(names) == 1 for _, names in found.values())
+        return sorted((rows for rows, _ in found.values()), key=lambda rows: (len(rows), *rows))
+
+    assert {len(rows) for rows in groups({}, {})} == {1}
+    *by_record, latency = groups({"iozone": {}}, {"ping": {}, "qperf": {}}, fan_out={"batch": 2})
+    own = {f"netbench/LAT-{name}_1B_x{streams}" for name in ("TCP", "UDP") for streams in (1, 2)}
+    both = {*own, "ping/LAT-ICMP_none_x1", "qperf/ALL_1B_x1"}
+    assert len(by_record) == 4 and latency == {f"network/{name}/any" for name in both}
+    points = ("diskbench/RS-psync", "diskbench/WR-psync", "iozone/ALL-psync")
+    assert {f"disk/{point}_4KiB_x2/any" for point in points} in by_record
