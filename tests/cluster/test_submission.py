@@ -2,11 +2,13 @@
 submitted.
 """
 
+import json
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from testcluster import Cluster
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
@@ -62,16 +64,21 @@ def doctor(workflow: Workflow) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("slurm", "state", "words"), [
+    ("{}", "UP", ["nvalid account", "slurm.account in the site file"]),
+    (SHORT, "DRAIN", ["short, which is DRAIN", "slurm.partition"]),
+])  # fmt: skip
 def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
-    site_workflow: Workflow,
+    site_workflow: Workflow, slurm: str, state: str, words: list[str]
 ) -> None:
     workflow = site_workflow
-    workflow.configure(cpu=CPU, site=workflow.site("{}"))
+    workflow.configure(cpu=CPU, site=workflow.site(slurm))
     before = workflow.queued("--states=all")
-    code, said = doctor(workflow)
-    run = workflow.snakemake(code=1)
+    with partition(workflow.cluster, "short", State=state):
+        code, said = doctor(workflow)
+        run = workflow.snakemake(code=1)
     assert code == 1
-    for word in ("nvalid account", "slurm.account in the site file"):
+    for word in words:
         assert word in said and run.count(word) == 1, said + run
     assert not workflow.attempts() and not workflow.records()
     assert workflow.queued("--states=all") <= before
@@ -83,6 +90,30 @@ def test_doctor_asks_for_no_more_time_than_the_partition_gives(site_workflow: Wo
     with unenforced(cluster), partition(cluster, "short", MaxTime="00:02:00"):
         code, said = doctor(site_workflow)
     assert code == 0 and said.count("a core") == 2, said
+
+
+CHECK = """
+import json, sys
+from peakmark.slurm import failures
+for wanted in json.loads(sys.argv[1]):
+    print(failures.check(wanted, [f"--{name}={value}" for name, value in wanted.items()]))
+"""
+JOBS = {
+    "partition=short time=10 nodes=1": "MaxTime",
+    "partition=small time=2 nodes=2": "MaxNodes",
+    "partition=main,short time=10 nodes=1": "None",
+    "partition=main time=2 nodes=1": "None",
+}
+"""A job -> what is found of it where sbatch enforces no limit."""
+
+
+def test_limits_that_sbatch_does_not_enforce(site: Cluster) -> None:
+    options = [dict(word.split("=") for word in job.split()) for job in JOBS]
+    wanted = json.dumps([{"account": "tests", **each} for each in options])
+    with unenforced(site):
+        found = site.run([sys.executable, "-c", CHECK, wanted]).stdout.splitlines()
+    for line, words in zip(found, JOBS.values(), strict=True):
+        assert words in line, found
 
 
 def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(

@@ -47,7 +47,11 @@ def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for part in map(_read, _paths(files)):
         if result:
-            part["name"] = f"{result['name']} and {part['name']}"
+            part = {**part, "name": f"{result['name']} and {part['name']}"}  # noqa: PLW2901
+            part["nodes"] = [
+                *(part.get("nodes") or ()),
+                *(result.get("nodes") or ()),
+            ]  # the first match counts
         _lay_over(result, part)
     if formula_set is not None:
         result["formula_set"] = formula_set
@@ -66,6 +70,23 @@ def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
     return result
 
 
+def conflicts(files: Files) -> list[str]:
+    """A sentence for each value that two of the files say differently. Errors: ConfigError."""
+    sentences: list[str] = []
+    result: dict[str, Any] = {}
+    for path in _paths(files):
+        part = {
+            key: value
+            for key, value in _read(path).items()
+            if key not in ("name", "description", "nodes")
+        }
+        sentences += [
+            f"site file {path} says {later}, an earlier one {earlier}: the later counts"
+            for later, earlier in _lay_over(result, part)
+        ]
+    return sentences
+
+
 def _paths(files: Files) -> list[str]:
     return [str(files)] if isinstance(files, str | Path) else [str(path) for path in files]
 
@@ -77,20 +98,39 @@ def _read(path: str) -> dict[str, Any]:
     return site
 
 
-def _lay_over(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
+def _lay_over(
+    base: dict[str, Any], extra: Mapping[str, Any], place: str = ""
+) -> list[tuple[str, str]]:
     """``extra`` over ``base``, mappings key by key; where both say where values are from, both are
-    named; of two formulas for a row the one of ``extra`` counts.
+    named. Returns what is said otherwise in ``extra``, and what was said before.
     """
+    differences = []
     for key, value in extra.items():
-        before = base.get(key)
-        if isinstance(value, dict) and isinstance(before, dict):
-            _lay_over(before, value)
-        elif key == "source" and before not in (None, value):
-            base[key] = f"{before}; {value}"
-        elif isinstance(before, list) and all(isinstance(entry, dict) for entry in value):
-            base[key] = [*value, *before]  # the first entry of a row or a node counts
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            differences += _lay_over(base[key], value, f"{place}{key}.")
+        elif key == "source" and base.get(key, value) != value:
+            base[key] = f"{base[key]}; {value}"
+        elif place == "formulas." and key in base:
+            differences += [(f"{place}{key} of {row}", "too") for row in _of_both(base[key], value)]
+            base[key] = [*value, *base[key]]  # the first that is of a row counts
         else:
+            if base.get(key, value) != value:
+                differences.append((f"{place}{key}: {value}", str(base[key])))
             base[key] = dict(value) if isinstance(value, dict) else value
+    return differences
+
+
+def _of_both(*lists: Sequence[Mapping[str, Any]]) -> list[str]:
+    """``disk throughput RS``: what lists of formulas have in common."""
+    rows = (
+        {
+            f"{entry['subsystem']} {entry['metric']} {workload}"
+            for entry in entries
+            for workload in entry["workloads"]
+        }
+        for entries in lists
+    )
+    return sorted(set.intersection(*rows))
 
 
 def _check_extra(path: str | Path, extra: str) -> None:

@@ -590,6 +590,8 @@ class SiteSlurm(Keys):
         memory: how jobs ask for memory: per_node (default; all of it where they have the node
             alone), per_cpu, or none where a site forbids both
         max_jobs: most jobs that are handed to Slurm at a time; default 1000
+        pairs: pairs of nodes whose network may be measured at the same time as they share nothing;
+            default 1
         scratch_shared: true: the disk that is measured belongs to several nodes, so disk cells
             never run at once
     """
@@ -643,6 +645,7 @@ class SiteSlurm(Keys):
     exclusive: bool | UnsetType = UNSET
     memory: Literal["per_node", "per_cpu", "none"] | UnsetType = UNSET
     max_jobs: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    pairs: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     scratch_shared: bool | UnsetType = UNSET
 
 

@@ -93,6 +93,18 @@ class Job:
         return self.state in WAITING
 
 
+@dataclass(frozen=True)
+class Partition:
+    """A partition as scontrol prints it: ``limit`` in minutes and ``nodes`` of a job, None without
+    a limit.
+    """
+
+    name: str
+    state: str
+    limit: int | None
+    nodes: int | None
+
+
 def ask(*argv: str, text: str = "") -> str:
     """Standard output of a Slurm command that reads ``text``.
 
@@ -189,6 +201,21 @@ def reserved_nodes(reservation: str) -> list[str]:
     text = ask("scontrol", "--oneliner", "show", "reservation", reservation)
     found = re.search(r"\bNodes=(\S+)", text)
     return _hostnames(found[1]) if found else []
+
+
+def partitions(names: str | None) -> list[Partition]:
+    """The partitions of a list with commas, without one the default partition. Raises: SlurmError."""
+    wanted = names.split(",") if names else []
+    found = []
+    for line in ask("scontrol", "--all", "--oneliner", "show", "partition").splitlines():
+        fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+        name = fields.get("PartitionName", "")
+        if name in wanted or (not wanted and fields.get("Default") == "YES"):
+            most = fields.get("MaxNodes", "")
+            limit = minutes(fields.get("MaxTime", ""))
+            count = int(most) if most.isdecimal() else None
+            found.append(Partition(name, fields.get("State", ""), limit, count))
+    return found
 
 
 def nodes_unavailable(names: Iterable[str]) -> dict[str, str]:

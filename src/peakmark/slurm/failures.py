@@ -15,6 +15,7 @@ from typing import Any
 from peakmark import __version__, data, files, output, slurm, yamlfile
 from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
+from peakmark.formatting import plural
 from peakmark.messages import Message, catalogue, message
 from peakmark.slurm import SlurmError
 from peakmark.storage import records
@@ -72,9 +73,18 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> str | None:
     """Why Slurm would never start a job, for doctor and for a campaign; None if it would.
 
     Args:
-        wanted: options of sbatch by name, of which ``nodes`` counts.
+        wanted: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
         options: all of them as sbatch takes them.
     """
+    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its
+    # limits.
+    try:
+        partitions = slurm.partitions(wanted.get("partition"))
+    except SlurmError:  # sbatch is called all the same
+        partitions = []
+    errors = [_partition_error(partition, wanted) for partition in partitions]
+    if errors and all(errors):
+        return errors[0]
     try:
         slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
     except SlurmError as error:
@@ -84,6 +94,22 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> str | None:
         of_network = wanted["nodes"] == "2" and NO_NETWORK not in sentence
         return f"{sentence}; {NO_NETWORK}" if of_network else sentence
     return None
+
+
+def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:
+    """Why no such job starts in the partition; empty where it may."""
+    another = "slurm.partition in the site file names another, sinfo lists them"
+    if partition.state != "UP":
+        return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
+    if partition.limit is not None and int(wanted["time"]) > partition.limit:
+        most = plural(partition.limit, "minute")
+        fact = f"partition {partition.name} ends jobs after {most} (MaxTime)"
+        return f"{fact}, and {wanted['time']} are asked for: {another}"
+    if partition.nodes is not None and int(wanted["nodes"]) > partition.nodes:
+        most = plural(partition.nodes, "node")
+        fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
+        return f"{fact}: {NO_NETWORK}"
+    return ""
 
 
 LOG_BYTES = 1 << 20

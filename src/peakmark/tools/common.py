@@ -58,13 +58,22 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
     raise Unavailable("memory", **values)
 
 
+def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
+    """Why direct I/O on ``what`` cannot move a record of so many bytes, and the next that it can;
+    None where it can.
+    """
+    if not isinstance(sector, int) or sector < 1 or record % sector == 0:
+        return None
+    return Unavailable("sector", disk=what, sector=sector, larger=-(-record // sector) * sector)
+
+
 def need_sectors(record: int, workspace: Workspace) -> None:
     """Raises Unavailable when direct I/O on the scratch disk cannot move such a record."""
     storage = workspace.facts.get("storage") or {}
-    sector = storage.get("logical_block_size") or 1
-    if record % sector:
-        disk, larger = f"the disk of {storage['scratch']}", -(-record // sector) * sector
-        raise Unavailable("sector", disk=disk, sector=sector, larger=larger)
+    disk = f"the disk of {storage.get('scratch')}"
+    refused = sectors_refuse(record, storage.get("logical_block_size"), disk)
+    if refused is not None:
+        raise refused
 
 
 def need_share(cell: Cell, key: str, least: int) -> None:

@@ -24,10 +24,14 @@ from typing import Any, TypeVar
 from snakemake_interface_common.exceptions import ApiError
 
 from peakmark import files, output, slurm
+from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
+from peakmark.config import site
 from peakmark.config.overrides import named
 from peakmark.errors import ConfigError, PeakmarkError, sentence
 from peakmark.formatting import duration, listed, plural
+from peakmark.machine import job_limits, storage
+from peakmark.machine.host import Host
 from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY, settings_of
 from peakmark.plan.plan import Plan, two_nodes
@@ -35,6 +39,8 @@ from peakmark.slurm import failures
 from peakmark.storage import decisions, facts, records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
+from peakmark.tools import REGISTRY, common
+from peakmark.units import gigabytes
 
 FOLDERS = (
     *("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside"),
@@ -44,7 +50,8 @@ FOLDERS = (
 
 
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
-    """Sentences on what stays empty although its tool is here.
+    """Sentences on what stays empty although its tool is here, and on site files that contradict
+    each other.
 
     Args:
         plan: of the campaign.
@@ -53,7 +60,8 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     Raises:
         ConfigError: cells would fail, or a row of an own kernel is impossible.
     """
-    lines = []
+    sites = plan.config["site"]
+    lines = list(site.conflicts(sites)) if isinstance(sites, list) else []
     by_reason: dict[str, list[str]] = {}
     for row, reason in sorted(_empty(plan, cells).items()):
         by_reason.setdefault(reason, []).append(row)
@@ -116,7 +124,7 @@ def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
     hungriest = max(needs, key=lambda row: needs[row])
     if reason := files.no_room(scratch, needs[hungriest], hungriest):
         raise ConfigError(reason)
-    return empty
+    return {**empty, **_without_memory(rows), **_without_sectors(rows, scratch)}
 
 
 def _check_interface(plan: Plan) -> None:
@@ -144,6 +152,41 @@ def _check_scratch(plan: Plan) -> Path:
     raise ConfigError(
         f"{which}, which cannot be used ({why}): set scratch: to a directory on the disk that is measured"
     )
+
+
+def _without_memory(rows: Mapping[str, Cell]) -> dict[str, str]:
+    """Rows of reference tools that need more memory than there is.
+
+    Raises:
+        ConfigError: a row of an own kernel does.
+    """
+    total = job_limits.collect(Host())["memory_bytes"]
+    empty = {}
+    for row, cell in rows.items():
+        need = durations.cost(cell).memory_bytes
+        fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
+        if fitted or total is None or common.fits_memory(need, total):
+            continue
+        reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
+        if not REGISTRY[cell.instrument].reference:
+            raise ConfigError(
+                f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
+            )
+        empty[row] = reason
+    return empty
+
+
+def _without_sectors(rows: Mapping[str, Cell], scratch: Path) -> dict[str, str]:
+    """Rows of records that direct I/O cannot move on the disk of the scratch directory."""
+    disks = {
+        row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block
+    }
+    sector = storage.collect(Host(), scratch).get("logical_block_size") if disks else None
+    errors = {
+        row: common.sectors_refuse(block, sector, f"the disk of {scratch}")
+        for row, block in disks.items()
+    }
+    return {row: str(reason) for row, reason in errors.items() if reason is not None}
 
 
 CANCEL_S = 120.0
@@ -289,15 +332,17 @@ def check_allocation_overlap(plan: Plan) -> None:
         PeakmarkError: it does; the message names the nodes.
         SlurmError: Slurm does not answer.
     """
-    number, where = os.environ.get("SLURM_JOB_ID"), plan.cluster
-    if number is None or where is None or not settings_of(plan.config).get("exclusive", True):
+    number = os.environ.get("SLURM_JOB_ID")
+    exclusive = settings_of(plan.config).get("exclusive", True)
+    if number is None or plan.cluster is None or not exclusive:
         return
-    chosen_by_slurm = where.nodes == (ANY,)
-    wanted = where.eligible(1) if chosen_by_slurm else where.nodes
-    held = set(slurm.job_nodes(number)).intersection(wanted)
-    most = 2 if any(map(two_nodes, plan.cells)) else 1
-    if held and not (chosen_by_slurm and where.count - len(held) >= most):
-        names = slurm.hostlist(held)
+    known = {name for kind in plan.cluster.kinds for name in kind.nodes}
+    held = known.intersection(slurm.job_nodes(number))
+    wanted = {name for cell in plan.cells for name in (cell.node, cell.peer)}
+    wanted |= {*plan.peers.values()}
+    most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
+    if held & wanted or (held and plan.cluster.count - len(held) < most):
+        names = slurm.hostlist(held & wanted or held)
         raise PeakmarkError(
             f"this runs inside job {number}, which holds {names}, and the cells of {plan.campaign} want {names} for themselves: start "
             "it on a login node, as a job in a partition of other nodes, or leave those of its own out of nodes:"

@@ -201,6 +201,8 @@ def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
     assert merged["name"] == "a and b and c"
     assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
     assert [site.for_host(merged, host)["cpu"]["cores"] for host in ("n1", "n2")] == [4, 2]
+    (conflict,) = site.conflicts(files)
+    assert f"{second} says memory.channels: 8" in conflict and "6" in conflict
     assert site.load(str(first))["memory"]["channels"] == 6
     refuses(lambda: site.load(files[:2]), "formula_set is 'r' but the formulas there are none")
 
@@ -215,6 +217,7 @@ def test_formulas_of_several_files_are_of_one_set() -> None:
         rate = limits.for_row("cpu", "QP", "", None, 4, "rate", {}, facts)
         disk = limits.for_row("disk", "RS", "", 1 << 20, 4, "throughput", {}, facts)
         assert (rate.value, disk.value) == (pytest.approx(588.8e9), pytest.approx(1488e6))
+        assert not any("formulas" in sentence for sentence in site.conflicts(order))
 
 
 def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
@@ -224,6 +227,8 @@ def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
         path = written(tmp_path / f"{name}.yaml", formula_set="r", formulas=formulas)
         files.append(str(path))
     assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, site.load(files)).value == 2
+    (conflict,) = site.conflicts(files)
+    assert f"{files[1]} says formulas.r of cpu rate DP" in conflict
 
 
 @pytest.mark.parametrize(("key", "value", "words"), [

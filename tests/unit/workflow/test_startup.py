@@ -30,6 +30,11 @@ GRID = one_grid("cpu")
 
 
 @pytest.mark.parametrize(("values", "words"), [
+    (
+        one_grid("memory", variants=["pool"], pool="100TiB"),
+        ["RWS-pool_64KiB_x1", "of memory", "smaller"],
+    ),
+    (one_grid("memory", blocks=["100TiB"]), ["of memory"]),
     (one_grid("disk", size="100TiB"), ["GB free", "size:"]),
     ({**GRID, "interface": "nowhere0"}, ["interface", "nowhere0", "lo"]),
     ({**GRID, "scratch": "/nowhere"}, ["scratch", "/nowhere", "cannot be used"]),
