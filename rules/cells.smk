@@ -28,8 +28,6 @@ rule measure:
         cell="(cpu|memory|disk|network)/.+/[0-9]+",
     priority: RUN.priority
     threads: RUN.threads
-    resources:
-        **RUN.resources,
     # Snakemake asks for a function's signature again for each cell, and of a method twice.
     params:
         fingerprint=lambda wildcards: RUN.fingerprint(wildcards),
@@ -49,8 +47,6 @@ rule measure_job:
     wildcard_constraints:
         job="[^/]+[.](own|disk|pair)([.][0-9]+)?",
     threads: RUN.threads
-    resources:
-        **RUN.resources,
     params:
         fingerprint=RUN.job_fingerprint,
     shell:

@@ -32,7 +32,6 @@ RUN = as_workflow_error(
     partial(
         run.Run,
         config,
-        main=workflow.is_main_process,
         remote=workflow.resource_settings.nodes is not None,
         overrides=on_command_line(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -103,6 +103,13 @@ def counted(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are."""
     rest = [f"{len(names) - most} more"] if len(names) > most else []
     return listed([*names[:most], *rest])
+
+
+def listing(names: Iterable[str], most: int = 8) -> str:
+    """The first few of many names."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:

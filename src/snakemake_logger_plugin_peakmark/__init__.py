@@ -1,8 +1,8 @@
 """Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing
 else.
 
-The time left comes from the expected time of the cells, corrected by what cells of their kind have
-taken since the first job began to measure (see ``progress.TimeLeft``): a bar by the number of jobs
+The time left comes from the expected time of the cells, corrected by their pace since the first job
+began to measure (see ``progress.TimeLeft``): a bar by the number of jobs
 would jump, as a reference tool can take fifty times as long as a kernel, and what a job waited in a
 queue says nothing about those that run side by side.
 """

@@ -218,18 +218,3 @@ def test_hostile_names_reach_no_shell(
     assert not [*Path.cwd().glob("pwned*"), *Path("/").glob("pwned*")]
     assert not list(Path(values["scratch"]).iterdir())
     assert workflow.planned() == set()
-
-
-def test_peakmark_with_the_standard_plugin(site_workflow: Workflow) -> None:
-    """Slower, and all the same: to the tables, a missing tool named and nothing else lost."""
-    workflow = site_workflow
-    latency = {"workloads": ["LAT"], "blocks": ["16KiB"], "concurrency": [1]}
-    workflow.configure(
-        memory=[{**latency, "references": {"pmbw": {}}}],
-        tools={"pmbw": "no-such-program"},
-        site=workflow.site("{account: tests}"),
-    )
-    workflow.snakemake("--executor", "slurm", *TO_TABLES)
-    states = {name.split("/")[1]: record["status"] for name, record in workflow.records().items()}
-    assert states == {"rambench": "ok", "pmbw": "unavailable"}
-    assert (workflow.results / "tables/measurements.csv").exists()

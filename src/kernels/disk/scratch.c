@@ -93,7 +93,7 @@ void scratch_create(const char *directory) {
         unlinkat(scratch.parent, scratch.name, AT_REMOVEDIR);
         fail_measurement("'%s' was made but cannot be opened: %s", path, strerror(error));
     }
-    flock(scratch.directory, LOCK_EX | LOCK_NB); /* tells `peakmark clean` that its maker lives */
+    flock(scratch.directory, LOCK_EX | LOCK_NB); /* tells the next run that its maker lives */
     scratch.exists = 1;
     atexit(scratch_remove);
     handle_signals();

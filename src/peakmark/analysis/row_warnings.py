@@ -198,7 +198,7 @@ def unsure(results: Results, row: Row) -> Iterator[Message]:
     for entry in row.table.series:
         points = row.series[entry.instrument].points if entry.instrument in row.series else ()
         decision = results.decisions.get(points[0].record.cell.row) if points else None
-        if decision and decision.half is not None and decision.decision in ("cap", "time"):
+        if decision and decision.half is not None and decision.decision == "cap":
             half, until = (100 * share for share in (decision.half, decision.criterion.until))
             case, about = decision.decision, entry.instrument
             yield message("shortfall", case=case, about=about, n=decision.n, half=half, until=until)

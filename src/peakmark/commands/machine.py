@@ -1,4 +1,4 @@
-"""``peakmark machine``, ``doctor``, ``tools`` and ``clean``: about this machine and this installation."""
+"""``peakmark machine``, ``doctor`` and ``tools``: about this machine and this installation."""
 
 from __future__ import annotations
 
@@ -56,19 +56,6 @@ def add(commands: Any) -> None:
     )
     tools.set_defaults(run=_tools)
 
-    clean = commands.add_parser(
-        "clean", help="remove what dead runs left on scratch disks, and nothing else"
-    )
-    clean.add_argument(
-        "places",
-        type=Path,
-        nargs="*",
-        metavar="PLACE",
-        help="scratch directories or campaigns; default: $TMPDIR, /tmp",
-    )
-    clean.add_argument("--dry-run", action="store_true", help="only say what would go")
-    clean.set_defaults(run=_clean)
-
 
 def _machine(options: argparse.Namespace) -> int:
     from peakmark import machine
@@ -102,11 +89,4 @@ def _tools(_: argparse.Namespace) -> int:
     from peakmark.workflow import doctor
 
     output.say(doctor.tools())
-    return 0
-
-
-def _clean(options: argparse.Namespace) -> int:
-    from peakmark.workflow import clean
-
-    output.say(clean.clean(options.places, options.dry_run))
     return 0

@@ -162,8 +162,8 @@ def _plan(options: argparse.Namespace) -> int:
     files = [Path(overrides.shipped(name, PRESETS)) for name in options.campaign]
     settings = [*options.config, *overrides.site(options.site)]
     values = overrides.read([*files, *options.configfile], settings)
-    where = cluster.from_environment()
-    if options.slurm and where is None:
+    where = None
+    if options.slurm:
         completed = plan.complete(values, on_cluster=True)
         where = cluster.find(completed, options.partition, plan.RESULTS / completed["campaign"])
     planned = plan.make(values, where)

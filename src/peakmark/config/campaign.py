@@ -197,13 +197,7 @@ def criterion(where: str, value: Any) -> Criterion | None:
         raise ConfigError(
             f"{where}.max is {value['max']}: allowed is more than {where}.min, which is {value['min']}"
         )
-    within = value.get("within")
-    return Criterion(
-        value["min"],
-        value["max"],
-        _share(f"{where}.until", value["until"]),
-        None if within is None else parse_duration(f"{where}.within", within),
-    )
+    return Criterion(value["min"], value["max"], _share(f"{where}.until", value["until"]))
 
 
 def _share(where: str, value: str | float) -> float:

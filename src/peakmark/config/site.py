@@ -34,13 +34,6 @@ MANAGED = {
 
 _DECIDED = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further ones that would change which cell runs, where, or how many at a time."""
-_LETTERS = {
-    "A": "account", "C": "constraint", "D": "chdir", "F": "nodefile", "J": "job-name",
-    "M": "clusters", "N": "nodes", "a": "array", "c": "cpus-per-task", "d": "dependency",
-    "n": "ntasks", "o": "output", "p": "partition", "q": "qos", "t": "time", "w": "nodelist",
-}  # fmt: skip
-"""One letter -> the same option in full."""
-
 Files = Path | str | Sequence[str]
 """A site file, or several."""
 
@@ -141,29 +134,18 @@ def _of_both(*lists: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _check_extra(path: str | Path, extra: str) -> None:
-    """Errors: ConfigError for an option that peakmark sets for each job."""
+    """Errors: ConfigError for an option that peakmark sets for each job; sbatch takes names cut
+    short.
+    """
     for word in extra.split():
-        if name := _option(word):
+        short = word[2:].partition("=")[0]
+        name = next((name for name in (*MANAGED, *_DECIDED) if name.startswith(short)), None)
+        if name is not None:
             instead = MANAGED.get(name)
             how = f"set slurm.{instead} instead" if instead else "peakmark chooses it for each job"
             raise ConfigError(
                 f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}"
             )
-
-
-def _option(word: str) -> str | None:
-    """The option that a word means and that is not the user's to give; sbatch takes letters, and
-    names cut short.
-    """
-    if not word.startswith("--"):
-        return _LETTERS.get(word[1:2])
-    short = word[2:].partition("=")[0]
-    options = (*MANAGED, *_DECIDED)
-    return (
-        short
-        if short in options
-        else next((name for name in options if short and name.startswith(short)), None)
-    )
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:

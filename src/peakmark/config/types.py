@@ -117,15 +117,11 @@ class AsNeeded(Keys):
         max: Repetitions that are never exceeded; more than min.
         until: Half the 95 % interval of the median as a share of the median, from which on no more
             is needed: 2% or 0.02.
-        within: Time that all repetitions beyond min of the rows with this setting may take
-            together, on each node: 90 s, 30 min, 2 h, or a number of seconds. Without it only max
-            limits them.
     """
 
     min: Annotated[int, Meta(ge=6, le=999)]
     max: Annotated[int, Meta(ge=7, le=1000)]
     until: Annotated[str | float, allowed("a share such as 2% or 0.02")]
-    within: Duration | None = None
 
 
 class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,14 +132,11 @@ class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
         most: repetitions that are never exceeded
         until: half the 95 % interval of the median as a share of the median, from which on no more
             is needed
-        within_s: seconds that all repetitions beyond ``least`` of the rows with this criterion may
-            take together, on each node; None: no limit but ``most``
     """
 
     least: Annotated[int, Meta(ge=1, le=1000)]
     most: Annotated[int, Meta(ge=1, le=1000)]
     until: Annotated[float, Meta(gt=0, lt=1)]
-    within_s: Positive | None = None
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -183,7 +176,7 @@ class ReferenceGrid(Keys):
     seconds: Seconds | UnsetType = UNSET
     size: Size | UnsetType = UNSET
     budget_s: Positive | UnsetType = UNSET
-    nb: Annotated[int, Meta(ge=1, le=4096)] | UnsetType = UNSET
+    nb: Annotated[int, Meta(ge=16, le=1024)] | UnsetType = UNSET
     ops: bool | UnsetType = UNSET
     count: Annotated[int, Meta(ge=1, le=1000000)] | UnsetType = UNSET
 
@@ -592,7 +585,7 @@ class SiteSlurm(Keys):
         runtime_factor: time limits of jobs are multiplied by it; default 1
         memory_factor: memory that jobs ask for is multiplied by it, up to all of a node's; default
             1
-        extra: further options of sbatch, each one word: --gres=gpu:1 --nice=100
+        extra: further options of sbatch by their long names: --gres=gpu:1 --nice=100
         exclusive: false: jobs do not ask for their nodes alone, where a site forbids it; what else
             runs there then disturbs; default true
         memory: how jobs ask for memory: per_node (default; all of it where they have the node
@@ -644,8 +637,8 @@ class SiteSlurm(Keys):
         Annotated[
             str,
             allowed(
-                "options of sbatch, each one word, such as --gres=gpu:1 --nice=100",
-                pattern=r"^-[A-Za-z0-9_.,:=@%+/-]+( +-[A-Za-z0-9_.,:=@%+/-]+)*\Z",
+                "options of sbatch by their long names, such as --gres=gpu:1 --nice=100",
+                pattern=r"^--[a-z][A-Za-z0-9_.,:=@%+/-]*( +--[a-z][A-Za-z0-9_.,:=@%+/-]*)*\Z",
             ),
         ]
         | UnsetType

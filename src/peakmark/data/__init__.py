@@ -28,7 +28,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from peakmark.formatting import natural, plural
+from peakmark.formatting import duration, listing, natural, plural
+from peakmark.units import format_size, gigabytes
 
 
 def text(name: str) -> str:
@@ -37,8 +38,8 @@ def text(name: str) -> str:
 
 
 def rendered(name: str, **values: Any) -> str:
-    """The text of a template, without its last line end. ``plural``, ``quote`` for a shell, and
-    ``sort_natural`` are its filters.
+    """The text of a template, without its last line end. Functions of ``formatting`` and ``units``
+    are its filters, and ``quote`` for a shell.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: for people alone
 
@@ -52,6 +53,10 @@ def rendered(name: str, **values: Any) -> str:
         "plural": plural,
         "quote": lambda text: shlex.quote(str(text)),
         "sort_natural": lambda names: sorted(names, key=natural),
+        "duration": duration,
+        "gigabytes": gigabytes,
+        "listing": listing,
+        "size": format_size,
     }
     return environment.get_template(name).render(values).rstrip("\n")
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Sequence
 
 from peakmark.machine import health
 from peakmark.machine.host import Facts, Host, first_int
@@ -16,13 +15,6 @@ from peakmark.messages import MeasurementError
 # then 64b/66b). The kernel gives FDR10 as what it carries, 10 Gbit/s a lane.
 _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 
-# Modes of a bond (kernel, Documentation/networking/bonding.rst) in which one member carries all
-# that is received.
-_ONE_MEMBER = {
-    "active-backup": "the active one",
-    "broadcast": "each carries the same",
-    "balance-tlb": "one receives",
-}
 _Speed = tuple[float | None, str | None]
 
 # Queue disciplines that hold traffic back on purpose (tc(8)); the others only order it.
@@ -61,8 +53,8 @@ def collect(host: Host, interface: str | None = None) -> Facts:
     facts["speed_bps"], facts["speed_note"] = _speed(host, name)
     if facts["kind"] == "bond":
         facts["mode"] = _mode(host, name)
-        single = facts["mode"] != "balance-rr"
-        facts["stream_bps"] = _combine(host, facts["members"] or [], max) if single else None
+        members = [_speed(host, member)[0] or 0.0 for member in facts["members"] or ()]
+        facts["stream_bps"] = max(members, default=0.0) or None
     if facts["speed_bps"] is None:
         how = f"write network.speed_bps in the site file ({facts['speed_note']})"
         host.missing("network.speed_bps", how)
@@ -120,34 +112,14 @@ def _speed(host: Host, name: str) -> _Speed:
     if mbit is None or mbit <= 0:
         return None, f"the driver of {name} does not tell a speed"
     if kind == "bond" and members:
-        return _bond(host, name, members, mbit * 1e6)
+        note = f"bond in mode {_mode(host, name)} over {' and '.join(members)}: a single stream takes one of them"
+        return mbit * 1e6, note
     return mbit * 1e6, None
-
-
-def _bond(host: Host, name: str, members: list[str], total: float) -> _Speed:
-    """(bit/s, remark) of a bond: what its members together can receive depends on its mode."""
-    mode, names = _mode(host, name), " and ".join(members)
-    if mode in _ONE_MEMBER:
-        active = host.read(f"/sys/class/net/{name}/bonding/active_slave")
-        note = f"bond in mode {mode}: of {names} {_ONE_MEMBER[mode]}"
-        speed = _combine(host, [active] if active else members, max) or total
-        return speed, f"{note}, now {active}" if active else note
-    single = "" if mode == "balance-rr" else ": a single stream takes one of them"
-    note = f"bond in mode {mode or 'unknown'}, sum over {names}{single}"
-    return _combine(host, members, sum) or total, note
 
 
 def _mode(host: Host, name: str) -> str | None:
     """``802.3ad`` of the kernel's ``802.3ad 4``."""
     return (host.read(f"/sys/class/net/{name}/bonding/mode") or "").partition(" ")[0] or None
-
-
-def _combine(
-    host: Host, members: Sequence[str], how: Callable[[list[float]], float]
-) -> float | None:
-    """Sum or largest of the members' speeds in bit/s; None where one of them tells none."""
-    speeds = [_speed(host, member)[0] or 0.0 for member in members]
-    return how(speeds) if speeds and all(speeds) else None
 
 
 def _infiniband(host: Host, name: str) -> _Speed:

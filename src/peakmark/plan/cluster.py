@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import random
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,9 +14,6 @@ from peakmark.errors import ConfigError
 from peakmark.formatting import natural, plural
 from peakmark.storage import facts
 from peakmark.storage.facts import node_class
-
-VARIABLE = "PEAKMARK_CLUSTER"
-"""Environment variable that hands the cluster to jobs, so that each has the submitted plan."""
 
 ANY = "any"
 Settings = Mapping[str, Any]
@@ -142,23 +136,6 @@ class Cluster:
         best = max(self.kinds, key=fitness)
         kinds = [replace(kind, chosen=kind is best) for kind in self.kinds]
         return replace(self, kinds=kinds, count=best.usable)
-
-
-def from_environment() -> Cluster | None:
-    """The cluster as the controlling process found it; None without a cluster."""
-    packed = os.environ.get(VARIABLE)
-    if not packed:
-        return None
-    return Cluster.from_json(json.loads(zlib.decompress(base64.b64decode(packed))))
-
-
-def to_environment(cluster: Cluster) -> None:
-    """Hand the cluster to all child processes.
-
-    It is packed: Linux takes 128 KiB a variable, and the names of thousands of nodes exceed that.
-    """
-    packed = zlib.compress(json.dumps(cluster.to_json()).encode())
-    os.environ[VARIABLE] = base64.b64encode(packed).decode()
 
 
 def find(config: Settings, partition: str | None, folder: Path | None = None) -> Cluster:

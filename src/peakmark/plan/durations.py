@@ -178,28 +178,21 @@ class Durations:
         return rows
 
     @cached_property
-    def _kinds(self) -> dict[tuple[str, str], list[tuple[Cell, _Correction]]]:
-        """(instrument, workload) -> one cell of each measured row, with its correction."""
-        kinds: dict[tuple[str, str], list[tuple[Cell, _Correction]]] = defaultdict(list)
+    def _kinds(self) -> dict[tuple[str, str], _Correction]:
+        """(instrument, workload), and (instrument, nothing) for all workloads -> its correction."""
         link = self.link_bps or ORDINARY_LINK
+        sums: dict[tuple[str, str], tuple[float, ...]] = defaultdict(lambda: (0.0, 0.0, 0.0))
         for cell, ok, seconds in self._rows.values():
             if ok:
-                fixed, varying = self._estimate(cell, link, CONCURRENT_WRITES)
-                correction = _divide_error(median(seconds), fixed, varying)
-                kinds[cell.instrument, cell.workload].append((cell, correction))
-        return dict(kinds)
+                row = (median(seconds), *self._estimate(cell, link, CONCURRENT_WRITES))
+                for kind in ((cell.instrument, cell.workload), (cell.instrument, "")):
+                    sums[kind] = tuple(map(sum, zip(sums[kind], row, strict=True)))
+        return {kind: _divide_error(*terms) for kind, terms in sums.items()}
 
     def _correction(self, cell: Cell) -> _Correction:
-        """That of the measured cells most like this one, at least of its instrument."""
-        like = list(self._kinds.get((cell.instrument, cell.workload), ()))
-        if not like:
-            for (instrument, _), rows in self._kinds.items():
-                if instrument == cell.instrument:
-                    like += rows
-        if not like:
-            return _Correction()
-        _, correction = min(like, key=lambda row: _distance(cell, row[0]))
-        return correction
+        """That of the measured cells of its workload, at least of its instrument."""
+        of_instrument = self._kinds.get((cell.instrument, ""), _Correction())
+        return self._kinds.get((cell.instrument, cell.workload), of_instrument)
 
 
 def _divide_error(seconds: float, fixed: float, varying: float) -> _Correction:
@@ -223,13 +216,6 @@ def _settings(cell: Cell) -> tuple[Any, ...]:
     """What the repetitions of a row share on all nodes: their seeds differ."""
     options = sorted((key, value) for key, value in cell.options.items() if key != "seed")
     return cell.instrument, cell.point, tuple(options)
-
-
-def _distance(cell: Cell, other: Cell) -> tuple[bool, float, float]:
-    """Another variant is further than another block, and that further than other threads."""
-    blocks = abs(math.log((cell.block or 1) / (other.block or 1)))
-    threads = abs(math.log(cell.concurrency / other.concurrency))
-    return cell.variant != other.variant, blocks, threads
 
 
 def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding]) -> Durations:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from peakmark import slurm
 from peakmark.cell import Cell
@@ -226,25 +226,3 @@ def site_options(
     elif memory != "none":
         named["mem"] = "0" if exclusive else f"{size().megabytes}M"
     return named
-
-
-def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[str, Any]:
-    """Resources for Snakemake's own Slurm executor, which refuses some options in slurm_extra."""
-    settings = {**settings_of(plan.config), **overrides}
-    named = named_options(cells, plan, overrides)
-    if cells[0].peer:  # Only the executor peakmark knows what pairs share.
-        named["dependency"] = "singleton"
-    allowed = ("exclusive", "nodelist", "exclude", "dependency", "reservation")
-    extra = {option: value for option, value in named.items() if option in allowed}
-    pair = two_nodes(cells[0])
-    values: dict[str, Any] = {
-        "runtime": minutes(cells, plan),
-        "mem_mb": megabytes(cells, plan),
-        "slurm_extra": " ".join(command_line(extra, settings_of(plan.config))),
-        "nodes": 2 if pair else None,
-        "tasks": 2 if pair else None,
-        "mpi": "srun" if pair else None,
-    }
-    for resource, key in OVERRIDES.items():
-        values[resource] = str(settings[key]) if key in settings else None
-    return values

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from peakmark.catalogue import SUBSYSTEMS
-from peakmark.cell import Cell
+from peakmark.catalogue import SHAPES, SUBSYSTEMS
+from peakmark.cell import TRIAL, Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
-from peakmark.plan import durations, grids, pairs, sequential_testing, trials
+from peakmark.plan import durations, grids, pairs, sequential_testing
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
 from peakmark.plan.pairs import Behind, Turns
@@ -65,7 +65,6 @@ class Plan:
         cluster: None without one.
         criteria: row -> what decides how many of its repetitions are made; none for fixed rows.
         impossible: row -> why its reference tool can measure it on no machine.
-        resumes: whether records of earlier runs count; a job need not look at them.
         slowed: rows of trial cells that are slowed in secret.
     """
 
@@ -75,7 +74,6 @@ class Plan:
     cluster: Cluster | None = None
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
-    resumes: bool = True
     slowed: tuple[str, ...] = ()
 
     @property
@@ -91,7 +89,7 @@ class Plan:
     @cached_property
     def results(self) -> Results:
         """What the folder of the campaign holds."""
-        planned = (*self.cells, *self.again) if self.resumes else ()
+        planned = (*self.cells, *self.again)
         return Results(self.directory, self.to_json(), planned, self.criteria)
 
     @cached_property
@@ -240,7 +238,7 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
     return build(complete(config, cluster is not None), cluster)
 
 
-def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = True) -> Plan:
+def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
     turns = pairs.turns(completed, nodes)
@@ -273,12 +271,11 @@ def build(completed: Settings, cluster: Cluster | None = None, resumes: bool = T
         cluster=cluster,
         criteria={row: value for row, value in criteria.items() if value is not None},
         impossible=grids.impossible(ordered),
-        resumes=resumes,
     )
     # A neighbour would slow down the jobs of others too.
     if not completed["certify"] or not settings_of(completed).get("exclusive", True):
         return plan
-    drawn = trials.draw(plan.judged_cells, completed["seed"])
+    drawn = draw_trials(plan.judged_cells, completed["seed"])
     every = grids.interleaved((*ordered, *drawn.cells), completed["seed"])
     return replace(plan, cells=tuple(sorted(every, key=turn)), slowed=tuple(drawn.slowed))
 
@@ -437,3 +434,39 @@ def _jobs(
             name = f"{name}.{batch}"
         jobs.setdefault(name, []).extend(unit)
     return {name: [cells[place] for place in sorted(places)] for name, places in jobs.items()}
+
+
+MOST_TRIALS = 40
+TRIED_SHARE = 8
+"""One node of so many is tried in a row at most, so that most stay as they are."""
+
+
+class Trials(NamedTuple):
+    """Extra cells, and the rows of those that are slowed."""
+
+    cells: list[Cell]
+    slowed: list[str]
+
+
+def draw_trials(cells: Iterable[Cell], seed: int) -> Trials:
+    """Trials of rows whose CPUs a neighbour can slow down, at most ``MOST_TRIALS``.
+
+    Args:
+        cells: by which nodes are judged.
+        seed: the campaign's.
+    """
+    rows: dict[str, list[Cell]] = defaultdict(list)
+    points: dict[str, list[str]] = defaultdict(list)
+    for cell in cells:
+        if SUBSYSTEMS[cell.subsystem].pinned and cell.workload not in SHAPES:
+            if cell.row not in rows:
+                points[f"{cell.subsystem}/{cell.point}"].append(cell.row)
+            rows[cell.row].append(cell)
+    lot = random.Random(f"{seed}/trials")  # noqa: S311 - not a secret from anybody who has the seed
+    tried = []
+    for nodes in points.values():
+        tried += lot.sample(sorted(nodes), max(1, len(nodes) // TRIED_SHARE))
+    chosen = lot.sample(tried, min(MOST_TRIALS, len(tried)))
+    trials = [replace(cell, purpose=TRIAL) for row in chosen for cell in rows[row]]
+    slowed = chosen[: (len(chosen) + 1) // 2]
+    return Trials(trials, [replace(rows[row][0], purpose=TRIAL).row for row in slowed])

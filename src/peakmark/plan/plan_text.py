@@ -1,17 +1,18 @@
-"""What ``peakmark plan`` prints."""
+"""What ``peakmark plan`` prints; the words are in ``data/plan.txt.j2``."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from peakmark import data
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.config.types import Criterion
-from peakmark.formatting import duration, plural
+from peakmark.formatting import listing, plural
 from peakmark.plan import durations
-from peakmark.plan.cluster import ANY, Cluster, settings_of
-from peakmark.plan.plan import Plan, Reference, two_nodes, uses_shared_resource
+from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
+from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
 from peakmark.storage import decisions
 from peakmark.units import format_size, gigabytes
 
@@ -19,139 +20,78 @@ JOB_S, CELL_S = 0.5, 0.4
 """What a job costs on its node, and each cell besides its measuring, without Slurm's own time."""
 
 
+class Load(NamedTuple):
+    """Seconds of a campaign on a cluster, in which jobs that share nothing run at once.
+
+    Attributes:
+        wall: from the first job to the last.
+        one_at_a_time: of cells that share what lies beyond their nodes.
+        together: of pairs that know what they share.
+        pairs: how many of these.
+    """
+
+    node_seconds: float
+    wall: float
+    one_at_a_time: float
+    together: float
+    pairs: int
+
+
 def describe(plan: Plan, every_cell: bool = False) -> str:
     """Cells, reference tools, disk space and expected time of a plan."""
-    times = plan.durations
-    cells = plural(len(plan.cells), "cell")
-    lines = [f"campaign {plan.campaign}: {cells}, about {duration(times.total(plan.cells))}"]
-    lines += [*_times(plan), *_adaptive(plan), *_repeated(plan), *_suspects(plan), ""]
-    for subsystem in SUBSYSTEMS:
-        group = [cell for cell in plan.cells if cell.subsystem == subsystem]
-        if group:
-            expected = duration(times.total(group))
-            lines.append(f"{subsystem:<8} {plural(len(group), 'cell')}, {expected}")
-            lines += [f"  {cell.id}" for cell in group] if every_cell else _points(plan, group)
-    where = " (each node says whether it has them: peakmark doctor --slurm)" if plan.cluster else ""
-    lines += ["", f"reference tools{where}" if plan.references else "no reference tools"]
-    lines += [
-        f"  {reference.instrument:<13} {_reference(plan, reference)}"
-        for reference in plan.references
-    ]
+    times, cluster = plan.durations, plan.cluster
+    unmeasured = [cell for cell in plan.cells if not times.is_measured(cell)]
+    fillers: dict[str, set[str]] = defaultdict(set)
+    for cell in plan.cells:
+        fillers[str(cell.options.get("instead_of"))].add(cell.instrument)
     disk, memory = durations.largest(plan.cells)
-    scratch = plan.config["scratch"] or "$TMPDIR, else /tmp"
-    lines += [
-        "",
-        f"scratch       {scratch}: {gigabytes(disk)} at most",
-        f"memory        {gigabytes(memory)} at most",
-        f"results       {plan.directory}",
-    ]
-    if plan.cluster is not None:
-        lines += ["", *_cluster(plan, plan.cluster)]
-    return "\n".join(lines)
+    judged = plan.judged_cells
+    again = decisions.measured_again(judged, {cell.row: [] for cell in judged})
+    values = {
+        "plan": plan,
+        "times": times,
+        "every_cell": every_cell,
+        "unmeasured": unmeasured,
+        "measured": len(plan.cells) - len(unmeasured),
+        "estimates": sum(map(times.is_estimate, unmeasured)),
+        "assumes_link": times.link_bps is None and any(map(two_nodes, unmeasured)),
+        "ORDINARY_LINK": durations.ORDINARY_LINK,
+        "SUBSYSTEMS": SUBSYSTEMS,
+        "again_s": times.total(again),
+        "points": lambda cells: _points(plan, cells),
+        "fillers": fillers,
+        "disk": disk,
+        "memory": memory,
+    }
+    if cluster is not None:
+        values |= {
+            "nodes": node_names(cluster),
+            "jobs": len(plan.jobs) or len(plan.cells),
+            "load": _load(plan, cluster),
+            "too_small": list(_too_small(plan, cluster)),
+            "left_out": [f"{name} ({state})" for name, state in cluster.left_out.items()],
+        }
+    return data.rendered("plan.txt.j2", **values)
 
 
-def _reference(plan: Plan, reference: Reference) -> str:
-    """Where the tool is, or what would fill its column; and which tool fills some of its rows."""
-    if reference.path is None:
-        fix = f"; apt-get install {reference.package}" if reference.package else ""
-        return f"column stays empty: {reference.reason}{fix}"
-    others = set()
-    for cell in plan.cells:
-        if cell.options.get("instead_of") == reference.instrument:
-            others.add(cell.instrument)
-    if not others or reference.largest is None:
-        return reference.path
-    largest = format_size(reference.largest)
-    return (
-        f"{reference.path} (records of at most {largest}; larger ones: {listing(sorted(others))})"
-    )
-
-
-def _times(plan: Plan) -> list[str]:
-    """What is measured already, what is left, and the sources of the times."""
-    times = plan.durations
-    unmeasured = [cell for cell in plan.cells if not times.is_measured(cell)]
-    measured = len(plan.cells) - len(unmeasured)
-    lines = []
-    if measured:
-        lines.append(f"{measured} measured, about {duration(times.total(unmeasured))} left")
-    estimates = sum(map(times.is_estimate, unmeasured))
-    if estimates:
-        lines.append(
-            f"times of {plural(estimates, 'cell')} are estimated for a slow machine; the first "
-            "measured cells correct them"
-        )
-    if times.link_bps is None and any(map(two_nodes, unmeasured)):
-        lines.append(
-            f"speed of the network unknown, {durations.ORDINARY_LINK / 1e9:g} Gb/s assumed: write "
-            "network.speed_bps in the site file"
-        )
-    return lines
-
-
-def _repeated(plan: Plan) -> list[str]:
-    """What measuring disturbed cells again may cost at most."""
-    times = plan.durations
-    unmeasured = [cell for cell in plan.cells if not times.is_measured(cell)]
-    again = times.repeated(unmeasured)
-    if not again:
-        return []
-    return [
-        f"disturbed repetitions are measured again, at most {duration(again)} more if all are "
-        f"(repeat_disturbed: {times.repeats})"
-    ]
-
-
-def _suspects(plan: Plan) -> list[str]:
-    """The most that the second measurement of slow nodes and links may cost."""
-    if not plan.checks_suspects:
-        return []
-    cells = plan.judged_cells
-    again = decisions.measured_again(cells, {cell.row: [] for cell in cells})
-    most = duration(plan.durations.total(again))
-    return [f"slow rows are measured again, at most {most} more if all are (repeat_suspects: true)"]
-
-
-def _adaptive(plan: Plan) -> list[str]:
-    """What is measured in any case, and the most that repetitions beyond it may cost."""
-    if not plan.criteria:
-        return []
-    extra: dict[tuple[Criterion, str], list[Cell]] = defaultdict(list)
-    for cell in plan.cells:
-        criterion = plan.criteria.get(cell.row)
-        if criterion is not None and cell.repetition >= criterion.least:
-            extra[criterion, cell.node].append(cell)
-    required = plan.required_cells()
-    least = most = plan.durations.total(required)
-    for (criterion, _), cells in extra.items():
-        seconds = plan.durations.total(cells)
-        most += seconds if criterion.within_s is None else min(seconds, criterion.within_s)
-    return [
-        f"at least {plural(len(required), 'cell')}, {duration(least)}; at most {duration(most)} "
-        "where intervals do not become narrow enough"
-    ]
-
-
-def _points(plan: Plan, cells: Sequence[Cell]) -> list[str]:
-    """Workloads, blocks, concurrency and repetitions of each instrument."""
+def _points(plan: Plan, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
+    """Each instrument, with its workloads, blocks, concurrency and repetitions."""
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for cell in cells:
+    for cell in sorted(cells, key=lambda cell: cell.id):
         groups[cell.instrument, cell.variant].append(cell)
-    lines = []
     for (instrument, variant), group in sorted(groups.items()):
-        name = f"{instrument} ({variant})" if variant else instrument
-        by_id = sorted(group, key=lambda cell: cell.id)
-        parts = [" ".join(dict.fromkeys(cell.workload for cell in by_id))]
-        blocks = [format_size(size) for size in sorted({cell.block or 0 for cell in group}) if size]
-        if any(cell.automatic for cell in group):
-            blocks.append("auto")
-        if blocks:
-            parts.append(" ".join(blocks))
+        sizes = sorted({cell.block for cell in group if cell.block})
+        blocks = [*map(format_size, sizes), *(["auto"] if any(c.automatic for c in group) else ())]
         concurrency = sorted({(bool(cell.word), cell.asked) for cell in group})
-        parts.append("x" + " ".join(str(value) for _, value in concurrency))
-        parts.append(_repetitions(plan, group))
-        lines.append(f"  {name:<22} {'; '.join(parts)}")
-    return lines
+        yield (
+            f"{instrument} ({variant})" if variant else instrument,
+            [
+                " ".join(dict.fromkeys(cell.workload for cell in group)),
+                " ".join(blocks),
+                "x" + " ".join(str(value) for _, value in concurrency),
+                _repetitions(plan, group),
+            ],
+        )
 
 
 def _repetitions(plan: Plan, cells: Sequence[Cell]) -> str:
@@ -164,8 +104,7 @@ def _repetitions(plan: Plan, cells: Sequence[Cell]) -> str:
     return f"{least} to {most} repetitions" if least < most else plural(most, "repetition")
 
 
-def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
-    """Nodes, node-hours and wall time, in which jobs that share nothing run at once."""
+def _load(plan: Plan, cluster: Cluster) -> Load:
     settings = settings_of(plan.config)
     usable = 1 if plan.config["fan_out"] == "node" else max(1, cluster.count)
     jobs = len(plan.jobs) or len(plan.cells)
@@ -184,43 +123,18 @@ def _cluster(plan: Plan, cluster: Cluster) -> list[str]:
         node_seconds += seconds * (2 if two_nodes(cell) else 1)
         per_node[cell.node] += seconds / (usable if cell.node == ANY else 1)
     together = max(free.values(), default=0.0)
-    wall = duration(max([one_at_a_time + together, *per_node.values()]))
-    cpus = f"{plural(cluster.cpus, 'CPU')} or more each"
-    limit = f", jobs of at most {duration(cluster.limit * 60.0)}" if cluster.limit else ""
-    nodes = f"{plural(cluster.count, 'node')} can be used now"
-    most = "at most " if plan.criteria else ""
-    lines = [
-        f"partition     {cluster.partition}: {nodes}, {cpus}{limit}",
-        f"nodes         {node_names(cluster)}",
-        f"jobs          {most}{jobs}",
-        f"node-hours    {most}{node_seconds / 3600:.2f}",
-        f"wall time     {most}{wall} when the nodes are free, of it {duration(one_at_a_time)} one "
-        "cell at a time",
-    ]
-    if known:
-        shared = f", what {len(plan.behind)} uplinks let through" if plan.behind else ""
-        lines.append(f"pairs         {len(known)}, in {duration(together)}{shared}")
-    lines += [f"too small     {sentence}" for sentence in _too_small(plan, cluster)]
-    if cluster.left_out:
-        names = listing(f"{name} ({state})" for name, state in cluster.left_out.items())
-        lines.append(f"left out      {names}; another campaign: name chooses anew")
-    return lines
+    wall = max([one_at_a_time + together, *per_node.values()])
+    return Load(node_seconds, wall, one_at_a_time, together, len(known))
 
 
-def _too_small(plan: Plan, cluster: Cluster) -> list[str]:
-    """Classes of nodes that cannot give a row the CPUs or the memory that it needs."""
-    lines = []
+def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, int]]:
+    """Classes of nodes that cannot give a row the CPUs or the memory (MiB) that it needs."""
     for kind in cluster.kinds:
         nodes = [ANY] if kind.chosen else kind.nodes
         cells = [cell for cell in plan.cells if cell.node in nodes and not two_nodes(cell)]
         cpus, memory = durations.needs(cells, plan.config)
         if cpus > kind.cpus or memory > kind.memory:
-            lines.append(
-                f"{listing(kind.nodes)}: {_size(kind.cpus, kind.memory)}, rows need up to "
-                f"{_size(cpus, memory)}; threads will share CPUs, and rows that do not fit into "
-                "memory will end as not possible"
-            )
-    return lines
+            yield kind, cpus, memory
 
 
 def node_names(cluster: Cluster) -> str:
@@ -228,18 +142,7 @@ def node_names(cluster: Cluster) -> str:
     chosen = cluster.chosen
     if chosen is None:
         return listing(cluster.nodes)
-    size = _size(chosen.cpus, chosen.memory)
+    size = f"{plural(chosen.cpus, 'CPU')} and {gigabytes(chosen.memory << 20)}"
     text = f"any of {listing(chosen.nodes)}, equal nodes of {size}"
     excluded = cluster.excluded(1)
     return f"{text}; not used: {listing(excluded)}" if excluded else text
-
-
-def _size(cpus: int, mib: int) -> str:
-    return f"{plural(cpus, 'CPU')} and {gigabytes(mib << 20)}"
-
-
-def listing(names: Iterable[str], most: int = 8) -> str:
-    """The first few of many names."""
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

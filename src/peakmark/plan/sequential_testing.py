@@ -76,37 +76,19 @@ def decide(
     """What follows round ``number``, for every adaptive row; closed rows stay closed.
 
     Args:
-        cells: in running order: where time is short, the first rows get it.
+        cells: in running order.
         criteria: of the adaptive rows.
         earlier: decisions after the round before.
         number: of the round that has ended, from 0.
         stored: records; a row that lacks required ones is left out.
     """
-    nodes = {cell.row: cell.node for cell in cells if cell.row in criteria}
-    spent: dict[tuple[str, Criterion], float] = defaultdict(float)
-    for row, node in nodes.items():
-        for record in stored.get(row, ()):
-            if record["cell"]["repetition"] >= criteria[row].least:
-                spent[node, criteria[row]] += record["context"]["seconds"]
     decided: dict[str, Decision] = {}
-    for row, node in nodes.items():
+    for row in dict.fromkeys(cell.row for cell in cells if cell.row in criteria):
+        criterion, records = criteria[row], stored.get(row, [])
         if row in earlier and earlier[row].decision in CLOSED:
             decided[row] = earlier[row]
-            continue
-        criterion = criteria[row]
-        records = stored.get(row, [])
-        if len(records) < criterion.counts[min(number, len(criterion.counts) - 1)]:
-            continue
-        decision = _decide_row(criterion, records, number)
-        if decision.decision == "more" and criterion.within_s is not None:
-            measured = criterion.counts[number]
-            mean = sum(record["context"]["seconds"] for record in records) / len(records)
-            needed = mean * (decision.asked - measured)
-            if spent[node, criterion] + needed > criterion.within_s:
-                decision = Decision(criterion, measured, decision.n, decision.half, "time")
-            else:
-                spent[node, criterion] += needed
-        decided[row] = decision
+        elif len(records) >= criterion.counts[min(number, len(criterion.counts) - 1)]:
+            decided[row] = _decide_row(criterion, records, number)
     return decided
 
 

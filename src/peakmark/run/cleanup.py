@@ -5,7 +5,7 @@ The watchdog sleeps on a pipe from the moment a cell begins; process groups and 
 reported to it through the pipe. When the pipe closes and something is still listed, the measuring
 process is dead. It also watches the process that ordered the measurement (a local Snakemake) and
 tells the measuring process to end when that one is gone. What kills all at once, a node that loses
-power, leaves directories for ``peakmark clean``.
+power, leaves directories that the next cell removes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
 from typing import NoReturn
@@ -187,7 +186,7 @@ def private_directory(place: Path, purpose: str, prefix: str = PREFIX) -> Iterat
             _report(f"+directory {path}")
             descriptor = os.open(path, _FOLDER)
             stack.callback(os.close, descriptor)
-            with suppress(OSError):  # without locks, `clean` leaves the directory alone
+            with suppress(OSError):  # without locks, the directory is never taken for a leftover
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (path / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
         except OSError as error:
@@ -202,77 +201,36 @@ def _remove_directory(path: Path) -> None:
     _report(f"-directory {path}")
 
 
-def disk_usage(directory: Path) -> int:
-    """Bytes that the files below a directory occupy on the disk; links are not followed."""
-    total = 0
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            with suppress(OSError):
-                total += Path(folder, name).lstat().st_blocks * 512
-    return total
-
-
-@dataclass(frozen=True)
-class Leftover:
-    """A directory with the name of a private one: ``keep`` says why it stays, empty when it may
-    go.
+def remove_leftovers(place: Path) -> None:
+    """Remove what dead runs left directly below ``place``. Links are never followed: a directory
+    swapped for a link is not entered.
     """
-
-    path: Path
-    size: int
-    keep: str = ""
-
-
-def leftovers(place: Path) -> list[Leftover]:
-    """What dead runs left directly below ``place``, and directories like it that must stay."""
-    try:
-        with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
-    return [_examine(place / name) for name in names if re.fullmatch(_NAME, name)]
+    with suppress(OSError):
+        for path in place.iterdir():
+            if re.fullmatch(_NAME, path.name) and _is_leftover(path):
+                shutil.rmtree(path, ignore_errors=True)
 
 
-def remove(leftover: Leftover) -> bool:
-    """Remove a leftover if it is still one; links in it are never followed. Whether it is gone."""
-    if leftover.keep or _examine(leftover.path).keep:
-        return False
-    # By descriptors: a directory swapped for a link is not entered.
-    shutil.rmtree(leftover.path, ignore_errors=True)
-    return not leftover.path.exists()
-
-
-def _examine(path: Path) -> Leftover:
+def _is_leftover(path: Path) -> bool:
+    """Whether a run of this user on this host made the directory and does not live any more."""
     try:
         descriptor = os.open(path, _FOLDER)
-    except OSError as error:
-        return Leftover(path, 0, f"it cannot be looked into: {error.strerror}")
-    try:
-        return Leftover(path, disk_usage(path), _why_keep(descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def _why_keep(descriptor: int) -> str:
-    status = os.fstat(descriptor)
-    if status.st_uid != os.geteuid():
-        return "it belongs to another user"
-    if stat.S_IMODE(status.st_mode) != 0o700:
-        return "it is open to others, which peakmark's are not"
-    if time.time() - status.st_ctime < YOUNG_S:
-        return "it is younger than a minute"
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return "a live run uses it, or its filesystem has no locks"
-    names = os.listdir(descriptor)
-    if MARK not in names:
-        strange = [name for name in names if not re.fullmatch(_KERNEL_FILE, name)]
-        return f"peakmark did not make {strange[0]!r} in it" if strange else ""
+        return False
     try:
+        status = os.fstat(descriptor)
+        private = status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == 0o700
+        if not private or time.time() - status.st_ctime < YOUNG_S:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its maker lives
+        names = os.listdir(descriptor)  # noqa: PTH208 - of the folder that was examined
+        if MARK not in names:
+            return all(re.fullmatch(_KERNEL_FILE, name) for name in names)
         mark = os.open(MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
         with os.fdopen(mark, "rb") as stream:
-            host = json.loads(stream.read(4096))["host"]
+            host: str = json.loads(stream.read(4096))["host"]
+        return host == gethostname()
     except (OSError, ValueError, KeyError, TypeError):
-        return "its mark cannot be read"
-    return "" if host == gethostname() else f"a run on {host} made it: clean up there"
+        return False
+    finally:
+        os.close(descriptor)

@@ -1,19 +1,20 @@
 """Run one program: no shell, a process group, limits in time, memory and disk, output kept whole,
-nothing left behind; with environment modules (Environment Modules or Lmod) where it needs them.
+nothing left behind; with environment modules (Environment Modules or Lmod) where it needs them, and
+beside a paced neighbour that takes a share of the time of some CPUs, as a slow node would.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import resource
 import select
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -28,8 +29,6 @@ SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
 """More than any known tool prints; a tool that goes on for ever must not fill the disk of records.
 """
-RESERVED_BYTES = 64 << 10
-FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
 CHECK_S = 1.0
 """How often a running client's server is looked after: rarely enough not to be measured."""
@@ -57,12 +56,10 @@ class Limits:
     Attributes:
         memory_bytes: of its private memory.
         file_bytes: of its largest file.
-        fills_disk: whether it writes so much that room for its messages is reserved first.
     """
 
     memory_bytes: int | None = None
     file_bytes: int | None = 1 << 30
-    fills_disk: bool = True
 
     def set(self) -> None:
         """Take effect in the calling process and those it starts."""
@@ -206,9 +203,6 @@ def start(
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
-        if limits.fills_disk:
-            _reserve(out.fileno())
-            _reserve(err.fileno())
         try:
             with interrupts.held():
                 process = Popen(
@@ -228,12 +222,6 @@ def start(
     finally:
         end(process)
         cleanup.group_ended(process.pid)
-
-
-def _reserve(descriptor: int) -> None:
-    """Room for a program's messages, taken before the program can fill the disk."""
-    length = ctypes.c_int64(RESERVED_BYTES)
-    ctypes.CDLL(None).fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), length)
 
 
 def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
@@ -328,3 +316,42 @@ def _module_environment(names: Sequence[str]) -> dict[str, str]:
     entries = done.stdout.decode(errors="surrogateescape").split("\0")
     pairs = [entry.split("=", 1) for entry in entries if "=" in entry]
     return {name: value for name, value in pairs if not name.startswith("BASH_FUNC_")}
+
+
+PERIOD_S = 0.01
+_NEIGHBOUR = """
+import os, sys, time
+cpu, share, period = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+os.sched_setaffinity(0, [cpu])
+parent, begun = os.getppid(), time.monotonic()
+while os.getppid() == parent:
+    if time.thread_time() < share * (time.monotonic() - begun):
+        continue
+    time.sleep(period * (1 - share))
+"""
+
+
+@contextmanager
+def neighbours(cpus: Iterable[int], share: float) -> Iterator[None]:
+    """Let a process take a share of the time of each of the CPUs while the block runs.
+
+    Args:
+        cpus: those of the measurement.
+        share: 0 for none, below 0.5: the kernel gives each of two that want it no more.
+    """
+    with ExitStack() as stack:
+        for cpu in cpus if share else ():
+            argv = [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                _NEIGHBOUR,
+                str(cpu),
+                str(share),
+                str(PERIOD_S),
+            ]
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        yield

@@ -25,7 +25,7 @@ from peakmark.machine import job_limits, network, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.messages import MeasurementError, Reason, Unavailable
-from peakmark.run import build, cleanup, execute, lock, noise, pace, pinning
+from peakmark.run import build, cleanup, execute, lock, noise, pinning
 from peakmark.storage import records
 from peakmark.storage.types import DisturbedContext
 from peakmark.tools import REGISTRY
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
-FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
-"""What one file of a cell, and all of them together, may have beside twice its estimate."""
+FILE_BYTES = 64 << 20
+"""What one file of a cell may have beside twice its estimate."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
 _PLAIN = (str, int, float, list, tuple)
 
@@ -287,7 +287,7 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
         attempt.spare = disturbances.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         invocation = instrument.prepare(cell, tool, space)
-        with pace.neighbours(context["placed"]["cpus"], request.loss):
+        with execute.neighbours(context["placed"]["cpus"], request.loss):
             _execute(request, invocation, space, attempt)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
@@ -327,8 +327,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     cell = request.cell
     place = files.scratch(cell.options.get("scratch"))
     # What was ended together with its watchdog, as where memory ran out, could remove nothing.
-    for leftover in cleanup.leftovers(place):
-        cleanup.remove(leftover)
+    cleanup.remove_leftovers(place)
     with cleanup.private_directory(place, cell.id) as directory:
         reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
         if reason:
@@ -397,9 +396,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
 
         def trouble() -> execute.Trouble | None:
             ended = peer.ended() if peer else None
-            if ended:
-                return "server-ended", {"server": ended}
-            return _wrote_too_much(space.directory, cost)
+            return ("server-ended", {"server": ended}) if ended else None
 
         kills = job_limits.oom_kills(Host())
         try:
@@ -427,14 +424,6 @@ def _describe_command(command: Command, done: Completed) -> Facts:
         "returncode": done.returncode,
         "seconds": round(done.elapsed_s, 6),
     }
-
-
-def _wrote_too_much(directory: Path, cost: Cost) -> execute.Trouble | None:
-    used, most = cleanup.disk_usage(directory), 2 * cost.disk_bytes + ALL_FILES_BYTES
-    if used <= most:
-        return None
-    wrote = f"it wrote {used / 1e9:.2f} GB into {directory}, and may write {most / 1e9:.2f} GB"
-    return "wrote-too-much", {"wrote": wrote}
 
 
 def _out_of_memory(before: int | None) -> execute.Trouble | None:
@@ -465,7 +454,7 @@ def _limits(cost: Cost, threads: int) -> execute.Limits:
     thread counts too.
     """
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
-    return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)
+    return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES)
 
 
 def _lock_name() -> str:

@@ -27,13 +27,11 @@ FOLDER = "repetitions"
 SUSPECTS = f"{FOLDER}/suspects.json"
 ANEW = "the next run sets them aside and decides again"
 
-CLOSED = ("narrow", "cap", "time", "unavailable")
-"""Why a row gets no further round: narrow enough, all planned are made, no time left, nothing can
-be measured here.
-"""
+CLOSED = ("narrow", "cap", "unavailable")
+"""Why a row gets no further round: narrow enough, all planned are made, nothing can be measured here."""
 
 
-Outcome = Literal["more", "narrow", "cap", "time", "unavailable"]
+Outcome = Literal["more", "narrow", "cap", "unavailable"]
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):

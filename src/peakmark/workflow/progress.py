@@ -4,88 +4,43 @@ same process.
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 KNOWN = 10
 """So many measured cells count as much as the estimate: a few move the time left little."""
 
 
-@dataclass
-class _Kind:
-    """Cells of a program in a subsystem: expected seconds ahead; of the measured ones, how many,
-    their expected seconds, and those that they took.
-    """
-
-    ahead: float = 0.0
-    cells: int = 0
-    expected: float = 0.0
-    measured: float = 0.0
-
-    @property
-    def weight(self) -> float:
-        """How much the measured cells count against the estimate, 0 to 1."""
-        return self.cells / (self.cells + KNOWN)
-
-    @property
-    def deviation(self) -> float:
-        """Logarithm of how many times longer than expected they took."""
-        return math.log(self.measured / self.expected) if self.cells else 0.0
-
-
 class TimeLeft:
-    """Seconds left of a campaign: the expected ones, corrected for each kind of cell.
+    """Seconds left of a campaign: the expected ones, corrected by the pace of the cells behind.
 
-    The more cells of a kind are measured, the more these count, and the less do all kinds together
-    and the estimate. The pace has what the records lack: jobs that run side by side, and the time
-    between two cells.
+    The more cells are behind, the more their pace counts against the estimate: a few slow ones at
+    the start say little.
     """
 
     def __init__(self, expected: Mapping[str, float]) -> None:
         self.expected = dict(expected)
-        self.kinds: dict[str, _Kind] = defaultdict(_Kind)
-        for cell, seconds in expected.items():
-            self.kinds[_kind(cell)].ahead += seconds
+        self.ahead = math.fsum(expected.values())
         self.behind = 0
         self.spent = 0.0
 
-    def passed(self, cell: str, seconds: float | None) -> None:
-        """The cell is behind and took so long, None if unknown."""
+    def passed(self, cell: str) -> None:
+        """The cell is behind."""
         expected = self.expected.pop(cell, None)
-        if expected is None:
-            return
-        kind = self.kinds[_kind(cell)]
-        kind.ahead = max(kind.ahead - expected, 0.0)
-        self.behind += 1
-        self.spent += seconds or expected
-        if seconds and expected:
-            kind.cells += 1
-            kind.expected += expected
-            kind.measured += seconds
+        if expected is not None:
+            self.ahead -= expected
+            self.spent += expected
+            self.behind += 1
 
     def seconds(self, elapsed: float) -> float | None:
         """Seconds left, ``elapsed`` after the first cell began; None before any has ended."""
         if not self.spent or not elapsed:
             return None
-        kinds = self.kinds.values()
-        weighted = sum(kind.weight * kind.deviation for kind in kinds)
-        overall = weighted / (sum(kind.weight for kind in kinds) + 1)
-        corrected = 0.0
-        for kind in kinds:
-            deviation = kind.weight * kind.deviation + (1 - kind.weight) * overall
-            corrected += kind.ahead * math.exp(deviation)
-        return corrected * math.pow(elapsed / self.spent, self.behind / (self.behind + KNOWN))
-
-
-def _kind(cell: str) -> str:
-    """``cpu/hpl`` of ``cpu/hpl/QP_none_x1/any/0``."""
-    return "/".join(cell.split("/")[:2])
+        certainty = self.behind / (self.behind + KNOWN)
+        return max(self.ahead, 0.0) * math.pow(elapsed / self.spent, certainty)
 
 
 class Progress:
@@ -98,17 +53,16 @@ class Progress:
         self.lock = threading.RLock()
         self.listener: Callable[[], None] | None = None
         self._started: float | None = None
-        self.expect(Path(), {})
+        self.expect({})
 
-    def expect(self, campaign: Path, jobs: Mapping[str, Mapping[str, float]]) -> None:
+    def expect(self, jobs: Mapping[str, Mapping[str, float]]) -> None:
         """Set the jobs that the run may start.
 
         Args:
-            campaign: its folder.
             jobs: output of each job -> cells that it will measure, in running order, with their
                 expected seconds.
         """
-        self._campaign, self._jobs = campaign, jobs
+        self._jobs = jobs
         self._behind = dict.fromkeys(jobs, 0)
         self._time_left = TimeLeft(
             {name: s for cells in jobs.values() for name, s in cells.items()}
@@ -136,7 +90,7 @@ class Progress:
         with self.lock:
             behind = self._behind.get(output, 0)
             for cell in cells[behind:]:
-                self._time_left.passed(cell, self._record_seconds(cell))
+                self._time_left.passed(cell)
             if len(cells) > behind:
                 self._behind[output] = len(cells)
                 if self.listener is not None and self.in_cells:
@@ -151,15 +105,6 @@ class Progress:
         began = since if self._started is None else self._started
         with self.lock:
             return self._time_left.seconds(time.monotonic() - began)
-
-    def _record_seconds(self, cell: str) -> float | None:
-        """Seconds that a cell took, of its record; None without one."""
-        path = self._campaign / "cells" / f"{cell}.json"
-        try:
-            seconds = float(json.loads(path.read_bytes())["context"]["seconds"])
-        except (OSError, ValueError, KeyError, TypeError, OverflowError):
-            return None
-        return seconds if 0 < seconds < math.inf else None
 
 
 shared = Progress()

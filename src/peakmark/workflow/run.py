@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 
 from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
 from peakmark.plan import cluster, jobs, plan, sequential_testing
-from peakmark.plan.cluster import Cluster, settings_of
+from peakmark.plan.cluster import settings_of
 from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
@@ -42,58 +43,45 @@ class Run:
 
     Args:
         config: as Snakemake has it.
-        main: whether this process runs the campaign, or is a job that Snakemake itself started on a
-            node.
         remote: whether an executor hands jobs to a cluster.
         overrides: partition, account and the like of the command line, by Snakemake's names.
 
     ``current`` is the one of this process, for the executor that Snakemake makes by itself;
-    ``opened`` is that executor's queue, None while another one hands jobs over.
+    ``opened`` is that executor's queue, None without a cluster.
     """
 
     current: ClassVar[Run | None] = None
     opened: Queue | None = None
 
     def __init__(
-        self, config: Mapping[str, Any], main: bool, remote: bool, overrides: Mapping[str, str]
+        self, config: Mapping[str, Any], remote: bool, overrides: Mapping[str, str]
     ) -> None:
         # Ten thousand jobs are some million objects that live to the end: looking for garbage among
         # them took a sixth of the planning.
         gc.set_threshold(100_000, 20, 20)
         os.umask(os.umask(0o077) | 0o002)  # Snakemake's folders too are not for everybody to write
-        self.config, self.main = config, main
+        self.config = config
+        os.environ.pop(cleanup.OWNER, None)
         self.overrides = {
             OVERRIDES[name]: value for name, value in overrides.items() if name in OVERRIDES
         }
-        on_cluster = remote or cluster.VARIABLE in os.environ
-        completed = plan.complete(config, on_cluster=on_cluster)
-        self.plan: Plan = plan.build(completed, self._cluster(completed, remote), resumes=main)
-        if self.plan.cluster is not None:
-            cluster.to_environment(self.plan.cluster)
+        completed = plan.complete(config, on_cluster=remote)
+        where = None
+        if remote:
+            folder = plan.RESULTS / completed["campaign"]
+            where = cluster.find(completed, self.overrides.get("partition"), folder)
+        self.plan: Plan = plan.build(completed, where)
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
         self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
         self._add(self.plan.again)
-        if main:
-            startup.check_campaign(self.plan.directory)
-        self.findings = startup.survey(self.plan.results) if main else {}
-        self.kernels_ready = build.up_to_date() if main else True
+        startup.check_campaign(self.plan.directory)
+        self.findings = startup.survey(self.plan.results)
+        self.kernels_ready = build.up_to_date()
         if not self.kernels_ready and self.missing_cells:
             startup.check_compiler(build.folder())
-        if main:
-            output.tell(*startup.check(self.plan, self.missing_cells))
+        output.tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
-
-    def _cluster(self, completed: Mapping[str, Any], remote: bool) -> Cluster | None:
-        """The cluster: asked by the process that submits, inherited by its jobs."""
-        if self.main:
-            os.environ.pop(cleanup.OWNER, None)
-        if self.main and remote:
-            folder = plan.RESULTS / completed["campaign"]
-            return cluster.find(completed, self.overrides.get("partition"), folder)
-        if self.main:
-            os.environ.pop(cluster.VARIABLE, None)
-        return cluster.from_environment()
 
     # -- what is wanted
 
@@ -193,7 +181,7 @@ class Run:
         anything to wait for.
         """
         unfit = any(map(startup.is_unfit, self.findings.values()))
-        return self._cell_inputs if self.main and (unfit or not self.kernels_ready) else []
+        return self._cell_inputs if unfit or not self.kernels_ready else []
 
     def _cell_inputs(self, wildcards: Any) -> list[str]:
         """The kernels, where they must be compiled before this cell. A finished cell does not
@@ -209,7 +197,7 @@ class Run:
 
     def job_inputs(self, wildcards: Any) -> list[str]:
         """Input of the rule of a job of several cells, whose output may not be true any more."""
-        if not self.main or not self.missing_of(wildcards.job):
+        if not self.missing_of(wildcards.job):
             return []
         return [self.rerun_trigger, *(() if self.kernels_ready else build.programs())]
 
@@ -237,21 +225,6 @@ class Run:
     def threads(self) -> int:
         """Without a cluster, nothing may run beside a measurement."""
         return EVERY_CPU if self.plan.cluster is None else 1
-
-    @property
-    def resources(self) -> dict[str, Callback]:
-        """For Snakemake's own Slurm executor; ours asks the plan."""
-        if self.plan.cluster is None or not self.plan.cells:
-            return {}
-        names = jobs.resources(self.plan.cells[:1], self.plan, {})
-        return {
-            name: self._resource(name)
-            for name in names
-            if OVERRIDES.get(name) not in self.overrides
-        }
-
-    def _resource(self, name: str) -> Callback:
-        return lambda wildcards: jobs.resources(self._cells_of(wildcards), self.plan, {})[name]
 
     def _cells_of(self, wildcards: Any) -> Sequence[Cell]:
         """The cells of a job of Snakemake's."""
@@ -325,6 +298,11 @@ class Run:
             # Without a cluster a cell does not outlive a killed Snakemake; jobs do, until the next
             # run.
             os.environ[cleanup.OWNER] = cleanup.process_identity()
+        elif self.opened is None:
+            raise PeakmarkError(
+                "jobs of a cluster are handed over by peakmark's executor alone: "
+                "use --profile slurm without --executor"
+            )
         else:
             startup.check_allocation_overlap(self.plan)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
@@ -351,7 +329,7 @@ class Run:
         expected = {
             path: {cell.id: seconds([cell]) for cell in cells} for path, cells in groups.items()
         }
-        progress.shared.expect(self.plan.directory, expected)
+        progress.shared.expect(expected)
         if self.plan.cluster is not None and groups:
             cells = plural(len(self.missing_cells), "cell")
             where = f"partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"

@@ -175,7 +175,7 @@ def test_a_tool_that_is_not_to_be_used_is_no_program(word: Any) -> None:
 
 
 GRID = {
-    "repetitions": {"min": 6, "max": 7, "until": "2%", "within": "1 h"},
+    "repetitions": {"min": 6, "max": 7, "until": "2%"},
     "seconds": 0.1,
     "warmup": 0.1,
 }

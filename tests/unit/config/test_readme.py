@@ -32,7 +32,7 @@ kernels: true, logo: logo.svg, max: 30, min: 6, modules: {fio: [fio/3.36]}, mtu:
 nodes: all, orcid: 0000-0002-1825-0097, pairs: {rounds: 5}, pool: 1GiB, published: [six-core-evaluation],
 publisher: TU Wien, rates: 6, reads: [100, 75], report: {title: A node}, sample: 3,
 scratch: /scratch, site: config/sites/mine.yaml, slurm: {partition: compute}, text: {design: design.md},
-tools: {fio: /opt/fio/bin/fio}, type: DDR4, until: 2%, within: 30 min}
+tools: {fio: /opt/fio/bin/fio}, type: DDR4, until: 2%}
 """
 """Examples of keys that no shipped file has, or only in many words."""
 COMMENTED = re.compile(r"^( *)# ( *\w+:)(?=$| )", re.MULTILINE)

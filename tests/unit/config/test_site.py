@@ -153,9 +153,8 @@ def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -
 
 @pytest.mark.parametrize(("word", "instead"), [
     ("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"),
-    ("--part=a", "slurm.partition"), ("-pa", "slurm.partition"), ("-t5", "slurm.runtime_factor"),
+    ("--part=a", "slurm.partition"), ("--time=5", "slurm.runtime_factor"),
     ("--nodes=3", "for each job"), ("--array=1-3", "for each job"), ("--dep=none", "for each job"),
-    ("-wnode1", "for each job"),
 ])  # fmt: skip
 def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
     tmp_path: Path, word: str, instead: str
@@ -180,7 +179,7 @@ def test_every_option_that_peakmark_sets_is_refused() -> None:
 @pytest.mark.parametrize(
     "extra",
     [
-        "--licenses=a:1  --nice=100 --mail-user=a@b.c", "--gres=gpu:1", "--gpus=1", "-G1",
+        "--licenses=a:1  --nice=100 --mail-user=a@b.c", "--gres=gpu:1", "--gpus=1",
         "--export=NONE", "--exclusive=user",
     ],
 )  # fmt: skip

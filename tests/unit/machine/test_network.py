@@ -63,16 +63,13 @@ def test_speed_is_that_of_a_wire(tmp_path: Path, interface: str, speed: Any, not
     assert "nic9" in this.unknown["network.interface"]
 
 
-@pytest.mark.parametrize(("mode", "speed", "stream"), [
-    ("balance-rr 0", 35e9, None), ("active-backup 1", 10e9, 25e9), ("balance-xor 2", 35e9, 25e9), ("broadcast 3", 10e9, 25e9),
-    ("802.3ad 4", 35e9, 25e9), ("balance-tlb 5", 10e9, 25e9), ("balance-alb 6", 35e9, 25e9),
-])  # fmt: skip
-def test_rate_of_a_bond(mode: str, speed: float, stream: float | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "mbit"), [("active-backup 1", 10000), ("802.3ad 4", 35000)])
+def test_rate_of_a_bond(mode: str, mbit: int, tmp_path: Path) -> None:
+    """The driver adds up the members that may send."""
     files = f"""
         /sys/class/net/bond0/type 1
-        /sys/class/net/bond0/speed 35000
+        /sys/class/net/bond0/speed {mbit}
         /sys/class/net/bond0/bonding/slaves eno1 eno2
-        /sys/class/net/bond0/bonding/active_slave eno1
         /sys/class/net/bond0/bonding/mode {mode}
         /sys/class/net/eno1/speed 10000
         /sys/class/net/eno1/device/vendor 0x8086
@@ -80,7 +77,7 @@ def test_rate_of_a_bond(mode: str, speed: float, stream: float | None, tmp_path:
         /sys/class/net/eno2/device/vendor 0x8086
     """
     facts = network.collect(host(tmp_path, files), "bond0")
-    assert (facts["speed_bps"], facts["stream_bps"]) == (speed, stream)
+    assert (facts["speed_bps"], facts["stream_bps"]) == (mbit * 1e6, 25e9)
     assert mode.split()[0] in facts["speed_note"]
 
 

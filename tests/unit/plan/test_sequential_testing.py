@@ -73,10 +73,9 @@ def campaign(folder: Path, decided: Any, made: plan.Plan = MADE, **values: list[
 
 
 @pytest.mark.parametrize("until", ["2%", " 2.0 %", "0.02", 0.02])
-@pytest.mark.parametrize("within", ["90 s", "1.5min", 90, "0.025 h"])
-def test_shares_and_times_have_several_spellings(until: Any, within: Any) -> None:
-    wish = {"min": 6, "max": 30, "until": until, "within": within}
-    assert configuration.criterion("repetitions", wish) == Criterion(6, 30, 0.02, 90.0)
+def test_shares_have_several_spellings(until: Any) -> None:
+    wish = {"min": 6, "max": 30, "until": until}
+    assert configuration.criterion("repetitions", wish) == Criterion(6, 30, 0.02)
 
 
 @pytest.mark.parametrize(("wish", "words"), [
@@ -84,12 +83,10 @@ def test_shares_and_times_have_several_spellings(until: Any, within: Any) -> Non
     ({"min": 6, "max": 2000, "until": "2%"}, ["repetitions.max", "2000", "at most 1000"]),
     ({"min": 8, "max": 8, "until": "2%"}, ["repetitions.max", "8", "allowed is more than"]),
     ({"min": 6, "max": 30}, ["repetitions lacks until"]),
-    ({"min": 6, "max": 30, "until": "2%", "often": 1}, ["often", "max, min, until, within"]),
+    ({"min": 6, "max": 30, "until": "2%", "often": 1}, ["often", "max, min, until"]),
     ({"min": 6, "max": 30, "until": "two"}, ["repetitions.until", '"two"', "2% or 0.02"]),
     ({"min": 6, "max": 30, "until": 2}, ["repetitions.until", "2", "between 0 and 1"]),
     ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
-    ({"min": 6, "max": 30, "until": "2%", "within": "3 days"}, ['"3 days"', "30 min"]),
-    ({"min": 6, "max": 30, "until": "2%", "within": 0}, ["repetitions.within", "above 0"]),
     ([3], ["repetitions", "[3]", "whole number"]),
 ])  # fmt: skip
 def test_a_wrong_criterion_is_one_sentence(wish: Any, words: list[str]) -> None:
@@ -201,25 +198,12 @@ def test_the_row_in_the_tables_shows_the_interval_of_its_last_test(tmp_path: Pat
     assert decided[CALM_ROW].half == pytest.approx(4 / 104)
 
 
-def test_time_is_for_all_rows_together_and_the_first_in_order_get_it() -> None:
-    # Each record took 1 s; the next round of one row takes 3 s.
-    made = make({**WISH, "within": 4})
-    decided = decide(made=made, DP=WILD, SP=WILD)
-    first, second = dict.fromkeys(cell.row for cell in made.cells)
-    assert (decided[first].decision, decided[second].decision) == ("more", "time")
-    assert decided[second].asked == 6
-    # Repetitions beyond min of an earlier run count.
-    spent = decide(made=made, DP=WILD * 2, SP=WILD)
-    assert {one.decision for one in spent.values()} == {"time"}
-
-
 def test_the_plan_announces_the_least_and_the_most() -> None:
     text = plan_text.describe(MADE)
     assert "28 cells" in text and "at least 12 cells" in text and "6 to 14 repetitions" in text
-    limited = make({**WISH, "within": "2 s"})
-    least = duration(limited.durations.total(limited.required_cells()))
-    most = duration(limited.durations.total(limited.required_cells()) + 2)
-    assert f"at least 12 cells, {least}; at most {most}" in plan_text.describe(limited)
+    least = duration(MADE.durations.total(MADE.required_cells()))
+    most = duration(MADE.durations.total(MADE.cells))
+    assert f"at least 12 cells, {least}; at most {most}" in text
     assert "at least" not in plan_text.describe(make(3))
 
 
@@ -252,16 +236,15 @@ def test_an_open_row_still_misses_its_cells(tmp_path: Path) -> None:
     assert not Results.read(folder).spared
 
 
-@pytest.mark.parametrize(("ended", "key"), [("cap", "max:"), ("time", "within:")])
-def test_a_row_that_stays_uncertain_has_a_warning(ended: str, key: str, tmp_path: Path) -> None:
+def test_a_row_that_stays_uncertain_has_a_warning(tmp_path: Path) -> None:
     decided: dict[str, decisions.Decision] = {}
     values = {"DP": (WILD * 3)[:14], "SP": CALM}
     for number in range(sequential_testing.rounds(MADE.criteria)):
         decided = decide(number, decided, **values)
-    decided[CALM_ROW] = msgspec.structs.replace(decided[CALM_ROW], decision=ended)
+    decided[CALM_ROW] = msgspec.structs.replace(decided[CALM_ROW], decision="cap")
     rows = table(campaign(tmp_path, decided, **values))
     (note,) = (note for note in rows["DP"].warnings if note.code == "shortfall")
-    assert "14 repetitions" in note.text and "±2 %" in note.text and key in note.text
+    assert "14 repetitions" in note.text and "±2 %" in note.text and "max:" in note.text
     assert not any(note.code == "shortfall" for note in rows["SP"].warnings)
 
 

@@ -12,7 +12,7 @@ import yaml
 from tests.unit.plan.planned import CPU, DISK, NETWORK, where
 
 from peakmark.cell import AGAIN, TRIAL
-from peakmark.plan import plan, plan_text, trials
+from peakmark.plan import plan, plan_text
 from peakmark.run import job
 from peakmark.storage import planfile, seal
 
@@ -34,7 +34,7 @@ def test_a_part_of_the_rows_of_cpu_and_memory_is_tried(planned: Planned) -> None
     }
     assert {(cell.purpose, cell.subsystem) for cell in extra} == {(TRIAL, "cpu")}
     rows = Counter(cell.row for cell in extra)
-    assert set(rows.values()) == {6} and len(rows) == 3 * len(NODES) // trials.SHARE
+    assert set(rows.values()) == {6} and len(rows) == 3 * len(NODES) // plan.TRIED_SHARE
     assert set(tried.slowed) < set(rows) and len(tried.slowed) == len(rows) // 2
     # The plan does not tell which of them are slowed.
     assert "slowed" not in planfile.text(tried.to_json())

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from peakmark.run import pace
+from peakmark.run import execute
 
 
 def children() -> set[int]:
@@ -17,13 +17,13 @@ def children() -> set[int]:
 def test_a_neighbour_takes_time_of_its_cpu_until_the_block_ends() -> None:
     before = children()
     cpu = min(os.sched_getaffinity(0))
-    with pace.neighbours([cpu], 0.3):
+    with execute.neighbours([cpu], 0.3):
         (process,) = children() - before
         stat = Path(f"/proc/{process}/stat")
         deadline = time.monotonic() + 60
         while os.sched_getaffinity(process) != {cpu} or int(stat.read_text().split()[13]) < 10:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-    with pace.neighbours([cpu], 0.0):
+    with execute.neighbours([cpu], 0.0):
         assert children() == before
     assert children() == before

@@ -185,13 +185,7 @@ IMPOSSIBLE = [
 ]  # fmt: skip
 MISCONFIGURED = [
     (cell("iozone", "ALL", "psync", MIB, 8, size=4 * MIB), "no record of 1MiB"),
-    (cell("iozone", "ALL", "psync", MIB, 1, ops="yes"), "ops='yes'"),
     (cell("fio", "RR", "psync", MIB, 8, size=4 * MIB), "no record of 1MiB"),
-    (cell("ping", "LAT-ICMP", "", 1, 1, count=0.5), "count=0.5"),
-    (cell("hpl", "DP", "", None, 1, nb=7), "nb=7"),
-    *((cell("fio", "RR", "psync", 4096, 1, size=size), f"size|{size}") for size in ("1 GB", True)),
-    *((cell("fio", "RR", "psync", 4096, 1, seconds=seconds), f"seconds|{seconds}")
-      for seconds in (0, -1, "soon", True)),
     *((cell(name, workload, variant, None, 1), "needs a block size") for name, workload, variant in [
         ("rambench", "RS", "block"), ("diskbench", "RR", "psync"), ("netbench", "TCP", ""), ("pmbw", "RS", "block"),
         ("fio", "RR", "psync"), ("iozone", "ALL", "psync"), ("iperf3", "TCP", ""),

@@ -59,7 +59,7 @@ class Fio(Instrument):
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)
-        total, seed = amount_of(cell), common.option_number(cell, "seed", zero=True)
+        total, seed = amount_of(cell), common.option_number(cell, "seed")
         words = (
             f"--name=peakmark --directory=. --bs={record} --size={file_size(cell, 'threads')}"
             f" --rw={_PATTERN[cell.workload]} --direct=1 --ioengine={engine} --iodepth={depth}"

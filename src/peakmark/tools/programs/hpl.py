@@ -18,7 +18,7 @@ from typing import Any
 
 from peakmark import data
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
@@ -188,12 +188,7 @@ def _budget(cell: Cell) -> float:
 
 
 def _nb(cell: Cell) -> int:
-    nb = common.option_number(cell, "nb") or 192
-    if nb != int(nb) or not 16 <= nb <= 1024:
-        raise ConfigError(
-            f"cell {cell.id}: option nb={cell.options.get('nb')!r} is not allowed, use 16 to 1024, e.g. 192"
-        )
-    return int(nb)
+    return int(common.option_number(cell, "nb") or 192)
 
 
 def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> float:

@@ -9,7 +9,7 @@ import os
 import re
 
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
+from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
@@ -74,10 +74,6 @@ class Ping(Instrument):
             raise Unavailable("no-rights", path=path)
         return tool
 
-    def check(self, cell: Cell) -> None:
-        super().check(cell)
-        _count(cell)
-
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         count, interval = _count(cell), _interval(tool.version, os.geteuid())
@@ -115,12 +111,7 @@ class Ping(Instrument):
 
 
 def _count(cell: Cell) -> int:
-    count = common.option_number(cell, "count") or COUNT
-    if count != int(count):
-        raise ConfigError(
-            f"cell {cell.id}: option count={cell.options.get('count')!r} is not a whole number"
-        )
-    return int(count)
+    return int(common.option_number(cell, "count") or COUNT)
 
 
 def _interval(version: str, user: int) -> float:

@@ -33,76 +33,14 @@ from peakmark.tools.programs.rambench import block_of, pool_of, store_of
 from peakmark.units import parse_size
 
 STATS = "pmbw.txt"
-AREAS = frozenset(
-    map(
-        parse_size,
-        [
-            "1KiB",
-            "2KiB",
-            "3KiB",
-            "4KiB",
-            "6KiB",
-            "8KiB",
-            "12KiB",
-            "16KiB",
-            "20KiB",
-            "24KiB",
-            "28KiB",
-            "32KiB",
-            "40KiB",
-            "48KiB",
-            "64KiB",
-            "96KiB",
-            "128KiB",
-            "192KiB",
-            "256KiB",
-            "384KiB",
-            "512KiB",
-            "768KiB",
-            "1MiB",
-            "1.25MiB",
-            "1.5MiB",
-            "1.75MiB",
-            "2MiB",
-            "2.25MiB",
-            "2.5MiB",
-            "2.75MiB",
-            "3MiB",
-            "4MiB",
-            "5MiB",
-            "6MiB",
-            "7MiB",
-            "8MiB",
-            "9MiB",
-            "10MiB",
-            "12MiB",
-            "14MiB",
-            "16MiB",
-            "20MiB",
-            "24MiB",
-            "28MiB",
-            "32MiB",
-            "40MiB",
-            "48MiB",
-            "56MiB",
-            "64MiB",
-            "128MiB",
-            "256MiB",
-            "512MiB",
-            "1GiB",
-            "2GiB",
-            "4GiB",
-            "8GiB",
-            "16GiB",
-            "32GiB",
-            "64GiB",
-            "128GiB",
-            "256GiB",
-            "512GiB",
-            "1TiB",
-        ],
-    )
-)
+_AREAS = """
+1KiB 2KiB 3KiB 4KiB 6KiB 8KiB 12KiB 16KiB 20KiB 24KiB 28KiB 32KiB 40KiB 48KiB 64KiB
+96KiB 128KiB 192KiB 256KiB 384KiB 512KiB 768KiB 1MiB 1.25MiB 1.5MiB 1.75MiB 2MiB
+2.25MiB 2.5MiB 2.75MiB 3MiB 4MiB 5MiB 6MiB 7MiB 8MiB 9MiB 10MiB 12MiB 14MiB 16MiB
+20MiB 24MiB 28MiB 32MiB 40MiB 48MiB 56MiB 64MiB 128MiB 256MiB 512MiB 1GiB 2GiB 4GiB
+8GiB 16GiB 32GiB 64GiB 128GiB 256GiB 512GiB 1TiB
+"""
+AREAS = frozenset(map(parse_size, _AREAS.split()))
 """pmbw measures these array sizes and no others (version 0.6.3)."""
 _SPACING = (4 << 20) + (16 << 10)  # threads' parts of the area lie at least this far apart
 _STRIDE = 512  # and are whole turns of the widest unrolled loop: 16 accesses of 32 B
