@@ -37,7 +37,6 @@ bench-method: setup-test kernels ## does the method see faults put in on purpose
 bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
 
-# The unit tests last, as they take every CPU when the other parts have ended.
 PARTS := lint test-kernels test-workflow test-unit test-faults test-cluster
 # The kernels first: parts run side by side, and each makes sure that they are there.
 test: setup-test kernels ## everything, with times and what was skipped at the end
