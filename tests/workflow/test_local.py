@@ -111,29 +111,6 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(
     assert (results / "attempts" / name / "0.json").exists()  # a failed attempt stays on record
 
 
-def test_missing_tools_leave_empty_columns_with_the_reason(
-    checkout: Checkout, tmp_path: Path
-) -> None:
-    """Only what the shell and the kernels need is on PATH."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    needed = "sh bash make gcc as ld cat mkdir rm uname env which sed grep ar"
-    for program in needed.split():
-        for place in ("/usr/bin", "/bin"):
-            if Path(place, program).exists() and not (folder / program).exists():
-                (folder / program).symlink_to(Path(place, program))
-    values = {**TINY, "memory": [], "network": [], "disk": []}
-    values["cpu"] = [{**TINY["cpu"][0], "references": {"hpl": {}, "likwid-bench": {}}}]
-    config = checkout.write_config("tiny.yaml", values)
-    path = f"{Path(sys.executable).parent}:{folder}"
-    checkout.measure(config, *TO_TABLES, env={"PATH": path})
-    table = (checkout.directory / "results/tiny/tables/cpu.csv").read_text()
-    assert "HPL Measured Ops/Sec (GigaOPS)" in table
-    planned = checkout.peakmark("plan", "--configfile", str(config), env={"PATH": path})
-    assert "column stays empty" in planned.stdout
-    assert "apt-get install hpcc" in planned.stdout
-
-
 def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path) -> None:
     hold = "import sys\nfrom peakmark.run import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
     argv = [sys.executable, "-c", hold]
