@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
@@ -194,25 +193,6 @@ def test_what_a_published_set_notes_on_its_values_is_told(tmp_path: Path) -> Non
     row = make.only_row(tmp_path / "d", records, config={"report": {"published": [name]}})
     (note,) = [note for note in row.warnings if note.code == "published"]
     assert dict(note.values)["source"] == name and row.level is None
-
-
-def many(folder: Path, seed: int, slow: int = -1) -> datasets.Dataset:
-    """Forty rows of six noisy values of one machine; one at four fifths of the rate."""
-    random = np.random.default_rng(seed)
-    records = []
-    for row in range(40):
-        values = 4e8 * (0.8 if row == slow else 1.0) * random.lognormal(0, 0.02, 6)
-        records += make.runs("diskbench", "RS", *values.tolist(), block=4096 * (row + 1))
-    return datasets.read(str(make.write(folder, records)))
-
-
-def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path: Path) -> None:
-    before = many(tmp_path / "a", 1)
-    for seed in (2, 3, 4):
-        found, _, _ = compare.compare(before, many(tmp_path / f"b{seed}", seed), tolerance=0.0)
-        assert not [one for one in found if one.verdict in compare.CLAIMS]
-    found, _, _ = compare.compare(before, many(tmp_path / "c", 5, slow=7))
-    assert [one.point.block for one in found if one.verdict == "worse"] == [8 * 4096]
 
 
 @pytest.mark.parametrize(("beside", "verdict"), [(0, "better"), (109, SAME)])
