@@ -6,8 +6,7 @@ from typing import Any
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.figures import selection
-from peakmark.tables import captions, footnotes, presentation, tables
+from peakmark.tables import footnotes, presentation, tables
 from peakmark.tables.columns import of_quantity
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import BY_NAME
@@ -52,16 +51,3 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
 def test_letters_go_on_after_z() -> None:
     shown = [footnotes.letter(number) for number in (0, 25, 26, 27, 52)]
     assert shown == ["a", "z", "aa", "ab", "ba"]
-
-
-def test_every_figure_has_a_caption() -> None:
-    drawn = {
-        one.name
-        for table in BY_NAME.values()
-        for one in selection.figures_of(table, dict.fromkeys(BY_NAME, ()))
-    }
-    assert set(captions.FIGURES) == {"overview", "fleet", *drawn}
-    for name in (*captions.FIGURES, *captions.KINDS, captions.NODES, "cpu_DP"):
-        assert captions.text(name)
-    assert captions.text("disk_latency_RR") == captions.text("disk_latency")
-    assert captions.text("disk_throughput_RS") == captions.text(captions.WORKLOAD)
