@@ -111,16 +111,6 @@ def test_kendall_p_is_the_share_of_all_orders() -> None:
     assert found is not None and found.p == pytest.approx(extreme / len(orders))
 
 
-@pytest.mark.parametrize(
-    ("values", "until", "narrow"),
-    [([100.0, 100.5, 99.5, 100.2, 99.9, 100.1], 0.02, True),
-     ([100.0, 100.5, 99.5, 100.2, 99.9, 100.1], 0.001, False), ([100.0] * 5, 0.02, False)],
-)  # fmt: skip
-def test_repeating_may_stop(values: list[float], until: float, narrow: bool) -> None:
-    summary = statistics.summarise(values)
-    assert (summary.enough and statistics.half_interval(summary) <= until) == narrow
-
-
 @given(samples, st.randoms())
 def test_order_of_what_is_reported_and_none_of_repetitions(
     values: list[float], shuffler: random.Random

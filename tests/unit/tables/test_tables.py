@@ -164,5 +164,7 @@ def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
     tables.build(folder)
     assert list(read(folder, "cpu")["Node"]) == ["n1", "n2"]
     assert (folder / "tables" / "nodes.csv").exists()
+    long, parquet = read(folder, "measurements"), folder / "tables" / "measurements.parquet"
+    assert list(pd.read_parquet(parquet)["record"]) == list(long["record"])
     tables.build(make.write(folder, first))
     assert not (folder / "tables" / "nodes.csv").exists(), "one node"
