@@ -45,7 +45,7 @@ TEXT = planfile.text(PLAN)
     ("{}", CELLS[0].id, "plan"),
     ("", CELLS[0].id, "plan"),
     (TEXT[:600], CELLS[0].id, "plan"),
-    ("[" * 100_000, CELLS[0].id, "nested too deeply"),
+    ('{"cells": ' + "[" * 100_000, CELLS[0].id, "nested too deeply"),
     (TEXT.replace('"campaign": "c"', '"campaign": 5'), CELLS[0].id, "damaged"),
     (planfile.text(PLAN | {"cells": PLAN["cells"] * 2}), CELLS[0].id, "twice"),
     (TEXT, "cpu/cpubench/SP_none_x1/any/99", "peakmark plan --cells lists"),
