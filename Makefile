@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz fuzz-cli cluster cluster-down lint format docs paper requirements offline clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs paper requirements offline clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -37,7 +37,6 @@ bench-method: setup-test kernels ## does the method see faults put in on purpose
 bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
 
-# The unit tests last, as they take every CPU when the other parts have ended.
 PARTS := lint test-kernels test-workflow test-unit test-faults test-cluster
 # The kernels first: parts run side by side, and each makes sure that they are there.
 test: setup-test kernels ## everything, with times and what was skipped at the end
@@ -74,11 +73,6 @@ test-kernels: setup-test
 fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
 	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/tools/test_outputs.py tests/unit/storage/test_integrity.py
-
-SEED ?= 1
-COUNT ?= 900
-fuzz-cli: setup-test kernels ## the real commands against COUNT=900 hostile inputs of SEED=1, what fails is kept; about five minutes
-	@python -m tests.faults.fuzz_cli --seed $(SEED) --count $(COUNT)
 
 test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: instruction sets this one lacks; ARGS="--cpu corei7_skylake_x"
 	@$(MAKE) --no-print-directory -C src/kernels ../../build/kernels/tests/test_sweeps

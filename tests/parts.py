@@ -5,8 +5,8 @@ why.
     python tests/parts.py --times 10 --load 8 ...     all of them ten times, however each ends,
                                                       while 8 processes keep the machine busy
 
-Each part that mostly waits runs beside all others; its output is shown whole once it has ended. All
-output is kept in build/tests/. A test that is skipped prints a line of pytest's form, those in C as
+Parts that mostly wait, and the unit tests behind one of them, run beside all others; their output is
+shown whole once they have ended. All output is kept in build/tests/. A test that is skipped prints a line of pytest's form, those in C as
 well.
 """
 
@@ -25,8 +25,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
-WAITING = ("test-cluster", "test-faults")
-"""Parts of which most is waiting: for Slurm, for killed programs, for slow lines."""
+BESIDE = (("test-cluster",), ("test-faults", "test-unit"))
+"""Parts beside the others, each line one after the other. Most of the first ones is waiting: for Slurm,
+for killed programs, for slow lines. The unit tests fill the CPU that the workflow leaves free.
+"""
 # It is killed when its parent ends (PR_SET_PDEATHSIG), however that ends.
 BUSY = "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL)\nwhile True: pass"
 SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
@@ -74,7 +76,7 @@ def run(name: str, log: Path, is_shown: bool) -> Part:
 
 
 def run_all(targets: Sequence[str], suffix: str, go_on: bool) -> list[Part]:
-    """Make each target, each that waits in a thread of its own where there are two CPUs.
+    """Make each target; those of ``BESIDE`` in threads of their own where there are two CPUs.
 
     Args:
         targets: of the Makefile.
@@ -84,8 +86,10 @@ def run_all(targets: Sequence[str], suffix: str, go_on: bool) -> list[Part]:
     Returns:
         The parts in the order in which they ended.
     """
-    beside = len(os.sched_getaffinity(0)) > 1 and not {*targets} <= {*WAITING}
-    waiting = [name for name in targets if name in WAITING and beside]
+    lines = [[name for name in line if name in targets] for line in BESIDE]
+    beside = [line for line in lines if line and len(os.sched_getaffinity(0)) > 1]
+    first = [name for name in targets if not any(name in line for line in beside)]
+    first = first or beside.pop()
     parts: list[Part] = []
     silent: list[Part] = []
 
@@ -102,15 +106,16 @@ def run_all(targets: Sequence[str], suffix: str, go_on: bool) -> list[Part]:
             print(f"== {part.name} said:\n{part.output.rstrip()}")
             part.print_end()
 
-    def run_silent(name: str) -> None:
-        silent.extend(run_each([name], False))
+    def run_silent(names: Sequence[str]) -> None:
+        silent.extend(run_each(names, False))
 
-    threads = [threading.Thread(target=run_silent, args=[name]) for name in waiting]
-    if waiting:
-        print(f"== {' '.join(waiting)}: beside the others, shown at the end of each", flush=True)
+    threads = [threading.Thread(target=run_silent, args=[line]) for line in beside]
+    if beside:
+        names = " ".join(name for line in beside for name in line)
+        print(f"== {names}: beside the others, shown at the end of each", flush=True)
     for thread in threads:
         thread.start()
-    for part in run_each([name for name in targets if name not in waiting], True):
+    for part in run_each(first, True):
         part.print_end()
         show_silent()
     for thread in threads:

@@ -114,20 +114,6 @@ def test_each_end_of_a_network_cell_monitors_its_own_node(workflow: Workflow) ->
     assert context["server_noise"]["during"]["seconds"] > 1
 
 
-@pytest.mark.trouble
-def test_repetitions_go_on_until_the_interval_is_narrow(workflow: Workflow) -> None:
-    """Nothing is as sure as that after seven repetitions: a job for each of them."""
-    repetitions = {"min": 6, "max": 7, "until": "0.000001%"}
-    cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": repetitions}]
-    workflow.configure(cpu=cpu)
-    workflow.snakemake()
-    records = workflow.records().values()
-    assert len({record["context"]["job_id"] for record in records}) == len(records) == 7
-    last = max(records, key=lambda record: str(record["context"]["started"]))
-    assert last["cell"]["repetition"] == 6, "asked for by what the others showed"
-    assert workflow.planned() == set()
-
-
 def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
     site_workflow: Workflow, tmp_path: Path
 ) -> None:

@@ -1,20 +1,12 @@
-"""Scratch full before and in the middle, read-only; the results' disk full while records are
-written.
-
+"""Scratch full before and in the middle, or read-only.
 Quotas: test_guest.py.
 """
 
-import errno
-import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 
 import pytest
-from bench import KERNELS, MIB, Bench, cpu_cell, disk_cell, executable
-
-from peakmark.storage import records
+from bench import KERNELS, MIB, Bench, disk_cell, executable
 
 Mount = Callable[..., None]
 TOOLS = ["diskbench", "fio", "iozone"]
@@ -69,44 +61,3 @@ def test_a_read_only_disk_is_named(bench: Bench, mount: Mount) -> None:
     assert done.returncode == 1
     reason = f"cannot use the scratch directory {bench.scratch}: Read-only file system"
     bench.assert_failed(cell, done.stderr, reason)
-
-
-def test_a_full_results_disk_loses_no_finished_record(bench: Bench, mount: Mount) -> None:
-    """Cells are measured until the disk refuses; every record that exists is whole, and with room
-    the rest follows.
-    """
-    mount(bench.campaign, "tmpfs", "size=64k,nr_inodes=200")
-    done, cells = None, [cpu_cell(repetition=number) for number in range(40)]
-    bench.plan(cells)
-    for cell in cells:
-        done = bench.measure(cell)
-        if done.returncode:
-            break
-        assert records.read(bench.record_path(cell))["status"] == "ok"
-    assert done is not None and done.returncode == 1  # the disk was large enough for all
-    assert os.strerror(errno.ENOSPC) in done.stderr
-    assert "Traceback" not in done.stderr
-    bench.assert_nothing_left()
-    present = [one for one in cells if bench.record_path(one).exists()]
-    assert 0 < len(present) < len(cells)
-    before = {one.id: records.read(bench.record_path(one)) for one in present}
-    names = [path.name for path in bench.campaign.rglob("*") if path.name.endswith(".tmp")]
-    assert not names  # no half file stays
-    subprocess.run(["mount", "-o", "remount,size=8m", str(bench.campaign)], check=True)
-    bench.assert_completes(cells[len(present)])
-    assert {one.id: records.read(bench.record_path(one)) for one in present} == before
-
-
-def test_a_results_folder_without_rights_is_one_sentence(bench: Bench, mount: Mount) -> None:
-    mount(bench.campaign, "tmpfs", "size=1m")
-    cell = cpu_cell()
-    assert bench.measure(cell).returncode == 0
-    before = bench.record_path(cell).read_text()
-    argv = bench.argv(cpu_cell(repetition=1))
-    subprocess.run(["mount", "-o", "remount,ro", str(bench.campaign)], check=True)
-    done = bench.run(argv)
-    assert done.returncode == 1
-    assert os.strerror(errno.EROFS) in done.stderr
-    assert "Traceback" not in done.stderr
-    assert json.loads(bench.record_path(cell).read_text()) == json.loads(before)
-    bench.assert_nothing_left()

@@ -123,7 +123,3 @@ def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
                     re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles
                 }
                 assert anchor in slugs, f"{link}#{anchor}"
-
-
-def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 80

@@ -7,21 +7,28 @@ import json
 import os
 import random
 import string
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.unit import campaign_data as make
 from tests.unit.hostile import changed, refuses
 from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import GOOD
 
-from peakmark import yamlfile
+from peakmark import files, yamlfile
+from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import site
-from peakmark.errors import ConfigError, ParseError, RecordError
+from peakmark.errors import ConfigError, ParseError, PeakmarkError, RecordError
+from peakmark.storage import records
+from peakmark.storage.results import Results
+from peakmark.tables import tables
+from peakmark.workflow import status
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 """make fuzz takes many more."""
@@ -121,3 +128,36 @@ def test_a_changed_cell_stays_in_its_campaign(chance: random.Random) -> None:
     assert len(parts) == 5 and ".." not in parts
     assert "\n" not in cell.id and "\0" not in cell.id
     assert Cell.from_json(json.loads(cell.spec())) == cell
+
+
+VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+
+
+@settings(max_examples=EXAMPLES // 2, suppress_health_check=FOLDER, derandomize=True)
+@given(file=st.sampled_from(("plan.json", "cells", "machine", "repetitions")), chance=CHANCES)
+def test_a_campaign_with_a_changed_file(tmp_path: Path, file: str, chance: random.Random) -> None:
+    """Sealed as it is now, so that nothing but its values tells."""
+    of = make.cell("cpubench", "DP", subsystem="cpu")
+    criterion = {"least": 6, "most": 9, "until": 0.02, "within_s": None}
+    decided = {
+        "schema": 1,
+        "rows": {of.row: {"asked": 6, "n": 6, "half": 0.01, "decision": "narrow"}},
+    }
+    decided["rows"][of.row]["criterion"] = criterion
+    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=VM)
+    path = folder / "repetitions" / "0.json"
+    files.write_text(path, json.dumps(decided))
+    if file != "repetitions":
+        (path,) = folder.glob(f"{file}*" if "." in file else f"{file}/**/*.json")
+    value = json.loads(path.read_text())
+    value.pop(records.CHECKSUM, None)
+    value = changed(value, chance, chance.choice((1, 2, 5)))
+    text = json.dumps(value)
+    with suppress(ValueError, TypeError, AttributeError):
+        text = records.text_of(value) if file in ("cells", "machine") else text
+    path.write_text(text)
+    try:
+        status.describe(Results.read(folder))
+        tables.build(Analysis.of(folder))
+    except PeakmarkError as error:
+        one_sentence(error)

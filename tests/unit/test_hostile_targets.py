@@ -84,6 +84,26 @@ def test_pipes_and_devices_are_written_through(
         assert stat.S_ISCHR(os.stat(target).st_mode) == (target != tmp_path)
 
 
+OWN_FILES = """analysis.json report-anonymous.pdf written.sha256 plan.json machine repetitions/0.json attempts
+config.json inputs/text/0/design.md tables/checksums.txt"""
+
+
+@pytest.mark.parametrize("is_hard", [False, True])
+@pytest.mark.parametrize("name", OWN_FILES.split())
+def test_no_name_of_a_campaign_leads_to_files_of_others(
+    name: str, is_hard: bool, campaign: Path, thesis: Path, peakmark: Peakmark
+) -> None:
+    path = campaign / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    (path.hardlink_to if is_hard else path.symlink_to)(thesis)
+    for command in ("tables", "report --partial --anonymise"):
+        first, *more = command.split()
+        done = peakmark(first, campaign, *more)
+        assert done.returncode in (0, 1, 2) and "Traceback" not in done.stderr
+        assert thesis.read_text() == WORDS
+
+
 def test_a_bundle_has_the_name_of_the_folder(campaign: Path, peakmark: Peakmark) -> None:
     other = campaign.with_name("quick.zip")
     other.write_bytes(b"another campaign's")

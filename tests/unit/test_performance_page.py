@@ -28,7 +28,3 @@ def test_figures_of_a_cpu_are_few_and_those_of_the_files_beside_them(text: str) 
     ]
     assert 10 < len(shown) < len(beside)
     assert {tuple(cells[column].strip() for column in (0, 1, 4)) for cells in shown} <= known
-
-
-def test_one_of_the_cpus_has_avx512() -> None:
-    assert len(SECTIONS) > 1 and any("AVX-512" in text.partition("|")[0] for text in SECTIONS)

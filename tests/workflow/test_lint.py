@@ -18,10 +18,9 @@ def test_no_lint_but_the_meant_one(checkout: Checkout) -> None:
     assert found <= MEANT
 
 
-def test_the_format_is_that_of_snakefmt(checkout: Checkout) -> None:
-    run = checkout.run(
-        str(Path(sys.executable).parent / "snakefmt"), "--check", "Snakefile", "rules", "workflow"
-    )
+def test_the_format_is_that_of_snakefmt() -> None:
+    program = str(Path(sys.executable).parent / "snakefmt")
+    run = Checkout(ROOT).run(program, "--check", "Snakefile", "rules", "workflow")
     assert run.returncode == 0, run.stderr
 
 

@@ -182,25 +182,6 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     assert {name: after[name] for name in finished} == finished
 
 
-def test_ctrl_c_twice_ends_in_words(checkout: Checkout) -> None:
-    """In a terminal it reaches every process at once; the second one, the last words of the first."""
-    values = {**CPU, "cpu": [{**TINY["cpu"][0], "seconds": 60}]}
-    config = checkout.write_config("tiny.yaml", values)
-    words = ["snakemake", "--profile", "local", "--configfile", str(config)]
-    with checkout.start(*words, start_new_session=True) as process:
-        machine = checkout.directory / "results/tiny/machine"
-        while not list(machine.glob("*.json")):  # the first cell measures
-            assert process.poll() is None
-            time.sleep(0.05)
-        for _ in range(2):
-            os.killpg(process.pid, signal.SIGINT)
-        said = "".join(process.communicate(timeout=LIMIT_S))
-    assert process.returncode != 0
-    assert "Traceback" not in said, said
-    assert "not measured" in said
-    assert not checkout.records("tiny")
-
-
 def test_ctrl_c_during_the_report_names_the_command_that_finishes_it(checkout: Checkout) -> None:
     values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
     config = checkout.write_config("tiny.yaml", values)

@@ -3,11 +3,7 @@ records.
 """
 
 import csv
-import json
-import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +18,8 @@ from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.cell import Cell
 from peakmark.messages import Message
-from peakmark.resources import ROOT
 from peakmark.tables import columns, tables
 
-KERNELS = ROOT / "build" / "kernels"
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
 LIMIT = 3e9 * 16  # of one core of the VM in double precision
 SHARES = (0.95, 0.951, 0.949, 0.952, 0.948, 0.95)
@@ -246,34 +240,6 @@ def test_the_limit_takes_the_clock_under_the_work(
     assert words in row.limit.formula
     # The reference has the same limit: it told no clock of its own.
     assert row.series["likwid-bench"].efficiency == pytest.approx(42e9 / (clock * 16))
-
-
-def test_records_tell_what_their_jobs_were_given_not_what_the_first_one_was(tmp_path: Path) -> None:
-    cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) < 2 or not (KERNELS / "cpubench").exists():
-        pytest.skip("needs two CPUs and built kernels")
-    program = (
-        "import json, sys; from pathlib import Path; from peakmark.cell import Cell\n"
-        "from peakmark.run.measure import Request, measure\n"
-        "cell, folder = Cell.from_json(json.loads(sys.argv[1])), Path(sys.argv[2])\n"
-        "path = folder / 'cells' / f'{cell.id}.json'\n"
-        "measure(Request(cell, path, folder, Path(sys.argv[3])))\n"
-    )
-    folder, found = tmp_path / "c", []
-    of_one = make.cell("cpubench", "DP", subsystem="cpu", seconds=0.01, warmup=0.0).to_json()
-    for job, threads in ((cpus[:1], 1), (cpus[:2], "cpus")):
-        of = of_one | {"concurrency": threads}
-        words = [program, json.dumps(of), str(folder), str(KERNELS)]
-        argv = ["taskset", "-c", ",".join(map(str, job)), sys.executable, "-c", *words]
-        subprocess.run(argv, check=True, timeout=120)
-        found.append(json.loads((folder / "cells" / f"{Cell.from_json(of).id}.json").read_text()))
-    contexts = [record["context"] for record in found]
-    assert [context["allowed"]["cpus"] for context in contexts] == [cpus[:1], cpus[:2]]
-    assert [len(context["placed"]["cpus"]) for context in contexts] == [1, 2]
-    assert found[1]["cell"]["concurrency"] == "cpus"
-    assert found[1]["measurements"][0]["concurrency"] == 2
-    (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
-    assert facts["cpu"]["threads"] >= 2
 
 
 def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.unit.analysis.checked import (
     PLACED,
@@ -192,23 +191,6 @@ def test_a_row_has_these_marks(made: Measured, found: Marks, values: dict[str, A
 def test_the_heaviest_comes_first() -> None:
     weights = [each.severity for each in check_row(row([100.0, 130.0], concurrency=9))]
     assert weights == [W, U, N]
-
-
-ROWS = 1000
-SLACK = 4.0
-"""Standard deviations: so far above the expectation a count comes in one of ten thousand runs."""
-
-
-def _at_most(count: int, share: float) -> bool:
-    return count <= ROWS * share + SLACK * (ROWS * share * (1 - share)) ** 0.5
-
-
-@pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 12, 20, 30])
-def test_a_quiet_machine_has_few_doubts_at_any_n_and_a_restless_one_is_seen(n: int) -> None:
-    draw = np.random.default_rng(n)
-    quiet = draw.normal(100.0, 100.0 * checks.QUIET, size=(ROWS, n))
-    assert _at_most(sum(map(checks.is_doubtful, quiet)), 0.05)
-    assert sum(map(checks.is_wide, draw.normal(100.0, 20.0, size=(ROWS, n)))) > ROWS * 0.6
 
 
 def test_the_threshold_falls_to_the_true_spread_as_repetitions_come() -> None:

@@ -1,21 +1,17 @@
 """What the rows of a table say: each finding from its numbers, and none that they do not carry."""
 
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import findings
-from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.config import layouts
 from peakmark.messages import Message
-from peakmark.report import document
-from peakmark.tables import tables
 
 KIB, MIB = 1 << 10, 1 << 20
 Values = Mapping[tuple[str, int, int], float | Sequence[float]]
@@ -96,6 +92,17 @@ def test_where_points_reverse_both_groups_are_named(tmp_path: Path) -> None:
         (FASTER, "RS", "RR", " at 64 KiB and 1 MiB"),
         (FASTER, "RR", "RS", " at 16 MiB"),
     ]
+
+
+def test_few_points_that_say_otherwise_are_named(tmp_path: Path) -> None:
+    values = {}
+    for block, count in itertools.product((64 * KIB, MIB, 16 * MIB), (1, 2, 4)):
+        is_other = (block, count) in ((MIB, 4), (64 * KIB, 1))
+        values["RS", block, count] = 1e8 * (0.99 if is_other else 3.0)
+        values["RR", block, count] = 1e8
+    ((*_, where),) = parts(disk(tmp_path / "c", values), "Workloads")
+    exceptions = ("64 KiB, 1 thread", "1 MiB, 4 threads")
+    assert "7 of 9" in where and all(name in where for name in exceptions)
 
 
 def test_points_that_differ_without_a_pattern_are_not_called_faster(tmp_path: Path) -> None:
@@ -236,33 +243,6 @@ def test_among_equal_rows_none_is_called_faster(tmp_path: Path, n: int) -> None:
         topics = ("Workloads", "Block size", "Threads")
         codes = {code for topic in topics for code, *_ in parts(rows, topic)}
         assert FASTER not in codes and shapes(rows) == {}
-
-
-def test_the_report_shows_them_once_below_their_table(tmp_path: Path) -> None:
-    values = {("WS", block, 1): speed for block, speed in ((64 * KIB, 1e7), (16 * MIB, 3e8))}
-    rows = disk(tmp_path / "c", values, config={"report": {"tables": "disk-patterns-2020"}})
-    data = document.build(Analysis.of(tmp_path / "c"), {})
-    runs, final = [part for section in data["sections"] for part in section["parts"]]
-    assert [part["table"]["name"] for part in (runs, final)] == ["ws_runs", "ws_final"]
-    printed = layouts.load("disk-patterns-2020").layout_tables
-    table = next(each for each in printed if each.name == "ws_final")
-    expected = findings.conclusions(rows, layout_table=table)
-    assert runs["findings"] == []
-    assert [each["text"] for each in final["findings"]] == [each.text for each in expected]
-    assert any("16MB" in each["text"] for each in final["findings"])
-    tables.build(tmp_path / "c")
-    frame = pd.read_csv(tmp_path / "c" / "tables" / "findings.csv")
-    assert list(frame.columns) == ["table", "topic", "sentence"]
-    assert list(frame["sentence"]) == [each.text for each in findings.conclusions(rows)]
-
-
-def test_they_speak_as_the_headings_of_a_layout_do(tmp_path: Path) -> None:
-    lab = layouts.load("file-io-lab").layout_tables[0]
-    values = {("WS", 64 * KIB, count): 1e7 * count for count in (1, 2, 4, 8)}
-    theirs = {key: 0.5 * speed for key, speed in values.items()}
-    rows = disk(tmp_path / "lab", values, iozone=theirs)
-    texts = [each.text for each in findings.conclusions(rows, layout_table=lab)]
-    assert any("FileIO" in text for text in texts)
 
 
 def test_factors_are_of_medians_as_the_tests_are(tmp_path: Path) -> None:

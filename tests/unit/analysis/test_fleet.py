@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit import pdf
 
 from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
@@ -21,7 +20,6 @@ from peakmark.report import (
     appendix,
     document,
     fleet_text,
-    html_report,
     machine_text,
     pdf_report,
     pictures,
@@ -207,18 +205,6 @@ def test_every_node_is_in_the_csv_and_the_slowest_on_paper(twelve: Analysis) -> 
     # LaTeX has the points of one node that is like most.
     text = (twelve.results.directory / "tables" / "memory_throughput.tex").read_text()
     assert text.count("node1,") == 1 and "node10" not in text
-
-
-def test_paper_has_a_line_for_each_point_and_the_page_one_for_each_node(tmp_path: Path) -> None:
-    pages = set()
-    for nodes in (6, 24):
-        folder = campaign(tmp_path / str(nodes), nodes, {"node3": {"memory": 0.8}}, n=1)
-        text = pdf.text(pdf_report.build(ReportContent.read(folder)))
-        pages.add(text.count("\f"))
-        assert "node3" in text and "node2 " not in text
-        page = html_report.build(ReportContent.read(folder)).read_text()
-        assert "node3" in page and page.count(">node2</th>") == 6
-    assert len(pages) == 1
 
 
 def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 and RS measured beside them. What is made of them: rows, limits, the sizes of the caches, figures.
 """
 
-import json
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -20,7 +19,6 @@ from peakmark.limits import for_row
 from peakmark.messages import Message
 from peakmark.plan import plan
 
-RECORDED = json.loads((make.DATA / "ladders.json").read_text())
 GRID = {"workloads": ["LADDER-LAT", "LADDER-RS"], "concurrency": [1], "steps": 1}
 
 
@@ -54,17 +52,6 @@ def test_each_level_is_a_row_and_the_curve_is_monotone(
     slower = rows[0].table.lower_is_better
     for before, after in pairwise(sorted(value for _, value in points) for points in curve):
         assert before[0] <= after[-1] if slower else before[-1] >= after[0]
-
-
-@pytest.mark.parametrize("name", ["memory_ladder_latency", "memory_ladder_throughput"])
-def test_points_meet_the_plain_workloads_at_the_same_size(analysis: Analysis, name: str) -> None:
-    rows = analysis.rows[name]
-    measured = [((row.key.workload, row.key.variant, row.key.block), row) for row in rows]
-    for key, row in measured:
-        plain = sorted(value for *place, value in RECORDED["plain"] if tuple(place) == key)
-        (points,) = [each for each in shapes.curve_of([row]) if each[0][0] == row.key.block]
-        values = sorted(value for _, value in points)
-        assert values[0] <= 1.03 * plain[-1] and values[-1] >= 0.97 * plain[0], key
 
 
 def sizes(rows: list[Row]) -> list[tuple[str, dict[str, Any]]]:

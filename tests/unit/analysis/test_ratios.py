@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from tests import presets
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import comparisons, findings
-from peakmark.resources import ROOT
 
 
 @pytest.mark.parametrize(("own", "tool", "workload", "details", "counts"), [
@@ -43,14 +40,6 @@ def test_the_best_of_several_references_counts(
     (row,) = make.judge(tmp_path / "c", records).rows[f"disk_{metric}"]
     reference = comparisons.best_reference(row)
     assert reference is not None and reference[0] == "iozone"
-
-
-@pytest.mark.parametrize(
-    "name", ["config.yaml", *(f"presets/{name}.yaml" for name in presets.NAMES)]
-)
-def test_what_ships_repeats_references_as_often_as_the_own_kernels(name: str) -> None:
-    shipped = yaml.safe_load((ROOT / "config" / name).read_text())
-    assert shipped["reference_repetitions"] == shipped["repetitions"]
 
 
 @pytest.mark.parametrize(("ours", "theirs", "ratio"), [

@@ -129,21 +129,6 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     assert "“Four patterns”" in reason and "limit" in reason
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("disk-patterns-2020", "disk_throughput together measured, disk_throughput together deviation"),
-    ("four-subsystems-2018-hyperion",
-     "cpu together measured, cpu bars efficiency, memory_throughput bars efficiency, "
-     "disk_throughput bars measured, disk_throughput bars efficiency, "
-     "disk_latency together measured, network_latency together measured"),
-    ("four-subsystems-2018-prometheus",
-     "disk_latency together measured, disk_iops together measured"),
-    ("six-core-evaluation", "cpu together measured, memory_throughput together measured"),
-])  # fmt: skip
-def test_layouts_draw_what_their_reports_drew(name: str, expected: str) -> None:
-    found = {f"{one.table.name} {one.kind} {one.value}" for one in layouts.load(name).drawings}
-    assert set(expected.split(", ")) <= found
-
-
 def test_the_layout_of_2020_draws_averages_and_deviations(preset: Preset, tmp_path: Path) -> None:
     whole = preset("disk-patterns-2020").results
     records = [record.data for record in whole.records if record.cell.concurrency <= 2]

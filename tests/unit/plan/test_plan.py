@@ -111,6 +111,7 @@ def test_a_missing_tool_has_a_reason_and_no_cell(monkeypatch: pytest.MonkeyPatch
     made = make(disk=[DISK])
     assert instruments(made) == {"diskbench"}
     assert {one.instrument for one in made.references if one.reason} == {"fio", "iozone"}
+    assert "apt-get install fio" in plan_text.describe(made)
     assert {"iozone", "fio"} <= instruments(make(disk=[DISK], tools_on="nodes"))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,12 +38,12 @@ sys.exit(main())
 """Runs what the rules run, and writes down what it did."""
 
 
-@pytest.fixture
-def campaign(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A planned campaign whose first cell has been measured on this host."""
     if not all(Path(program).is_file() for program in build.programs()):
         pytest.skip("the kernels are not compiled: make kernels")
-    folder = tmp_path / "results" / "light"
+    folder = tmp_path_factory.mktemp("results") / "light"
     cells = [{"id": cell.id, "job": "any.own", **cell.to_json()} for cell in CELLS]
     config: dict[str, Any] = {"tools": {}, "modules": {}}
     plan = {"campaign": "light", "config": config, "cluster": None, "cells": cells}
@@ -50,6 +51,12 @@ def campaign(tmp_path: Path) -> Path:
     build.keep_version(folder)
     run(folder, "--cell", CELLS[0].id)
     return folder
+
+
+@pytest.fixture
+def campaign(measured: Path, tmp_path: Path) -> Path:
+    """A copy of ``measured``, in which more may be measured."""
+    return Path(shutil.copytree(measured, tmp_path / "results" / "light"))
 
 
 def run(folder: Path, *words: str) -> dict[str, Any]:
@@ -76,6 +83,8 @@ def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign: Pat
     run(campaign, "--job", "any.own")
     assert (campaign / "cells" / f"{CELLS[0].id}.json").stat().st_mtime_ns == before
     assert all(record(campaign, cell)["status"] == "ok" for cell in CELLS)
+    context, cpus = record(campaign, CELLS[1])["context"], sorted(os.sched_getaffinity(0))
+    assert context["allowed"]["cpus"] == cpus and context["placed"]["threads"] == 1
 
 
 @pytest.mark.parametrize("what", ["older", "root", "damaged", "absent", "same"])

@@ -143,24 +143,6 @@ def test_fio_fills_the_column_where_iozone_cannot(preset: Preset, name: str) -> 
         assert ("fio" in row.series) == (row in filled)
 
 
-def test_amounts_of_work_are_those_of_the_reports() -> None:
-    amounts = {
-        (cell.subsystem, key, cell.options[key])
-        for cell in points(FIRST).values()
-        for key in WORK
-        if key in cell.options
-    }
-    assert amounts == {
-        ("cpu", "operations", 10**12),
-        ("memory", "total", 100 * 10**9),
-        ("memory", "accesses", 100 * 10**6),
-        ("disk", "total", 10 << 30),
-        ("disk", "total", 1 << 30),
-        ("network", "total", 100 * 10**9),
-        ("network", "round_trips", 10**6),
-    }
-
-
 def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_thread() -> None:
     whole = {cell.id: cell for cell in planned(FIRST).cells}
     scaled = {cell.id: cell for cell in planned(FIRST, scale=0.001).cells}
@@ -184,9 +166,3 @@ def test_a_short_run_leaves_hpl_time_to_solve_something() -> None:
     cells = planned(FIRST, scale=0.01).cells
     assert {cell.options["budget_s"] for cell in cells if cell.instrument == "hpl"} == {3.0}
     assert hpl.choose_n(3.0, 1e11, 8 << 30, 192, hpcc=True)
-
-
-def test_a_scale_of_one_changes_nothing() -> None:
-    once, scaled = planned("file-io-lab").cells, planned("file-io-lab", scale=1.0).cells
-    assert [cell.spec() for cell in scaled] == [cell.spec() for cell in once]
-    assert {cell.options["size"] for cell in once} == {1 << 30}

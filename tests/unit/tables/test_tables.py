@@ -12,34 +12,6 @@ from peakmark.tables import columns, presentation, tables
 from peakmark.tables.footnotes import Notes
 from peakmark.tools.tables import BY_NAME, TABLES
 
-CLASSIC = {
-    "cpu": ("Workload, Concurrency", "MyCPUBench, HPL", "Ops/Sec (GigaOPS)"),
-    "memory_throughput": (
-        "Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Throughput (GB/sec)",
-    ),
-    "memory_latency": ("Workload, Concurrency, Block Size", "MyRAMBench, pmbw", "Latency (us)"),
-    "memory_loaded_latency": ("Workload, Concurrency, Mix", "MyRAMBench", "Latency (ns)"),
-    "memory_core_to_core": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
-    "memory_numa_latency": ("Workload, Concurrency", "MyRAMBench", "Latency (ns)"),
-    "memory_numa_throughput": ("Workload, Concurrency", "MyRAMBench", "Throughput (GB/sec)"),
-    "memory_ladder_latency": ("Workload, Concurrency, Working Set", "MyRAMBench", "Latency (ns)"),
-    "memory_ladder_throughput": (
-        "Workload, Concurrency, Working Set", "MyRAMBench", "Throughput (GB/sec)",
-    ),
-    "disk_throughput": (
-        "Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "Throughput (MB/sec)",
-    ),
-    "disk_latency": ("Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "Latency (ms)"),
-    "disk_iops": ("Workload, Concurrency, Block Size", "MyDiskBench, IOZone", "IOPS"),
-    "network_throughput": (
-        "Protocol, Concurrency, Block Size", "MyNETBench, iperf3", "Throughput (Mb/sec)",
-    ),
-    "network_latency": (
-        "Protocol, Concurrency, Message Size", "MyNETBench, ping", "Latency (ms)",
-    ),
-}  # fmt: skip
-"""Keys, programs and quantity as in the tables that students and administrators write by hand."""
-
 
 def read(folder: Path, name: str) -> pd.DataFrame:
     return pd.read_csv(folder / "tables" / f"{name}.csv", keep_default_na=False)
@@ -98,22 +70,6 @@ def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
     silent = make.judge(tmp_path / "d", unknown).rows[name]
     columns = tables.frame(BY_NAME[name], silent).columns
     assert not columns.str.contains("Energy|joule").any()
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_headings_are_the_classic_ones_and_columns_filled(swept: Path, table: tables.Table) -> None:
-    keys, names, quantity = CLASSIC[table.name]
-    programs = names.split(", ")
-    classic = [*keys.split(", "), *(f"{name} Measured {quantity}" for name in programs)]
-    classic += [f"Theoretical {quantity}"]
-    classic += [f"{name} Efficiency (%)" for name in programs if name != "ping"]
-    classic += ["Standard Deviation"]
-    frame = read(swept, table.name)
-    columns = list(frame.columns)
-    positions = [columns.index(name) for name in classic]
-    assert positions == sorted(positions)
-    assert len(frame) > 0
-    assert (frame[heading(table.name)] != "").all() and (frame["n"] == 3).all()
 
 
 def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
@@ -208,5 +164,7 @@ def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
     tables.build(folder)
     assert list(read(folder, "cpu")["Node"]) == ["n1", "n2"]
     assert (folder / "tables" / "nodes.csv").exists()
+    long, parquet = read(folder, "measurements"), folder / "tables" / "measurements.parquet"
+    assert list(pd.read_parquet(parquet)["record"]) == list(long["record"])
     tables.build(make.write(folder, first))
     assert not (folder / "tables" / "nodes.csv").exists(), "one node"

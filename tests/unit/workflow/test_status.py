@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -134,16 +133,6 @@ def test_commands_have_their_folder_unless_the_environment_is_active(
     (tmp_path / "else").mkdir()
     monkeypatch.chdir(tmp_path / "else")
     assert resources.program("peakmark") == f"{tmp_path}/.venv/bin/peakmark"
-
-
-def test_the_commands_of_a_summary_are_there(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    if sys.prefix == sys.base_prefix:
-        pytest.skip("not in a virtual environment")
-    lines = status.summary(swept).splitlines()[-2:]
-    named = [next(word for word in line.split() if "bin/" in word) for line in lines]
-    assert [Path(name).name for name in named] == ["peakmark", "peakmark"]
-    assert all(map(shutil.which, named))
 
 
 def test_cells_that_are_not_possible_have_their_reason(
