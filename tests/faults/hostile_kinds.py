@@ -47,7 +47,7 @@ Kind = Callable[[Path, random.Random], Input]
 
 READERS = (
     "status", "status --failed", "summary", "tables", "report", "report --partial", "html",
-    "bundle --partial", "bundle --anonymise", "report --anonymise", "html --partial --anonymise",
+    "bundle --partial", "bundle --anonymise",
 )  # fmt: skip
 QUICK = ("status", "tables", "summary", "status --failed")
 """Those that take little time, which most inputs are for."""
@@ -303,7 +303,7 @@ def linked(place: Path, chance: random.Random) -> Input:
     """Names of the campaign that are links to somebody else's files."""
     folder, others = place / CAMPAIGN, place / PRECIOUS
     names = ("tables", "figures", "tables/measurements.csv", "tables/cpu.csv", "tables/checksums.txt", "figures/overview.svg",
-             "analysis.json", "report.pdf", "report.html", "report-anonymous.pdf", "written.sha256", "plan.json", "machine",
+             "analysis.json", "report.pdf", "report.html", "written.sha256", "plan.json", "machine",
              "repetitions/0.json", "attempts", "../c.zip", "config.json", "inputs/text/0/design.md")  # fmt: skip
     name = chance.choice(names)
     path = folder / name

@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from peakmark import documents, output, resources
 from peakmark import files as filesystem
+from peakmark import output, resources
 from peakmark.analysis.history import StoredCampaign, StoredHistory
 from peakmark.bundle import crate
 from peakmark.config import inputs
@@ -78,8 +78,7 @@ def write(
     document.must_be_complete(document.incomplete(results), partial, "bundle", campaign)
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
-    if not documents.is_stream(target):
-        documents.place_of(target)
+    filesystem.document_place(target)
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = copy(results, folder, replace)
@@ -97,7 +96,7 @@ def write(
         text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
         content[crate.NAME] = text.encode()
         packed = _zip(content, document.newest(copied))
-    documents.write(target, packed, results.directory)
+    filesystem.write_document(target, packed, results.directory)
     return target
 
 
@@ -262,7 +261,7 @@ def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> 
         after = built.read_bytes()
         path = target or (bundle.with_suffix(".pdf") if packed else built)
         if path is not built:
-            documents.write(path, after, None if packed else bundle)
+            filesystem.write_document(path, after, None if packed else bundle)
         if before is None:
             return path, "the bundle holds no report to compare it with"
         if before == after:

@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peakmark import documents
+from peakmark import files
 from peakmark.analysis import ratios
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
@@ -61,7 +61,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     """
     analysis = Analysis.of(campaign)
     rows, many = analysis.rows, analysis.is_fleet
-    folder = documents.own_folder(analysis.results.directory, "figures")
+    folder = files.made_folder(analysis.results.directory, "figures")
     style.begin()
     written = []
     layout = None if many else analysis.layout

@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from peakmark import documents
+from peakmark import files
 from peakmark.config.inputs import check_logo
 from peakmark.report import pictures
 from peakmark.report.stored import ReportContent
@@ -57,7 +57,7 @@ def build(report: ReportContent, target: Path | None = None) -> Path:
     shown = {**report.data, "meta": {**report.data["meta"], "logo": logo}}
     target = target or report.folder / "report.html"
     html = render(shown, report.folder, report.results.mark)
-    documents.write(target, html.encode(), report.owner)
+    files.write_document(target, html.encode(), report.folder)
     return target
 
 

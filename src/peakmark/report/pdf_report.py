@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from peakmark import documents, output
+from peakmark import files, output
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
 from peakmark.report import chapters, machine_text
@@ -65,7 +65,7 @@ def build(report: ReportContent, target: Path | None = None) -> Path:
         }
         when = datetime.fromisoformat(data["meta"]["newest"])
         compiled = _typeset(folder, shown, when, [*sources.values(), *([logo] if logo else [])])
-    documents.write(target, compiled, report.owner)
+    files.write_document(target, compiled, report.folder)
     return target
 
 

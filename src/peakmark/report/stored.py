@@ -57,14 +57,12 @@ class ReportContent:
 
     Attributes:
         folder: of the campaign.
-        owner: folder of the campaign whose report it is, where ``folder`` is a copy of it.
         results: the campaign.
         data: see ``document.build``; the author's chapters are in it.
         logo: for the first page.
     """
 
     folder: Path
-    owner: Path
     results: Results
     data: Mapping[str, Any]
     logo: Path | None
@@ -75,7 +73,6 @@ class ReportContent:
         campaign: Path,
         partial: bool = False,
         command: str = "report",
-        owner: Path | None = None,
     ) -> ReportContent:
         """What the report of a campaign says: as it is stored, or computed where that is out of date.
 
@@ -83,22 +80,20 @@ class ReportContent:
             campaign: its folder.
             partial: allow planned cells without a record, which are shown as not measured.
             command: what the user called, for the error.
-            owner: folder of the campaign whose report it is, where ``campaign`` is a copy of it.
 
         Raises:
             PeakmarkError: cells are missing and ``partial`` is not set.
             ConfigError: the logo or a text of the author's cannot be used.
         """
         results = Results.read(campaign)
-        owner = owner or campaign
         data = _stored(results)
         incomplete = data["incomplete"] if data else document.incomplete(results)
-        document.must_be_complete(incomplete, partial, command, owner)
+        document.must_be_complete(incomplete, partial, command, campaign)
         data = data or build(Analysis(results))
         section = results.report_config
         logo = check_logo(section.get("logo"))
         written = chapters.build(section, data["kernels"], data["sections"])
-        return cls(campaign, owner, results, data | {"chapters": written}, logo)
+        return cls(campaign, results, data | {"chapters": written}, logo)
 
 
 def _stored(results: Results) -> dict[str, Any] | None:
