@@ -216,7 +216,7 @@ def report(options: argparse.Namespace) -> None:
     from peakmark.report import html_report, pdf_report
     from peakmark.report.stored import ReportContent
 
-    if bundle.is_bundle(options.campaign):
+    if options.campaign.is_file():
         path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
         output.say(f"{path}: {comparison}")
         return
