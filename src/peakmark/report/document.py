@@ -34,20 +34,19 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
         widths: name of each figure that was drawn -> its width in percent of the page.
     """
     results, rows, mark = analysis.results, analysis.rows, analysis.mark
-    judged = verdict.verdicts(rows)
     data = {
         "meta": _meta(results, rows),
         "incomplete": incomplete(results),
         "figures": dict(widths),
         "kernels": sorted(chapters.measured(results)),
-        "verdicts": list(map(_verdict, judged)),
+        "verdicts": list(map(_verdict, verdict.verdicts(rows))),
         "slow": fleet_text.sentences(analysis),
         "fleet": fleet_text.build(analysis) if analysis.has_several_nodes else {},
         "caveats": [
             *(typeset(each.full_sentence) for each in verdict.build_caveats(rows, results.config)),
             *_other_layout(analysis),
         ],
-        "overview": pictures.of_page_one(widths, analysis.has_several_nodes, judged),
+        "overview": pictures.of_page_one(widths, analysis.has_several_nodes),
         "machine": machine_text.alike(machine_text.nodes(results, mark)),
         "method": _method(analysis),
         "sections": Sections(analysis, widths).build(),

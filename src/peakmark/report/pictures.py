@@ -1,11 +1,9 @@
-"""The figures of a report: each with its caption, and with the two or three values that matter for
-those who listen.
-"""
+"""The figures of a report, each with its caption."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,8 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
 from peakmark.config.layouts import Drawing
-from peakmark.figures import layout_figures, roofline
+from peakmark.figures import layout_figures
 from peakmark.figures.selection import Drawn, figures_of
-from peakmark.formatting import percent
 from peakmark.messages import message
 from peakmark.tables import captions
 from peakmark.tools.tables import TABLES
@@ -62,25 +59,20 @@ def widths(analysis: Analysis) -> dict[str, int]:
     return shares
 
 
-def of_page_one(widths: Widths, several: bool, judged: Sequence[verdict.Verdict]) -> Picture | None:
+def of_page_one(widths: Widths, several: bool) -> Picture | None:
     """What is drawn for all resources: shares of the limit, of ``several`` nodes how far they lie
     apart.
     """
     name = FLEET if several else OVERVIEW
-    if name not in widths:
-        return None
-    caption = captions.text(name)
-    values = [entry.text.text for entry in judged if entry.row]
-    return _picture(name, widths, caption, f"{caption} {'; '.join(values)}." if values else caption)
+    return _picture(name, widths, captions.text(name)) if name in widths else None
 
 
 def of_nodes(drawn: Drawn, widths: Widths) -> Picture | None:
     """A figure of many nodes, None where it was not drawn; all have the same caption."""
     if drawn.name not in widths:
         return None
-    caption = captions.text(drawn.name if drawn.name in captions.LINKS else captions.NODES)
-    values = (finding.text for finding in fleet.node_conclusions(drawn.rows)[:2])
-    return _picture(drawn.name, widths, caption, " ".join([caption, *values]))
+    name = drawn.name if drawn.name in captions.LINKS else captions.NODES
+    return _picture(drawn.name, widths, captions.text(name))
 
 
 def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
@@ -99,12 +91,7 @@ def of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
     everything = [series for row in rows for series in row.series.values()]
     if value == "measured" and any(series.disturbed for series in everything):
         caption = f"{caption} {message('caption-part', case='disturbed').fact}."
-    values = (
-        ""
-        if drawn.name in (*captions.PERCENTILES, *captions.LINKS, roofline.NAME)
-        else _extremes(rows, value)
-    )
-    return _picture(drawn.name, widths, caption, f"{caption}{values}")
+    return _picture(drawn.name, widths, caption)
 
 
 def _parts(drawing: Drawing, rows: Sequence[Row]) -> list[str]:
@@ -130,39 +117,5 @@ def extent(svg: Path) -> tuple[float, float]:
     return width, height
 
 
-def _picture(name: str, widths: Widths, caption: str, alt: str) -> Picture:
-    return {"file": f"figures/{name}.svg", "width": widths[name], "caption": caption, "alt": alt}
-
-
-def _extremes(rows: Sequence[Row], value: str) -> str:
-    """The lowest and the highest own value of what the figure shows, and the limit of the highest."""
-    of = _VALUES[value]
-    shown = sorted(
-        ((number, row) for row in rows if row.own and (number := of(row)) is not None),
-        key=lambda it: it[0],
-    )
-    if not shown:
-        return ""
-
-    def text(number: float, row: Row) -> str:
-        labels = LabelFormatter.of(row)
-        quantity = (
-            f"{percent(number)} % of the limit"
-            if value == "efficiency"
-            else labels.quantity(number)
-        )
-        return f"{quantity} ({labels.row(row)})"
-
-    low, high = shown[0], shown[-1]
-    labels = LabelFormatter.of(high[1])
-    values = text(*high) if low is high else f"from {text(*low)} to {text(*high)}"
-    known = value == "measured" and high[1].limit.value is not None
-    limit = f"; limit there {labels.quantity(high[1].limit.value or 0.0)}" if known else ""
-    return f" {labels.program(labels.table.own)}: {values}{limit}."
-
-
-_VALUES: Mapping[str, Callable[[Row], float | None]] = {
-    "measured": lambda row: row.measured.centre,
-    "efficiency": lambda row: row.measured.efficiency,
-    "deviation": lambda row: row.measured.summary.stdev,
-}
+def _picture(name: str, widths: Widths, caption: str) -> Picture:
+    return {"file": f"figures/{name}.svg", "width": widths[name], "caption": caption}
