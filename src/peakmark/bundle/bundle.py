@@ -29,7 +29,7 @@ from peakmark.formatting import mapped
 from peakmark.messages import message
 from peakmark.report import document, html_report, makers, pdf_report
 from peakmark.report.stored import ReportContent
-from peakmark.storage import decisions, facts, planfile, records, seal
+from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
 
@@ -148,7 +148,7 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
 
     # Without the decisions on repetitions, spared cells would be missing.
     folder = results.directory
-    paths = [folder / name for name in ("plan.json", "config.json", seal.NAME)]
+    paths = [folder / name for name in ("plan.json", "config.json", decisions.SEAL)]
     paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
@@ -245,7 +245,8 @@ def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> 
     path = target or bundle.with_suffix(".pdf")
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as folder:
         _unpack(bundle, Path(folder))
-        before = (Path(folder) / "report.pdf").read_bytes()
+        earlier = Path(folder) / "report.pdf"
+        before = earlier.read_bytes() if earlier.exists() else b""
         try:
             after = build_all(Path(folder), partial).read_bytes()
         except PeakmarkError as error:
