@@ -206,15 +206,15 @@ def status(options: argparse.Namespace) -> None:
 
 
 def tables(options: argparse.Namespace) -> None:
-    from peakmark.report import stored
+    from peakmark.report import document
 
-    stored.build(options.campaign)
+    document.write(options.campaign)
 
 
 def report(options: argparse.Namespace) -> None:
     from peakmark.bundle import artifact, bundle
     from peakmark.report import html_report, pdf_report
-    from peakmark.report.stored import ReportContent
+    from peakmark.report.document import ReportContent
 
     if options.campaign.is_file():
         path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
@@ -230,7 +230,7 @@ def report(options: argparse.Namespace) -> None:
 
 def html(options: argparse.Namespace) -> None:
     from peakmark.report import html_report
-    from peakmark.report.stored import ReportContent
+    from peakmark.report.document import ReportContent
 
     content = ReportContent.read(options.campaign, options.partial, "html")
     output.say(str(html_report.build(content, options.output)))
@@ -294,7 +294,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def fleet(options: argparse.Namespace) -> int:
     from peakmark import slurm
-    from peakmark.report.stored import ReportContent
+    from peakmark.report.document import ReportContent
 
     data = ReportContent.read(options.campaign, partial=True).data
     found = data["fleet"]["slow"] if data["fleet"] else []

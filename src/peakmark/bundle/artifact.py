@@ -14,7 +14,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.bundle.bundle import raw_outputs
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.report import appendix, stored
+from peakmark.report import appendix, document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import latex
@@ -43,7 +43,7 @@ def write(campaign: Path) -> Path:
     """
     began = time.monotonic()
     analysis = Analysis.of(campaign)
-    data = stored.build(analysis)
+    data = document.write(analysis)
     seconds = time.monotonic() - began
     folder = filesystem.made_folder(campaign, FOLDER)
     files = dict(_hpl(analysis.results))

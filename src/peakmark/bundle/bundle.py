@@ -1,4 +1,4 @@
-"""A campaign as one zip file with checksums and a description, and the way back.
+"""A campaign as one zip file with checksums and a description (RO-Crate 1.1), and the way back.
 
 From the file alone ``peakmark report`` builds the same PDF elsewhere. A bundle that came from
 elsewhere is unpacked into no other folder, and trusted no further than its checksums.
@@ -14,21 +14,22 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from mimetypes import MimeTypes
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
 from peakmark import files as filesystem
 from peakmark import output, resources
 from peakmark.analysis.history import StoredCampaign, StoredHistory
-from peakmark.bundle import crate
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.messages import message
 from peakmark.report import document, html_report, makers, pdf_report
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
@@ -89,9 +90,9 @@ def write(
         content = dict(sorted(content.items()))
         content[SUMS] = checksums(content).encode()
         copied = Results.read(folder)
-        description = crate.describe(copied, content, licence)
+        description = describe(copied, content, licence)
         text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
-        content[crate.NAME] = text.encode()
+        content[CRATE_NAME] = text.encode()
         packed = _zip(content, document.newest(copied))
     filesystem.write_document(target, packed, results.directory)
     return target
@@ -292,3 +293,85 @@ def _check_room(bundle: Path, size: int) -> None:
             f"{bundle} unpacks to {gigabytes(size)}, and {folder} has {gigabytes(free)} free: make "
             "room, or set TMPDIR to another folder"
         )
+
+
+CRATE_NAME = "ro-crate-metadata.json"
+CRATE = "https://w3id.org/ro/crate/1.1"
+"""Source of the description's form."""
+Entity = dict[str, Any]
+_KINDS = MimeTypes()
+"""Without those of this machine, so that a bundle has the same bytes everywhere."""
+
+
+def describe(
+    results: Results, content: Mapping[str, bytes], licence: str | None = None
+) -> dict[str, Any]:
+    """The JSON-LD of a bundle.
+
+    Args:
+        results: the campaign.
+        content: POSIX path -> content of each file.
+        licence: an SPDX identifier or an address.
+    """
+    config = results.report_config
+    people = {entity["@id"]: entity for entity in _people(config)}
+    authors = [name for name, entity in people.items() if entity["@type"] == "Person"]
+    publisher = config.get("publisher")
+    address = licence or "#licence"
+    if licence and "://" not in licence:
+        address = f"https://spdx.org/licenses/{quote(licence)}"
+    measured = len(results.cells) - len(results.missing)
+    dataset = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": config.get("title") or "Performance report",
+        "description": f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its "
+        f"processor, memory, disk and network. {measured} of {len(results.cells)} planned cells are on record.",
+        "datePublished": document.newest(results).isoformat(timespec="seconds"),
+        "license": {"@id": address},
+        "hasPart": _references(map(quote, content)),
+        "author": _references(authors),
+        "publisher": _references([_organisation(publisher)["@id"]] if publisher else []),
+    }
+    about = {"about": {"@id": "./"}, "conformsTo": {"@id": CRATE}}
+    graph = [
+        {"@id": CRATE_NAME, "@type": "CreativeWork", **about},
+        {name: value for name, value in dataset.items() if value},
+        {"@id": address, "@type": "CreativeWork", "name": licence or "No licence was stated"},
+        *people.values(),
+        *(_file(path, text) for path, text in content.items()),
+    ]
+    return {"@context": f"{CRATE}/context", "@graph": graph}
+
+
+def _references(identifiers: Iterable[str]) -> list[Entity]:
+    return [{"@id": identifier} for identifier in identifiers]
+
+
+def _people(config: Mapping[str, Any]) -> Iterator[Entity]:
+    """The authors, by ORCID where they have one, and organisations."""
+    for number, author in enumerate(inputs.authors(config), 1):
+        identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
+        person: Entity = {"@id": identifier, "@type": "Person", "name": author.name}
+        if author.affiliation:
+            home = _organisation(author.affiliation)
+            yield home
+            person["affiliation"] = {"@id": home["@id"]}
+        yield person
+    if config.get("publisher"):
+        yield _organisation(config["publisher"])
+
+
+def _organisation(name: str) -> Entity:
+    return {"@id": f"#{quote(name, safe='')}", "@type": "Organization", "name": name}
+
+
+def _file(path: str, content: bytes) -> Entity:
+    return {
+        "@id": quote(path),
+        "@type": "File",
+        "name": path,
+        "encodingFormat": _KINDS.guess_type(path)[0] or "text/plain",
+        "contentSize": str(len(content)),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }

@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from peakmark import files
 from peakmark.config.inputs import check_logo
 from peakmark.report import pictures
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables.columns import NOT_MEASURED
 from peakmark.tables.footnotes import BETWEEN, BOUND

@@ -17,7 +17,7 @@ from peakmark import files, output
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
 from peakmark.report import chapters, machine_text
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 
 TEMPLATE = ROOT / "reports" / "template"

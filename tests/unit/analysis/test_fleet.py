@@ -26,7 +26,7 @@ from peakmark.report import (
     pdf_report,
     pictures,
 )
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.storage.results import Results
 from peakmark.tables import nodes as node_tables
 from peakmark.tables import tables

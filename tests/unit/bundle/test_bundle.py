@@ -15,10 +15,10 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import files
-from peakmark.bundle import bundle, crate
+from peakmark.bundle import bundle
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.report import pdf_report
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables import tables
 
@@ -69,7 +69,7 @@ def contents(archive: Path) -> dict[str, bytes]:
 
 def entities(packed: Path) -> dict[str, Any]:
     """Identifier -> entity of the bundle's description."""
-    graph = json.loads(contents(packed)[crate.NAME])["@graph"]
+    graph = json.loads(contents(packed)[bundle.CRATE_NAME])["@graph"]
     found = {entity["@id"]: entity for entity in graph}
     assert len(found) == len(graph)
     return found
@@ -130,9 +130,9 @@ def test_checksums_are_what_sha256sum_reads(packed: Path, tmp_path: Path) -> Non
 
 def test_the_description_names_every_file_and_everything_it_refers_to(packed: Path) -> None:
     files = contents(packed)
-    del files[crate.NAME]
+    del files[bundle.CRATE_NAME]
     found = entities(packed)
-    assert found[crate.NAME]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert found[bundle.CRATE_NAME]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
     assert {"name", "description", "datePublished", "license"} <= set(found["./"])
     assert files["report.html"].startswith(b"<!DOCTYPE html>")
     assert found["requirements.txt"]["encodingFormat"] == "text/plain"

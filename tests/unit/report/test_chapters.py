@@ -17,7 +17,7 @@ from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.report import chapters, html_report, pdf_report
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 
 INTRODUCTION = """# Why we measured
