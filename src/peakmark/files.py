@@ -187,11 +187,9 @@ def full(folder: Path) -> str | None:
         disk = os.statvfs(folder)
     except OSError:
         return None
-    room = disk.f_bavail * disk.f_frsize
-    if room >= LEAST_BYTES and (disk.f_favail > 0 or not disk.f_files):
+    if disk.f_bavail * disk.f_frsize >= LEAST_BYTES:
         return None
-    what = "no room" if room < LEAST_BYTES else "no inode free, so no room for another file"
-    return f"No space left on device: the disk of {folder} has {what}; make room there, then start again, what was written is whole"
+    return f"No space left on device: the disk of {folder} has no room; make room there, then start again, what was written is whole"
 
 
 WRITTEN = "written.sha256"
