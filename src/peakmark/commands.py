@@ -86,22 +86,15 @@ def plan(options: argparse.Namespace) -> None:
 
 def decide(options: argparse.Namespace) -> None:
     from peakmark.analysis import analysis, suspects
-    from peakmark.errors import ConfigError
     from peakmark.plan import sequential_testing
     from peakmark.storage import decisions
     from peakmark.storage.results import Results
 
     folder = options.plan.parent / decisions.FOLDER
-    name = "suspects" if options.round is None else str(options.round)
-    output_path = folder / f"{name}.json"
-    if not name[0].isalnum() or options.output.absolute() != output_path.absolute():
-        raise ConfigError(
-            f"--output is {str(options.output)!r}: allowed is {output_path}, with --round from 0"
-        )
     campaign = Results.read(options.plan.parent)
     if options.round is None:
         chosen = suspects.choose(campaign, analysis.build_rows(campaign))
-        decisions.write(options.output, {}, chosen)
+        decisions.write(campaign.directory / decisions.SUSPECTS, {}, chosen)
         return
     earlier = decisions.read(folder / f"{options.round - 1}.json") if options.round else {}
     stored = sequential_testing.read_records(
@@ -110,7 +103,7 @@ def decide(options: argparse.Namespace) -> None:
     decided = sequential_testing.decide(
         campaign.planned, campaign.criteria, earlier, options.round, stored
     )
-    decisions.write(options.output, decided)
+    decisions.write(folder / f"{options.round}.json", decided)
 
 
 def measure(options: argparse.Namespace) -> None:

@@ -194,9 +194,8 @@ def campaign_file(place: Path, chance: random.Random) -> Input:
         value = changed(value, chance, chance.choice((1, 2, 5)))
     put(path, value)
     if path.parent.name == "repetitions" and chance.random() < 0.5:
-        targets = (f"{CAMPAIGN}/repetitions/0.json", "/dev/full", f"{PRECIOUS}/0.json")
         plan = ["--plan", f"{CAMPAIGN}/plan.json", "--round", chance.choice(("0", "-1", "9" * 20))]
-        return Input(["decide", *plan, "--output", chance.choice(targets)])
+        return Input(["decide", *plan])
     return reader(chance)
 
 
