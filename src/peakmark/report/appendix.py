@@ -32,7 +32,6 @@ BRACKETS = (
     "Values in brackets were disturbed and measured again, or are wrong: no summary has them."
 )
 WIDTH = 96  # characters after which a line of the configuration ends
-ROWS = 20  # so many without a record are named
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -108,13 +107,12 @@ def problems(results: Results) -> dict[str, Any]:
         reason = f"{record.data['reason']} ({record.data['context']['host']})"
         events.append((record.cell, what, reason))
     failed = {record.cell.id for record in results.attempts}
-    waiting = [cell for cell in results.missing if cell.id not in failed]
-    events += [(cell, "not measured", "no record yet") for cell in waiting]
-    is_begun = len({cell.row for cell in waiting}) <= ROWS  # else its tables say which
     groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell, what, reason in events:
-        point = f" {cell.point}" if is_begun or what != "not measured" else ""
-        groups[f"{cell.instrument}{point}", what, reason].append(cell)
+        groups[f"{cell.instrument} {cell.point}", what, reason].append(cell)
+    for cell in results.missing:  # tables name their rows
+        if cell.id not in failed:
+            groups[cell.instrument, "not measured", "no record yet"].append(cell)
     lines = []
     for (name, what, reason), cells in groups.items():
         nodes = machine_text.who(list(dict.fromkeys(cell.place for cell in cells)))
@@ -197,17 +195,12 @@ def _presets() -> dict[str, dict[str, Any]]:
 
 
 def _set_keys(config: Mapping[str, Any]) -> dict[str, Any]:
-    return _filled(_without_formulas(config), msgspec.to_builtins(Campaign()))
-
-
-def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without the formulas of its site file, pages of them: those that were used
-    stand with the limits.
+    """The keys that are not as by default. Formulas of a site file, pages of them, stand with the
+    limits.
     """
-    facts = {
-        key: value for key, value in (config.get("site_facts") or {}).items() if key != "formulas"
-    }
-    return {**config, "site_facts": facts} if config.get("site_facts") else {**config}
+    facts = dict(config.get("site_facts") or {})
+    facts.pop("formulas", None)
+    return _filled({**config, "site_facts": facts or None}, msgspec.to_builtins(Campaign()))
 
 
 def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,7 +210,7 @@ def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str,
         default = defaults.get(key, ...)
         both = isinstance(value, dict) and isinstance(default, dict)
         shown = _filled(value, default) if both else value
-        if value != default and (shown or not both):
+        if value not in (default, None) and (shown or not both):
             kept[key] = shown
     return kept
 

@@ -33,15 +33,14 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
     assert sorted(appendix.problems(results)["lines"]) == [
         ["cpubench DP_none_x1 any", "failed, repeated later", "killed by signal 9 (node1)"],
         ["cpubench QPDOT_none_x1 any", "not possible here", "no such instruction"],
-        ["cpubench SP_none_x1 any", "not measured", "no record yet"],
+        ["cpubench any", "not measured", "no record yet"],
         ["hpl DP_none_x1 any", "failed (5 times)", "no output (node1)"],
     ]
 
 
 def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
-    few, many = (read(tmp_path / str(count), [], planned=CPU[:count]) for count in (3, 30))
-    assert len(appendix.problems(few)["lines"]) == 3
-    assert appendix.problems(many)["lines"] == [
+    results = read(tmp_path / "c", [], planned=CPU)
+    assert appendix.problems(results)["lines"] == [
         ["cpubench any", "not measured (30 times)", "no record yet"]
     ]
 
