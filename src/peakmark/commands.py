@@ -10,7 +10,6 @@ import os
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from socket import gethostname
@@ -186,16 +185,7 @@ def status(options: argparse.Namespace) -> None:
     from peakmark.storage.results import Results
     from peakmark.workflow import status
 
-    while True:
-        standing = status.describe(Results.read(options.campaign), only_failed=options.failed)
-        if options.watch is None:
-            output.say(standing.text)
-            return
-        output.clear()
-        output.say(standing.text)
-        if standing.complete:
-            return
-        time.sleep(options.watch)
+    output.say(status.describe(Results.read(options.campaign), only_failed=options.failed))
 
 
 def tables(options: argparse.Namespace) -> None:

@@ -37,12 +37,6 @@ def say(text: str) -> None:
     _or_named(lambda: print(plain(text), flush=True))
 
 
-def clear() -> None:
-    """Empty the terminal, if standard output is one."""
-    if sys.stdout.isatty():
-        _or_named(lambda: print("\033[H\033[2J", end=""))
-
-
 def tell(*lines: str) -> None:
     """Lines of ours on standard error."""
     for line in lines:

@@ -272,7 +272,7 @@ def bundled(place: Path, chance: random.Random) -> Input:
 
 
 OPTIONS = (
-    "--watch", "--failed", "--partial", "--anonymise", "--html", "-o", "--output", "--license", "--confidence", "--tolerance",
+    "--failed", "--partial", "--anonymise", "--html", "-o", "--output", "--license", "--confidence", "--tolerance",
     "--changed", "--fail-on", "--config", "--configfile", "--write", "--cells", "--scratch", "--site", "--slurm", "--wait", "--dry-run",
     "--round", "--plan", "--cell", "--job", "--kernels", "--version", "--help", "--nonsense", "-C", "--",
 )  # fmt: skip
@@ -291,9 +291,6 @@ COMMANDS = (
 def command_line(_: Path, chance: random.Random) -> Input:
     lists = [OPTIONS if chance.random() < 0.45 else WORDS for _ in range(chance.randrange(6))]
     words = [chance.choice(every) for every in lists]
-    # What is whole ends by itself; an unfinished campaign is watched until somebody ends it.
-    if "--watch" in words:
-        return Input(["status", str(CAMPAIGN), "--watch", chance.choice(WORDS)])
     closed = chance.choice(((1,), (2,), (0, 1), (0, 1, 2))) if chance.random() < 0.1 else ()
     return Input([chance.choice(COMMANDS), *words], closed)
 

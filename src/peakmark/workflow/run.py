@@ -372,7 +372,7 @@ class Run:
         from peakmark.workflow import status
 
         campaign = Results.read(self.plan.directory)
-        output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed).text)
+        output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed))
 
 
 def _log(folder: Path) -> str:
