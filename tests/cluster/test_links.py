@@ -36,7 +36,7 @@ def four() -> Iterator[Cluster]:
 def test_the_slow_link_is_named_from_three_rounds(four: Cluster, tmp_path: Path) -> None:
     workflow = Workflow.make(four, tmp_path / "checkout")
     grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": {"rounds": 3}}
-    workflow.configure(nodes="all", network=[grid], repetitions=6, seconds=0.1, fan_out="node")
+    workflow.configure(nodes="all", network=[grid], repetitions=6, seconds=0.5, fan_out="node")
     workflow.snakemake()
     plan = json.loads((workflow.results / "plan.json").read_text())
     leaves = {"leaf1": ["node1", "node2"], "leaf2": ["node3", "node4"]}
@@ -56,5 +56,7 @@ def test_the_slow_link_is_named_from_three_rounds(four: Cluster, tmp_path: Path)
     assert all(end <= begin for (_, end), (begin, _) in pairwise(crossing))
     findings = (workflow.results / "tables" / "findings.csv").read_text()
     named = [line for line in findings.splitlines() if ",Links," in line]
-    assert len(named) == 1 and "The link" in named[0] and set(SLOW) <= set(named[0].split()), named
+    # Where others use this machine a node may be slow too; which link is, they do not change.
+    (link,) = (line for line in named if "The link" in line)
+    assert set(SLOW) <= set(link.split()), named
     assert (workflow.results / "report.pdf").exists()

@@ -22,7 +22,7 @@ def test_hostile_input_ends_in_a_sentence_or_a_result() -> None:
 NOTES = hostile_kinds.PRECIOUS / "notes.txt"
 WRONG = {
     "a traceback": ("print('Traceback')", "traceback"),
-    "a crash": ("import os; os.abort()", "ended with -6"),
+    "a crash": ("import faulthandler, os; faulthandler.disable(); os.abort()", "ended with -6"),
     "advice to delete": ("print('Delete it')", "delete"),
     "a file of others": (f"open('{NOTES}', 'a').write('x')", "files of others"),
     "what a terminal obeys": ("print(chr(27))", "terminal"),

@@ -23,7 +23,7 @@ from peakmark.tools.tables import Table
 
 WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
-FARTHEST = 0.5  # shares of the median beyond which a dot stands at the edge
+FARTHEST = 1.0  # shares of the median beyond which a dot stands at the edge
 NAMED = 3
 SLOW = style.look(1).colour
 Places = Sequence[tuple[Row, float]]
@@ -85,7 +85,7 @@ def _figure(lines: Sequence[tuple[str, Places]], width: float, large: bool) -> F
     ]
     axis.set_xticks(ticks, [f"{100 * tick:+g}" if tick else "0" for tick in ticks])
     axis.set_xlim(low, high)
-    axis.set_xlabel("% from the median of the nodes")
+    axis.set_xlabel("% from the median of the class")
     axis.grid(axis="y")
     axis.grid(False, axis="x")
     sns.despine(ax=axis, left=True)
