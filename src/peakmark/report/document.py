@@ -33,7 +33,7 @@ from peakmark.report import (
     machine_text,
     makers,
     method_text,
-    pictures,
+    sections,
 )
 from peakmark.report.sections import Sections
 from peakmark.storage import facts
@@ -45,7 +45,7 @@ NUMBERS = ("verdicts", "slow", "fleet", "caveats", "overview", "sections", "runs
 """Parts whose numbers get the decimal mark; the others hold versions, commands and names."""
 
 
-def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
+def build(analysis: Analysis, widths: sections.Widths) -> dict[str, Any]:
     """The whole report but for the chapters of the author.
 
     Args:
@@ -65,7 +65,7 @@ def build(analysis: Analysis, widths: pictures.Widths) -> dict[str, Any]:
             *(typeset(each.full_sentence) for each in verdict.build_caveats(rows, results.config)),
             *_other_layout(analysis),
         ],
-        "overview": pictures.of_page_one(widths, analysis.has_several_nodes),
+        "overview": sections.picture_of_page_one(widths, analysis.has_several_nodes),
         "machine": machine_text.alike(machine_text.nodes(results, mark)),
         "method": _method(analysis),
         "sections": Sections(analysis, widths).build(),
@@ -195,7 +195,7 @@ def write(campaign: Path | Analysis) -> dict[str, Any]:
     state = _state(results)
     tables.build(analysis)
     figures.build(analysis)
-    data = build(analysis, pictures.widths(analysis))
+    data = build(analysis, sections.figure_widths(analysis))
     kept = msgspec.to_builtins(history.summarise(analysis))
     text = json.dumps({"state": state, "checksum": _checksum(data), "history": kept, "data": data})
     files.write_text(results.directory / makers.ANALYSIS, text)

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from peakmark import files
 from peakmark.config.inputs import check_logo
-from peakmark.report import pictures
+from peakmark.report import sections
 from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables.columns import NOT_MEASURED
@@ -120,7 +120,7 @@ def _embedded(path: Path) -> str:
 
 def _pixels(path: Path) -> tuple[int, int]:
     """Width and height of a figure in CSS pixels, of which 96 are an inch."""
-    width, height = pictures.extent(path)
+    width, height = sections.figure_extent(path)
     return round(width * 4 / 3), round(height * 4 / 3)
 
 
