@@ -48,7 +48,7 @@ checkpoint decide:
     params:
         plan=RUN.digest,
     shell:
-        "peakmark decide --plan results/{wildcards.campaign}/plan.json --round {wildcards.round} --output {output:q} 2> {log:q}"
+        "peakmark decide --plan results/{wildcards.campaign}/plan.json --round {wildcards.round} 2> {log:q}"
 
 
 # The nodes that are slow by then, and the rows in which they are measured again.
@@ -63,4 +63,4 @@ checkpoint suspects:
     params:
         plan=RUN.digest,
     shell:
-        "peakmark decide --plan results/{wildcards.campaign}/plan.json --output {output:q} 2> {log:q}"
+        "peakmark decide --plan results/{wildcards.campaign}/plan.json 2> {log:q}"

@@ -1,11 +1,15 @@
-"""The four parts of a node that are measured, and their workloads: rows of data that know no other
-part of the package, in the order of a report.
+"""The four parts of a node that are measured, and their workloads, in the order of a report. Their rows
+are in ``data/subsystems.toml``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
 from dataclasses import dataclass
+
+import msgspec
+
+from peakmark import data
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Subsystem:
     kernel: str
     heading: str
     workloads: tuple[str, ...]
-    units: Mapping[str, str]
+    units: dict[str, str]
     variants: tuple[str, ...]
     default: str
     allowed: tuple[str, str]
@@ -66,90 +70,12 @@ LADDERS = {"LADDER-RS": "RS", "LADDER-LAT": "LAT"}
 """Ladders -> the workload that each runs in working sets of all sizes."""
 PAGES = ("small", "huge")
 """Variants of the cells of ladders: the pages that their memory lies on."""
-LEVELS = tuple(f"{level}-{pages}" for pages in PAGES for level in ("l1", "l2", "l3", "l4", "dram"))
-"""Variants of the rows of ladders."""
 NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
 """Matrices from NUMA node to NUMA node, which a node with one of them does not have."""
-PLACES = ("local", "same-socket", "other-socket")
-"""Variants of their rows: where the memory lies as seen from the cores."""
-MIXES = ("r100", "r75", "r50")
-"""Variants of the rows of latency under load: percent of the traffic that are reads."""
 
 SUBSYSTEMS = {
-    entry.name: entry
-    for entry in (
-        Subsystem(
-            name="cpu",
-            title="CPU",
-            resource="processor",
-            kernel="cpubench",
-            heading="MyCPUBench",
-            workloads=("QP", "HP", "SP", "DP", "FP32", "QPDOT", *UNITS),
-            units={"rate": "op/s"},
-            variants=("",),
-            default="",
-            allowed=("", "none"),
-            differs="instruction sets, thread placement",
-            pinned=True,
-            total="operations",
-        ),
-        Subsystem(
-            name="memory",
-            title="Memory",
-            resource="memory",
-            kernel="rambench",
-            heading="MyRAMBench",
-            workloads=("RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", *SHAPES),
-            units={
-                "throughput": "B/s",
-                "latency": "s",
-                "core_to_core": "s",
-                "numa_throughput": "B/s",
-                "numa_latency": "s",
-                "ladder_throughput": "B/s",
-                "ladder_latency": "s",
-                "loaded_latency": "s",
-            },
-            variants=("pool", "pool-temporal", "block", "", *LEVELS, *MIXES, *PLACES),
-            default="block",
-            allowed=(
-                "block|pool|pool-temporal|small|huge",
-                "block, pool and pool-temporal, of ladders small and huge",
-            ),
-            differs="instruction sets, page sizes, thread placement",
-            pinned=True,
-        ),
-        Subsystem(
-            name="disk",
-            title="Disk",
-            resource="disk",
-            kernel="diskbench",
-            heading="MyDiskBench",
-            workloads=("RS", "RR", "WS", "WR"),
-            units={"throughput": "B/s", "iops": "1/s", "latency": "s"},
-            variants=("psync", ""),
-            default="psync",
-            allowed=(
-                "psync|io_uring-qd[1-9][0-9]{0,3}",
-                "psync and io_uring-qdN with N from 1 to 9999",
-            ),
-            differs="buffers, files",
-        ),
-        Subsystem(
-            name="network",
-            title="Network",
-            resource="network",
-            kernel="netbench",
-            heading="MyNETBench",
-            workloads=("TCP", "UDP", "LAT-TCP", "LAT-UDP"),
-            units={"throughput": "bit/s", "latency": "s"},
-            variants=("",),
-            default="",
-            allowed=("gso|busy-poll|", "gso, busy-poll and the empty one"),
-            differs="socket options, the CPUs of both ends",
-            counted="stream",
-        ),
-    )
+    name: msgspec.convert({"name": name, **entry}, Subsystem)
+    for name, entry in tomllib.loads(data.text("subsystems.toml")).items()
 }
 
 KERNELS = {subsystem.name: subsystem.kernel for subsystem in SUBSYSTEMS.values()}

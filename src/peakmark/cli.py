@@ -8,12 +8,16 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from peakmark import __version__, interrupts, output, resources
-from peakmark.commands import machine, measure, report
+from peakmark import __version__, commands, data, interrupts, output, resources
 from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
+from peakmark.run import build
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -23,11 +27,42 @@ def build_parser() -> argparse.ArgumentParser:
         description="How close a cluster node comes to its physical limits. To measure: peakmark run",
     )
     parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    for module in (measure, machine, report):
-        module.add(commands)
+    group = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, entry in tomllib.loads(data.text("commands.toml")).items():
+        arguments, one_of = entry.pop("arguments", {}), entry.pop("one_of", {})
+        command = group.add_parser(name, **entry)
+        command.set_defaults(run=getattr(commands, name))
+        _declare(command, arguments)
+        if one_of:
+            _declare(command.add_mutually_exclusive_group(required=True), one_of)
     return parser
+
+
+def _declare(group: Any, arguments: Mapping[str, dict[str, Any]]) -> None:
+    """Add arguments to the parser of a command, or to a group of it."""
+    for names, settings in arguments.items():
+        if "between" in settings:
+            settings["type"] = partial(_number, settings.pop("between"))
+        elif "type" in settings:
+            settings["type"] = TYPES[settings["type"]]
+        group.add_argument(*names.split(", "), **settings)
+
+
+def _number(bounds: Sequence[float], text: str) -> float:
+    least, most = bounds
+    if not least <= float(text) <= most:
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give a number from {least:g} to {most:g}"
+        )
+    return float(text)
+
+
+TYPES: dict[str, Callable[[str], Any]] = {
+    "path": Path,
+    "integer": int,
+    "kernels": lambda text: Path(text) if text else build.folder(),
+}
+"""Type of an argument in ``commands.toml`` -> what converts its text."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,21 +1,24 @@
 """Files of ours: read where others may have put something else, never waiting; written whole or not
-at all.
+at all. Finished documents (report, page, bundle) replace nothing that their campaign has not written
+there.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import stat
 import tempfile
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from peakmark.errors import RecordError
+from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.units import gigabytes
 
 LARGEST = 128 << 20
@@ -184,8 +187,97 @@ def full(folder: Path) -> str | None:
         disk = os.statvfs(folder)
     except OSError:
         return None
-    room = disk.f_bavail * disk.f_frsize
-    if room >= LEAST_BYTES and (disk.f_favail > 0 or not disk.f_files):
+    if disk.f_bavail * disk.f_frsize >= LEAST_BYTES:
         return None
-    what = "no room" if room < LEAST_BYTES else "no inode free, so no room for another file"
-    return f"No space left on device: the disk of {folder} has {what}; make room there, then start again, what was written is whole"
+    return f"No space left on device: the disk of {folder} has no room; make room there, then start again, what was written is whole"
+
+
+WRITTEN = "written.sha256"
+"""In the campaign's folder: checksums and places of what was written outside it, as ``sha256sum``
+prints them.
+"""
+DOCUMENTS = ("report.pdf", "report.html")
+"""What a campaign's folder itself holds is made anew whenever it is wanted."""
+
+
+def write_document(target: Path, content: bytes, campaign: Path | None = None) -> None:
+    """Write a document in one step. Links are followed.
+
+    Args:
+        target: where to write.
+        content: of the document.
+        campaign: folder of the campaign that the document is of; what it wrote earlier, unchanged
+            since, is replaced.
+
+    Raises:
+        PeakmarkError: there is something else at ``target``, which then stays, or it cannot be
+            written.
+    """
+    place = document_place(target)
+    try:
+        if place.exists() and place.read_bytes() == content:
+            return
+        if not _may_replace(target, place, campaign):
+            raise PeakmarkError(
+                f"{target} is there already, and not as this campaign wrote it: nothing was overwritten; move it away, or "
+                "give another name with -o"
+            )
+        if campaign is not None and place.parent != campaign.resolve():
+            # A campaign that is read-only can be reported, but not be told where. Its list is
+            # replaced, as it may be a link.
+            with suppress(OSError, ValueError):
+                known = campaign / WRITTEN
+                before = read_text(known) if known.exists() else ""
+                write_text(known, f"{before}{hashlib.sha256(content).hexdigest()}  {place}\n")
+        write_bytes(place, content)
+    except OSError as error:
+        raise PeakmarkError(f"cannot write {target}: {sentence(error, path=False)}") from error
+
+
+def document_place(target: Path) -> Path:
+    """Where a document goes. Looked up before it is made, too: that may take long.
+
+    Raises:
+        PeakmarkError: it is a folder or a device, or there is no folder for it.
+    """
+    place = Path(os.path.realpath(target))
+    if place.exists() and not place.is_file():
+        raise PeakmarkError(
+            f"cannot write {target}: it is a folder or a device; give the name of a file"
+        )
+    if not place.parent.is_dir():
+        raise PeakmarkError(f"cannot write {target}: there is no folder {place.parent}")
+    return place
+
+
+def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
+    if not place.exists() or place.stat().st_size == 0:
+        return True
+    if campaign is None:
+        return False
+    if place.parent == campaign.resolve() and place.name in DOCUMENTS and not target.is_symlink():
+        return True
+    with suppress(OSError):
+        written = (campaign / WRITTEN).read_text(encoding="utf-8", errors="replace")
+        digest = hashlib.sha256(place.read_bytes()).hexdigest()
+        return any(line.startswith(digest) for line in written.splitlines())
+    return False
+
+
+def made_folder(campaign: Path, name: str) -> Path:
+    """A folder of made files below a campaign.
+
+    Raises:
+        PeakmarkError: it is a link or holds one, as what is behind it may be anybody's.
+        OSError: it cannot be made.
+    """
+    folder = campaign / name
+    for path in chain([folder], folder.rglob("*")):
+        if path.is_symlink():
+            raise PeakmarkError(
+                f"{path} is a link: nothing is written through it; move it away, then run the same command again"
+            )
+        if path.is_file() and path.stat().st_nlink > 1:
+            path.unlink()  # a hard link, as cp -l makes them: the other name keeps its content
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

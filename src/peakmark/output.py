@@ -9,22 +9,16 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 
 def open_streams() -> None:
     """Give a process that was started without standard streams (``>&-``) others: a file that is
     opened later would take their numbers, and get what is printed.
-
-    What is written to such a standard output is refused, as a result that nobody gets is a failure.
     """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY), number)
-            stream = os.fdopen(number, "r" if name == "stdin" else "w", closefd=False)
-            setattr(sys, name, stream)
-            setattr(sys, f"__{name}__", stream)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - to the end
 
 
 def plain(text: str) -> str:
@@ -41,12 +35,6 @@ def plain(text: str) -> str:
 def say(text: str) -> None:
     """Print it now. Errors: OSError that names standard output."""
     _or_named(lambda: print(plain(text), flush=True))
-
-
-def clear() -> None:
-    """Empty the terminal, if standard output is one."""
-    if sys.stdout.isatty():
-        _or_named(lambda: print("\033[H\033[2J", end=""))
 
 
 def tell(*lines: str) -> None:

@@ -1,17 +1,14 @@
-"""Where commands write: over nothing of others, behind links, into pipes, elsewhere when a campaign
-is read-only.
-"""
+"""Where commands write: over nothing of others, behind links, elsewhere when a campaign is read-only."""
 
 import os
 import shutil
 import stat
 import subprocess
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.hostile import CELL, KERNELS, LIMIT_S, Peakmark, change, refused
+from tests.unit.hostile import CELL, KERNELS, Peakmark, change, refused
 
 from peakmark.storage import planfile
 from peakmark.workflow import startup
@@ -63,25 +60,20 @@ def test_a_link_is_followed_to_an_own_document_alone(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_pipes_and_devices_are_written_through(
+def test_pipes_devices_and_folders_are_not_written(
     command: str, campaign: Path, tmp_path: Path, peakmark: Peakmark
 ) -> None:
-    pipe, content = tmp_path / "pipe", []
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: content.append(pipe.read_bytes()))
-    reader.start()
-    done = peakmark(command, campaign, "-o", pipe)
-    reader.join(LIMIT_S)
-    assert done.returncode == 0 and done.stdout == ""
-    assert len(content[0]) > 1000 and stat.S_ISFIFO(pipe.stat().st_mode)
-    for target, code, words in (
-        ("/dev/null", 0, "/dev/null"),
-        ("/dev/full", 1, "No space left"),
-        (tmp_path, 1, "it is a folder"),
+    for target, kind in (
+        (pipe, stat.S_ISFIFO),
+        ("/dev/null", stat.S_ISCHR),
+        (tmp_path, stat.S_ISDIR),
     ):
         done = peakmark(command, campaign, "-o", target)
-        assert done.returncode == code and words in done.stderr
-        assert stat.S_ISCHR(os.stat(target).st_mode) == (target != tmp_path)
+        assert done.returncode == 1
+        refused(done.stderr, str(target))
+        assert kind(os.stat(target).st_mode)
 
 
 OWN_FILES = """analysis.json report-anonymous.pdf written.sha256 plan.json machine repetitions/0.json attempts
@@ -116,6 +108,7 @@ def test_a_read_only_campaign_is_reported_elsewhere(
     campaign: Path, tmp_path: Path, peakmark: Peakmark, own_mounts: None
 ) -> None:
     """As an archive is mounted; a user without rights would see the same by the folder's mode."""
+    assert peakmark("tables", campaign).returncode == 0
     subprocess.run(["mount", "--bind", campaign, campaign], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", campaign], check=True)
     try:
@@ -169,18 +162,11 @@ def test_a_plan_replaces_no_plan_of_another_campaign(
     assert contents[0] == contents[1] != contents[2]
 
 
-@pytest.mark.parametrize("target", ["thesis", "0.json", "plan.json"])
 def test_decisions_are_written_where_the_campaign_has_them(
-    target: str, campaign: Path, thesis: Path, peakmark: Peakmark
+    campaign: Path, peakmark: Peakmark
 ) -> None:
-    words = ["decide", "--plan", campaign / "plan.json", "--round", 0, "--output"]
-    place = campaign / "repetitions" / "0.json"
-    done = peakmark(*words, thesis.with_name(target))
-    assert done.returncode == 2
-    refused(done.stderr, str(place))
-    assert thesis.read_text() == WORDS and not thesis.with_name("0.json").exists()
-    assert peakmark(*words, place).returncode == 0
-    assert place.exists()
+    assert peakmark("decide", "--plan", campaign / "plan.json", "--round", 0).returncode == 0
+    assert (campaign / "repetitions" / "0.json").exists()
 
 
 def test_a_job_is_called_by_a_name(thesis: Path, tmp_path: Path, peakmark: Peakmark) -> None:

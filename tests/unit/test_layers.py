@@ -13,7 +13,7 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 ITSELF = "itself"
-TOP = ("cli", "__main__")
+TOP = {"commands": "commands", "cli": "cli", "__main__": "cli"}
 
 
 def layers() -> list[str]:
@@ -43,7 +43,7 @@ def modules() -> dict[str, Path]:
 def layer(module: str) -> str:
     """The folder that a module is in, or of which it is the ``__init__``."""
     if module in TOP:
-        return "cli"
+        return TOP[module]
     first, inner, _ = module.partition(".")
     return first if inner or (PACKAGE / first).is_dir() else ITSELF
 

@@ -76,7 +76,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
     assert after[sound] == before[sound]
     assert all(after[name] != before[name] for name in damaged)
     assert in_tables(checkout) == values(checkout)
-    kept = checkout.directory / "results/tiny/set-aside" / edited / "0.json"
+    kept = checkout.directory / "results/tiny/set-aside" / f"{edited}.0.json"
     assert kept.read_text() == forged  # what was edited is kept aside
 
     one_row = [{"workloads": ["SP"], "concurrency": [1], "seconds": 0.04}]

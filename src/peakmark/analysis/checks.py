@@ -410,7 +410,9 @@ def slow_link(row: Measured) -> Iterator[Message]:
     """A device whose PCI Express link is narrower or slower than both ends could be: the limit is
     that of the link as it is.
     """
-    part = {"disk": "storage", "network": "network"}.get(row.subsystem, "")
+    part = {"disk": "storage", "network": "network"}.get(row.subsystem)
+    if part is None:
+        return
     link = row.fact(part, "pcie")
     if link and any(link[f"current_{name}"] != link[f"max_{name}"] for name in ("width", "speed")):
         name = row.fact(part, "device" if part == "storage" else "interface")

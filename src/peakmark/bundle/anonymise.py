@@ -7,11 +7,9 @@ words.
 
 from __future__ import annotations
 
-import getpass
 import ipaddress
 import json
 import os
-import pwd
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -115,12 +113,7 @@ def _hosts(results: Results) -> Iterator[str]:
 def _users(results: Results) -> Iterator[str]:
     names = {os.environ.get("USER", "")}
     with suppress(KeyError, OSError):  # of a number without a name
-        names.add(getpass.getuser())
-    for path in (results.directory, *results.directory.parents):
-        try:
-            names.add(pwd.getpwuid(path.stat().st_uid).pw_name)
-        except (OSError, KeyError):
-            continue
+        names.add(results.directory.owner())
     account = ((results.config.get("site_facts") or {}).get("slurm") or {}).get("account")
     names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
     for author in inputs.authors(results.report_config):

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, documents
+from peakmark import __version__
+from peakmark import files as filesystem
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.bundle.bundle import raw_outputs
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.report import appendix, stored
+from peakmark.report import appendix, document
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tables import latex
@@ -42,9 +43,9 @@ def write(campaign: Path) -> Path:
     """
     began = time.monotonic()
     analysis = Analysis.of(campaign)
-    data = stored.build(analysis)
+    data = document.write(analysis)
     seconds = time.monotonic() - began
-    folder = documents.own_folder(campaign, FOLDER)
+    folder = filesystem.made_folder(campaign, FOLDER)
     files = dict(_hpl(analysis.results))
     text = latex.template("artifact.tex.j2").render(
         data,
@@ -56,7 +57,7 @@ def write(campaign: Path) -> Path:
     )
     files["appendix.tex"] = text.encode()
     for name, content in files.items():
-        documents.write(folder / name, content, campaign)
+        filesystem.write_document(folder / name, content, campaign)
     return folder / "appendix.tex"
 
 

@@ -1,4 +1,4 @@
-"""A campaign as one zip file with checksums and a description, and the way back.
+"""A campaign as one zip file with checksums and a description (RO-Crate 1.1), and the way back.
 
 From the file alone ``peakmark report`` builds the same PDF elsewhere. A bundle that came from
 elsewhere is unpacked into no other folder, and trusted no further than its checksums.
@@ -13,30 +13,28 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from mimetypes import MimeTypes
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
-from peakmark import documents, output, resources
 from peakmark import files as filesystem
+from peakmark import output, resources
 from peakmark.analysis.history import StoredCampaign, StoredHistory
-from peakmark.bundle import crate
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.messages import message
 from peakmark.report import document, html_report, makers, pdf_report
-from peakmark.report.stored import SOURCES, ReportContent
-from peakmark.storage import decisions, facts, planfile, records, seal
+from peakmark.report.document import ReportContent
+from peakmark.storage import decisions, facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
 
 SUMS = "SHA256SUMS"
-MAX_FILES = 500_000
-MAX_BYTES = 8 << 30
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """A zip file knows no time before."""
 _LICENCE = re.compile(r"(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)")
@@ -78,8 +76,7 @@ def write(
     document.must_be_complete(document.incomplete(results), partial, "bundle", campaign)
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
-    if not documents.is_stream(target):
-        documents.place_of(target)
+    filesystem.document_place(target)
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
         folder = Path(name) / results.name
         paths = copy(results, folder, replace)
@@ -93,11 +90,11 @@ def write(
         content = dict(sorted(content.items()))
         content[SUMS] = checksums(content).encode()
         copied = Results.read(folder)
-        description = crate.describe(copied, content, licence)
+        description = describe(copied, content, licence)
         text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
-        content[crate.NAME] = text.encode()
+        content[CRATE_NAME] = text.encode()
         packed = _zip(content, document.newest(copied))
-    documents.write(target, packed, results.directory)
+    filesystem.write_document(target, packed, results.directory)
     return target
 
 
@@ -152,7 +149,7 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
 
     # Without the decisions on repetitions, spared cells would be missing.
     folder = results.directory
-    paths = [folder / name for name in ("plan.json", "config.json", seal.NAME)]
+    paths = [folder / name for name in ("plan.json", "config.json", decisions.SEAL)]
     paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
@@ -232,17 +229,12 @@ def histories(paths: Iterable[Path]) -> list[StoredCampaign]:
     return sorted(stored.values(), key=lambda campaign: campaign.began)
 
 
-def is_bundle(path: Path) -> bool:
-    """Whether a path is a bundle, packed or not, rather than a campaign."""
-    return path.is_file() or (path / SUMS).is_file()
-
-
 def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> tuple[Path, str]:
     """Build the report of a bundle from its records alone.
 
     Args:
-        bundle: a zip file or an unpacked folder.
-        target: the PDF; by default ``<name>.pdf`` beside a zip file.
+        bundle: a zip file.
+        target: the PDF; by default ``<name>.pdf`` beside the bundle.
         partial: whether cells may be missing.
 
     Returns:
@@ -251,70 +243,49 @@ def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> 
     Raises:
         PeakmarkError: the bundle is damaged or was changed, or holds no whole campaign.
     """
-    with nullcontext(bundle) if bundle.is_dir() else unpacked(bundle) as folder:
-        packed = folder is not bundle
-        verify(folder, bundle, packed)
-        incomplete = document.incomplete(Results.read(folder))
-        document.must_be_complete(incomplete, partial, "report", bundle)
-        earlier = folder / "report.pdf"
-        before = earlier.read_bytes() if earlier.is_file() else None
-        built = build_all(folder, partial)
-        after = built.read_bytes()
-        path = target or (bundle.with_suffix(".pdf") if packed else built)
-        if path is not built:
-            documents.write(path, after, None if packed else bundle)
-        if before is None:
-            return path, "the bundle holds no report to compare it with"
-        if before == after:
-            return path, "the same, byte by byte, as the report in the bundle"
-        theirs, ours = crate.version_in(folder), resources.version()
-        why = f"that was made with peakmark {theirs}, this is {ours}"
-        if theirs == ours:
-            why = "other versions of Typst, matplotlib or --partial made it"
-        return path, f"not the same bytes as the report in the bundle: {why}"
-
-
-@contextmanager
-def unpacked(bundle: Path) -> Iterator[Path]:
-    """A bundle's files in a temporary folder. Errors: PeakmarkError, see ``rebuild``."""
-    with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as name:
-        folder = Path(name)
+    path = target or bundle.with_suffix(".pdf")
+    with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as folder:
+        _unpack(bundle, Path(folder))
+        earlier = Path(folder) / "report.pdf"
+        before = earlier.read_bytes() if earlier.exists() else b""
         try:
-            with zipfile.ZipFile(bundle) as archive:
-                sizes = [entry.file_size for entry in archive.infolist()]
-                _check_size(bundle, len(sizes), sum(sizes))
-                archive.extractall(folder)  # as plain files, none outside of the folder
-        except PeakmarkError:
-            raise
-        except OSError as error:
-            raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
-        except Exception as error:  # zipfile and its decompressors raise many for damaged data.
-            raise _damaged(bundle, str(error).rstrip(".")) from error
-        inside = list(folder.iterdir())
-        if len(inside) == 1 and inside[0].is_dir():  # an unpacked bundle, packed with its folder
-            (folder,) = inside
-        try:
-            yield folder
-        except (RecordError, ConfigError) as error:  # Its remedy is for the campaign's owner.
-            raise _damaged(bundle, error.fact.replace(f"{folder}/", "")) from error
+            after = build_all(Path(folder), partial).read_bytes()
         except PeakmarkError as error:
-            raise PeakmarkError(str(error).replace(f"{folder}/", f"{bundle}: ")) from error
+            raise PeakmarkError(str(error).replace(folder, str(bundle))) from error
+    filesystem.write_document(path, after)
+    if before == after:
+        return path, "the same, byte by byte, as the report in the bundle"
+    why = "it was made with --partial, or by other versions of peakmark, Typst or matplotlib"
+    return path, f"not the same bytes as the report in the bundle: {why}"
 
 
-def _damaged(bundle: Path, why: str) -> PeakmarkError:
-    return PeakmarkError(
-        f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came "
-        "from"
-    )
-
-
-def _check_size(bundle: Path, count: int, size: int) -> None:
-    """Errors: PeakmarkError for a bundle that would fill the disk."""
-    if count > MAX_FILES or size > MAX_BYTES:
+def _unpack(bundle: Path, folder: Path) -> None:
+    """Write the files of a bundle that have a checksum in it. Errors: PeakmarkError, see ``rebuild``."""
+    try:
+        with zipfile.ZipFile(bundle) as archive:
+            _check_room(bundle, sum(entry.file_size for entry in archive.infolist()))
+            for line in archive.read(SUMS).decode().splitlines():
+                digest, _, name = line.partition("  ")
+                content = archive.read(name)
+                if hashlib.sha256(content).hexdigest() != digest:
+                    raise RecordError(f"{name} is not what {SUMS} says")
+                place = filesystem.below(folder, name)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(content)
+    except OSError as error:
+        raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
+    except Exception as error:  # zipfile and its decompressors raise many for damaged data.
+        if type(error) is PeakmarkError:
+            raise
+        why = " ".join(str(error).split()).rstrip(".")
         raise PeakmarkError(
-            f"{bundle} unpacks to more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB, which no "
-            "bundle of peakmark does"
-        )
+            f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came "
+            "from"
+        ) from error
+
+
+def _check_room(bundle: Path, size: int) -> None:
+    """Errors: PeakmarkError for a bundle that would fill the disk."""
     folder = tempfile.gettempdir()
     free = filesystem.free(Path(folder))
     if size > free:
@@ -324,48 +295,83 @@ def _check_size(bundle: Path, count: int, size: int) -> None:
         )
 
 
-def verify(folder: Path, bundle: Path, packed: bool) -> None:
-    """Compare the files of a bundle with its checksums.
+CRATE_NAME = "ro-crate-metadata.json"
+CRATE = "https://w3id.org/ro/crate/1.1"
+"""Source of the description's form."""
+Entity = dict[str, Any]
+_KINDS = MimeTypes()
+"""Without those of this machine, so that a bundle has the same bytes everywhere."""
+
+
+def describe(
+    results: Results, content: Mapping[str, bytes], licence: str | None = None
+) -> dict[str, Any]:
+    """The JSON-LD of a bundle.
 
     Args:
-        folder: with the unpacked files.
-        bundle: what the user named.
-        packed: every file counts, as it came from a zip file; else only what reports are made of.
-
-    Raises:
-        PeakmarkError: a file is missing, changed or unknown.
+        results: the campaign.
+        content: POSIX path -> content of each file.
+        licence: an SPDX identifier or an address.
     """
-    sums = _read_sums(folder, bundle)
-    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    for path in sorted(sums.keys() | present - {SUMS, crate.NAME}):
-        if not packed and path.partition("/")[0] not in SOURCES:
-            continue
-        if path not in present:
-            raise PeakmarkError(
-                f"{bundle} is not whole: {path} is missing; get it again from where it came from"
-            )
-        if path not in sums:
-            raise PeakmarkError(
-                f"{path} in {bundle} stands in no line of {SUMS}: it was added after the bundle "
-                "was made; remove it, or get the bundle again from where it came from, or move "
-                f"{SUMS} away to go on with the campaign here"
-            )
-        if hashlib.sha256(filesystem.read_bytes(folder / path)).hexdigest() != sums[path]:
-            raise PeakmarkError(
-                f"{path} in {bundle} is not what {SUMS} says: it was changed or damaged after the "
-                "bundle was made; get the bundle again from where it came from"
-            )
+    config = results.report_config
+    people = {entity["@id"]: entity for entity in _people(config)}
+    authors = [name for name, entity in people.items() if entity["@type"] == "Person"]
+    publisher = config.get("publisher")
+    address = licence or "#licence"
+    if licence and "://" not in licence:
+        address = f"https://spdx.org/licenses/{quote(licence)}"
+    measured = len(results.cells) - len(results.missing)
+    dataset = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": config.get("title") or "Performance report",
+        "description": f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its "
+        f"processor, memory, disk and network. {measured} of {len(results.cells)} planned cells are on record.",
+        "datePublished": document.newest(results).isoformat(timespec="seconds"),
+        "license": {"@id": address},
+        "hasPart": _references(map(quote, content)),
+        "author": _references(authors),
+        "publisher": _references([_organisation(publisher)["@id"]] if publisher else []),
+    }
+    about = {"about": {"@id": "./"}, "conformsTo": {"@id": CRATE}}
+    graph = [
+        {"@id": CRATE_NAME, "@type": "CreativeWork", **about},
+        {name: value for name, value in dataset.items() if value},
+        {"@id": address, "@type": "CreativeWork", "name": licence or "No licence was stated"},
+        *people.values(),
+        *(_file(path, text) for path, text in content.items()),
+    ]
+    return {"@context": f"{CRATE}/context", "@graph": graph}
 
 
-def _read_sums(folder: Path, bundle: Path) -> dict[str, str]:
-    try:
-        lines = filesystem.read_text(folder / SUMS).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _damaged(bundle, f"{SUMS} cannot be read") from error
-    sums = {}
-    for number, line in enumerate(lines, 1):
-        match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
-        if match is None or ".." in match[2].split("/") or match[2].startswith("/"):
-            raise _damaged(bundle, f"line {number} of {SUMS} is not a checksum and a path")
-        sums[match[2]] = match[1]
-    return sums
+def _references(identifiers: Iterable[str]) -> list[Entity]:
+    return [{"@id": identifier} for identifier in identifiers]
+
+
+def _people(config: Mapping[str, Any]) -> Iterator[Entity]:
+    """The authors, by ORCID where they have one, and organisations."""
+    for number, author in enumerate(inputs.authors(config), 1):
+        identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
+        person: Entity = {"@id": identifier, "@type": "Person", "name": author.name}
+        if author.affiliation:
+            home = _organisation(author.affiliation)
+            yield home
+            person["affiliation"] = {"@id": home["@id"]}
+        yield person
+    if config.get("publisher"):
+        yield _organisation(config["publisher"])
+
+
+def _organisation(name: str) -> Entity:
+    return {"@id": f"#{quote(name, safe='')}", "@type": "Organization", "name": name}
+
+
+def _file(path: str, content: bytes) -> Entity:
+    return {
+        "@id": quote(path),
+        "@type": "File",
+        "name": path,
+        "encodingFormat": _KINDS.guess_type(path)[0] or "text/plain",
+        "contentSize": str(len(content)),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }

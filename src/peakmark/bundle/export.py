@@ -5,7 +5,7 @@ lines.
 from __future__ import annotations
 
 import pprint
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from shlex import join
 from typing import Literal
 
@@ -229,12 +229,3 @@ def _check(row: ExportRow, series: Series) -> str:
     passes = f"$2 + 0 {'>=' if row.better == 'higher' else '<='} {row.worst_value:.4g}"
     program = f"{{ ok = NF > 1 && {passes} }} END {{ exit !ok }}"
     return f"{join(command)} | awk -F '\"value\":' '{program}'"
-
-
-FORMS: dict[str, Callable[[Analysis], str]] = {
-    "reframe": reframe,
-    "nhc": nhc,
-    "openmetrics": openmetrics,
-    "json-lines": json_lines,
-}
-"""Option of ``peakmark export`` -> what writes the text."""

@@ -9,9 +9,10 @@ memory.csv              CPU model name -> memory channels and the fastest memory
 comparability.csv       which fact that differs between two campaigns stops which verdicts
 signatures.csv          faults -> by how much which rows of a node are behind its class
 sockets.csv             microarchitecture -> the best memory that any machine of it was sold with
-bundle.csv              parts of a bundle -> their names and descriptions
 HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
                         hpcc's: sizes of its transposition, none
+commands.toml           the commands and their arguments
+subsystems.toml         the parts of a node that are measured, and their workloads
 tables.yaml             the tables of a report; tools.tables reads it
 refusals.yaml           Slurm's answers -> what to do; slurm.failures reads it
 modules.sh              prints what loading environment modules changes

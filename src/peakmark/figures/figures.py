@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from peakmark import documents
+from peakmark import files
 from peakmark.analysis import comparisons, fleet, links, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
@@ -146,7 +146,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     """
     analysis = Analysis.of(campaign)
     rows, many = analysis.rows, analysis.is_fleet
-    folder = documents.own_folder(analysis.results.directory, "figures")
+    folder = files.made_folder(analysis.results.directory, "figures")
     style.begin()
     written = []
     layout = None if many else analysis.layout

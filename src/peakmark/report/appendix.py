@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,10 +16,8 @@ import msgspec
 import yaml
 
 from peakmark import yamlfile
-from peakmark.analysis import fleet
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
-from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
 from peakmark.config.campaign import complete
 from peakmark.config.types import Campaign
@@ -30,12 +28,10 @@ from peakmark.resources import of_checkout
 from peakmark.storage.results import Results
 
 ECHO = "LAT-ICMP"
-IMPOSSIBLE = "not possible here"
 BRACKETS = (
     "Values in brackets were disturbed and measured again, or are wrong: no summary has them."
 )
 WIDTH = 96  # characters after which a line of the configuration ends
-ROWS = 20  # so many without a record are named
 
 Rows = Mapping[str, Sequence[Row]]
 
@@ -99,70 +95,32 @@ def elsewhere() -> dict[str, Any]:
 
 
 def problems(results: Results) -> dict[str, Any]:
-    """Cells that could not be measured, attempts that failed, and cells without a record: cell,
-    what, reason.
+    """Cells that could not be measured, attempts that failed, and cells without a record: cells,
+    what, reason. What befell a point on several nodes or in several repetitions is one line.
     """
-    events = [(record.cell, IMPOSSIBLE, str(record.data["reason"])) for record in results.refused]
+    events = [
+        (record.cell, "not possible here", record.data["reason"]) for record in results.refused
+    ]
     answered = {record.cell.id for record in (*results.records, *results.checks)}
     for record in results.attempts:
-        later = "failed, repeated later" if record.cell.id in answered else "failed"
-        events.append(
-            (record.cell, later, f"{record.data['reason']} ({record.data['context']['host']})")
-        )
+        what = "failed, repeated later" if record.cell.id in answered else "failed"
+        reason = f"{record.data['reason']} ({record.data['context']['host']})"
+        events.append((record.cell, what, reason))
     failed = {record.cell.id for record in results.attempts}
-    waiting = [
-        (cell, "not measured", "no record yet") for cell in results.missing if cell.id not in failed
-    ]
-    if len({cell.node for cell in results.cells}) > fleet.MANY:
-        lines = _of_nodes([*events, *waiting])
-    else:
-        often = Counter((_name(cell, what), what, reason) for cell, what, reason in events)
-        lines = [
-            [name, f"{what} ({n} times)" if n > 1 else what, reason]
-            for (name, what, reason), n in often.items()
-        ]
-        numbers: dict[str, list[int]] = defaultdict(list)
-        for cell, _, _ in waiting:
-            numbers[f"{cell.instrument} {cell.point} {cell.place}"].append(cell.repetition)
-        if len(numbers) > ROWS:  # an unfinished campaign: its tables say which
-            cells = Counter(cell.instrument for cell, _, _ in waiting)
-            numbers = {}
-            lines += [
-                [f"{name}: {plural(n, 'cell')}", "not measured", "no record yet"]
-                for name, n in cells.items()
-            ]
-        for name, repetitions in numbers.items():
-            lines.append(
-                [
-                    f"{name} {', '.join(map(str, sorted(repetitions)))}",
-                    "not measured",
-                    "no record yet",
-                ]
-            )
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell, what, reason in events:
+        groups[f"{cell.instrument} {cell.point}", what, reason].append(cell)
+    for cell in results.missing:  # tables name their rows
+        if cell.id not in failed:
+            groups[cell.instrument, "not measured", "no record yet"].append(cell)
+    lines = []
+    for (name, what, reason), cells in groups.items():
+        nodes = machine_text.who(list(dict.fromkeys(cell.place for cell in cells)))
+        often = f" ({len(cells)} times)" if len(cells) > 1 else ""
+        lines.append([f"{name} {nodes}", f"{what}{often}", reason])
     none = "Every planned cell was measured at its first attempt."
     kept = "Failed attempts are kept with the last lines of the program below attempts/."
     return {"text": kept if lines else none, "lines": lines}
-
-
-def _of_nodes(events: Sequence[tuple[Cell, str, str]]) -> list[list[str]]:
-    """The same of many nodes: what befell a row on several of them is one line."""
-    together: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for cell, what, reason in events:
-        together[f"{cell.instrument} {cell.point}", what, reason].append(cell.place)
-    return [
-        [
-            f"{name} on {machine_text.who(list(dict.fromkeys(nodes)))} ({plural(len(nodes), 'cell')})",
-            what,
-            reason,
-        ]
-        for (name, what, reason), nodes in together.items()
-    ]
-
-
-def _name(cell: Cell, what: str) -> str:
-    """The cell, or what is impossible in each of its repetitions."""
-    name = f"{cell.instrument} {cell.point} {cell.place}"
-    return name if what == IMPOSSIBLE else f"{name} {cell.repetition}"
 
 
 MAX_CHECKSUMS = 300
@@ -217,8 +175,8 @@ def _config_text(config: Mapping[str, Any]) -> str:
     """A configuration as YAML; the name of the preset stands for what is as there."""
     preset = preset_of(config)
     if preset:
-        return f"# as the preset {preset}, but for\n{_yaml('campaign', config['campaign'])}"
-    return "".join(_yaml(key, value) for key, value in _set_keys(config).items())
+        return f"# as the preset {preset}, but for\n{_yaml({'campaign': config['campaign']})}"
+    return _yaml(_set_keys(config))
 
 
 def preset_of(config: Mapping[str, Any]) -> str:
@@ -237,17 +195,12 @@ def _presets() -> dict[str, dict[str, Any]]:
 
 
 def _set_keys(config: Mapping[str, Any]) -> dict[str, Any]:
-    return _filled(_without_formulas(config), msgspec.to_builtins(Campaign()))
-
-
-def _without_formulas(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without the formulas of its site file, pages of them: those that were used
-    stand with the limits.
+    """The keys that are not as by default. Formulas of a site file, pages of them, stand with the
+    limits.
     """
-    facts = {
-        key: value for key, value in (config.get("site_facts") or {}).items() if key != "formulas"
-    }
-    return {**config, "site_facts": facts} if config.get("site_facts") else {**config}
+    facts = dict(config.get("site_facts") or {})
+    facts.pop("formulas", None)
+    return _filled({**config, "site_facts": facts or None}, msgspec.to_builtins(Campaign()))
 
 
 def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,46 +210,16 @@ def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str,
         default = defaults.get(key, ...)
         both = isinstance(value, dict) and isinstance(default, dict)
         shown = _filled(value, default) if both else value
-        if value != default and (shown or not both):
+        if value not in (default, None) and (shown or not both):
             kept[key] = shown
     return kept
 
 
-class _Dumper(yaml.SafeDumper):
-    """Large floats as 1.0e+12 instead of thirteen digits; they are read back as the same numbers."""
-
-
-def _float(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
-    text = f"{value:.15e}"
-    digits, _, power = text.partition("e")
-    short = f"{digits.rstrip('0')}{'0' if digits.rstrip('0').endswith('.') else ''}e{power}"
-    if value >= 1e6 and float(short) == value and len(short) < len(repr(value)):
-        return dumper.represent_scalar("tag:yaml.org,2002:float", short)
-    return dumper.represent_float(value)
-
-
-_Dumper.add_representer(float, _float)
-
-
-def _yaml(key: str, value: Any) -> str:
-    """A key of the configuration as YAML: each entry of a list of mappings begins a line."""
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        entries = [f"  - {_flow(entry)}" for entry in value]
-        return "\n".join([f"{key}:", *entries, ""])
-    return f"{_flow({key: value})[1:-1]}\n"
-
-
-def _flow(part: Mapping[str, Any]) -> str:
-    """A mapping as YAML in braces, further lines indented."""
-    text: str = yaml.dump(
-        part,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=True,
-        width=WIDTH,
+def _yaml(config: Mapping[str, Any]) -> str:
+    text: str = yaml.safe_dump(
+        config, sort_keys=False, allow_unicode=True, default_flow_style=None, width=WIDTH
     )
-    return text.strip().replace("\n", "\n   ")
+    return text
 
 
 def commands(results: Results, by_workload: bool = True) -> list[str]:
@@ -347,7 +270,6 @@ def _time(results: Results) -> Lines:
         start + timedelta(seconds=length) for start, length in zip(begun, seconds, strict=True)
     ]
     sizes = [int(cell.options.get("size") or 0) for cell in results.cells]
-    pools = [_pool(record.data) for record in results.records]
     lines = [
         [
             "Measuring",
@@ -358,19 +280,4 @@ def _time(results: Results) -> Lines:
     ]
     if max(sizes, default=0):
         lines.append(["Disk space while measuring", binary(max(sizes)) or ""])
-    if max(pools, default=0):
-        lines.append(
-            ["Memory while measuring", f"{binary(max(pools))} for the pool of the memory cells"]
-        )
     return lines
-
-
-def _pool(record: Mapping[str, Any]) -> int:
-    """Bytes of the pool that a record's program walked, 0 where it had none."""
-    pools = [
-        entry["details"].get("pool")
-        for entry in record["measurements"]
-        if entry["variant"] in POOLS
-    ]
-    asked = record["cell"]["options"].get("pool") if pools else None
-    return max([int(size) for size in (*pools, asked) if isinstance(size, int)], default=0)

@@ -1,10 +1,8 @@
 """The chapters that an author writes in Markdown or Typst, and the one on the kernels.
 
 Markdown becomes a tree of plain values, so that PDF and HTML report take it as data, never as markup
-of the author's. A block has ``kind``: paragraph and heading (``words``; ``level``), list
-(``ordered``, ``items`` of blocks), code (``text``), quote (``blocks``), table (``head``, ``rows`` of
-cells of words), rule. Words are a list of texts with ``kind``: text, code, em, strong, link (``to``),
-cite (``keys``), break.
+of the author's. A node has ``kind``, the type of markdown-it, ``level`` of a heading, ``text``, ``to``
+of a link, and the ``parts`` in it; a citation has ``keys``.
 """
 
 from __future__ import annotations
@@ -37,103 +35,60 @@ def parse_markdown(text: str, name: str, cites: bool = False) -> list[Node]:
     Errors: ConfigError for what has no place in a report: images.
     """
     tree = SyntaxTreeNode(_PARSER.parse(_COMMENT.sub("", text)))
-    return _without_empty_sections(_blocks(tree.children, name, cites))
+    return _without_empty_sections(_nodes(tree, name, cites))
 
 
 def _without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
     """The blocks without headings that nothing follows before the next of their level or above."""
     kept: list[Node] = []
+    level = 0  # of the heading behind, 9 where it is none
     for block in reversed(blocks):
-        following = kept[-1] if kept else {"kind": "heading", "level": 0}
-        is_empty = following["kind"] == "heading" and following["level"] <= block.get("level", 0)
-        if block["kind"] != "heading" or not is_empty:
-            kept.append(block)
+        if block["kind"] != "heading":
+            level = 9
+        elif block["level"] < level:
+            level = block["level"]
+        else:
+            continue
+        kept.append(block)
     return kept[::-1]
 
 
-def _blocks(nodes: Sequence[SyntaxTreeNode], name: str, cites: bool) -> list[Node]:
-    return [block for node in nodes for block in _block(node, name, cites)]
-
-
-def _block(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
-    inside = node.children
-    if node.type == "heading":
-        yield {
-            "kind": "heading",
-            "level": int(node.tag[1:]),
-            "words": _inline(inside[0].children, name, cites),
-        }
-    elif node.type == "paragraph":
-        yield {"kind": "paragraph", "words": _inline(inside[0].children, name, cites)}
-    elif node.type in ("bullet_list", "ordered_list"):
-        items = [_blocks(item.children, name, cites) for item in inside]
-        yield {"kind": "list", "ordered": node.type == "ordered_list", "items": items}
-    elif node.type in ("fence", "code_block"):
-        yield {"kind": "code", "text": node.content.rstrip("\n")}
-    elif node.type == "blockquote":
-        yield {"kind": "quote", "blocks": _blocks(inside, name, cites)}
-    elif node.type == "hr":
-        yield {"kind": "rule"}
-    elif node.type == "table":
-        head, *body = [
-            [
-                _inline(cell.children[0].children if cell.children else [], name, cites)
-                for cell in row.children
-            ]
-            for part in inside
-            for row in part.children
-        ]
-        yield {"kind": "table", "head": head, "rows": body}
-
-
-def _inline(nodes: Sequence[SyntaxTreeNode], name: str, cites: bool) -> list[Node]:
-    return [word for node in nodes for word in _word(node, name, cites)]
-
-
-def _word(node: SyntaxTreeNode, name: str, cites: bool) -> Iterator[Node]:
-    if node.type == "text":
-        yield from _cited(node.content) if cites else [{"kind": "text", "text": node.content}]
-    elif node.type == "code_inline":
-        yield {"kind": "code", "text": node.content}
-    elif node.type in ("em", "strong"):
-        yield {"kind": node.type, "words": _inline(node.children, name, cites)}
-    elif node.type == "link":
-        yield {
-            "kind": "link",
-            "to": str(node.attrs["href"]),
-            "words": _inline(node.children, name, cites),
-        }
-    elif node.type == "softbreak":
-        yield {"kind": "text", "text": " "}
-    elif node.type == "hardbreak":
-        yield {"kind": "break"}
-    elif node.type == "image":
+def _nodes(node: SyntaxTreeNode, name: str, cites: bool) -> list[Node]:
+    """A node as plain values; of those that only group others, the others."""
+    if node.type == "image":
         raise ConfigError(
             f"{name} shows an image, {node.attrs['src']!r}: a Markdown text of a report is words and tables; write it as a "
             "Typst file (.typ) with the image drawn in it, or leave it out"
         )
+    if node.type == "text" and cites:
+        return list(_cited(node.content))
+    parts = [part for child in node.children for part in _nodes(child, name, cites)]
+    if node.type in ("root", "inline", "thead", "tbody"):
+        return parts
+    return [
+        {
+            "kind": node.type,
+            "level": int(node.tag[1:]) if node.type == "heading" else 0,
+            "text": node.content,
+            "to": str(node.attrs.get("href", "")) if node.type == "link" else "",
+            "parts": parts,
+        }
+    ]
 
 
 def _cited(text: str) -> Iterator[Node]:
     """A text with its citations: ``[@key]``, ``[@one; @two]``."""
-    at = 0
-    for citation in CITED.finditer(text):
-        if citation.start() > at:
-            yield {"kind": "text", "text": text[at : citation.start()]}
-        yield {
-            "kind": "cite",
-            "keys": [key.strip().removeprefix("@") for key in citation[1].split(";")],
-        }
-        at = citation.end()
-    if at < len(text):
-        yield {"kind": "text", "text": text[at:]}
+    for number, piece in enumerate(CITED.split(text)):
+        if number % 2:
+            keys = [key.strip().removeprefix("@") for key in piece.split(";")]
+            yield {"kind": "cite", "keys": keys}
+        elif piece:
+            yield {"kind": "text", "text": piece, "parts": []}
 
 
 def plain_text(nodes: Sequence[Node]) -> str:
     """Words without their marks."""
-    return "".join(
-        plain_text(word["words"]) if "words" in word else word.get("text", "") for word in nodes
-    )
+    return "".join(word.get("text", "") + plain_text(word.get("parts", ())) for word in nodes)
 
 
 KERNELS_TEXT = ROOT / "docs" / "kernels.md"
@@ -200,7 +155,7 @@ def _in_sections(
         below: dict[str, list[Node]] = {"": []}
         table = ""
         for block in written[key]["blocks"]:
-            title = plain_text(block["words"]) if block["kind"] == "heading" else None
+            title = plain_text(block["parts"]) if block["kind"] == "heading" else None
             if title is not None and block["level"] <= 2:
                 table = title if title in titles[resource.title] else ""
             if title is None or title != table:
@@ -228,10 +183,10 @@ def kernels(names: Collection[str]) -> list[Node]:
     kept, takes = [], False
     for block in blocks:
         if block["kind"] == "heading":
-            title = plain_text(block["words"])
+            title = plain_text(block["parts"])
             takes = title == "All four" or title in names
             if title == "All four" and len(names) < len(KERNELS):
-                block["words"] = [{"kind": "text", "text": "What they share"}]
+                block["parts"] = [{"kind": "text", "text": "What they share"}]
         if takes:
             kept.append(block)
     return kept
@@ -254,5 +209,5 @@ def _chapter(key: str, path: Path, cites: bool) -> dict[str, Any]:
     blocks = parse_markdown(path.read_text(encoding="utf-8"), f"report.text.{key} ({path})", cites)
     is_titled = blocks and blocks[0]["kind"] == "heading" and blocks[0]["level"] == 1
     if is_titled and key not in SUBSYSTEMS:
-        title = plain_text(blocks.pop(0)["words"]) or title
+        title = plain_text(blocks.pop(0)["parts"]) or title
     return {"title": title, "blocks": blocks, "file": None}

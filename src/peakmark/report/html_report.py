@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,15 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from peakmark import documents
+from peakmark import files
 from peakmark.config.inputs import check_logo
-from peakmark.report import pictures
-from peakmark.report.stored import ReportContent
+from peakmark.report import sections
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables.columns import NOT_MEASURED
 from peakmark.tables.footnotes import BETWEEN, BOUND
 
 TEMPLATES = ROOT / "reports" / "html"
-PROBLEMS = "Failed and repeated cells"
 LONG = 24
 """Characters of a word that may break."""
 LINKS = ("https://", "http://", "mailto:", "#")
@@ -57,7 +57,7 @@ def build(report: ReportContent, target: Path | None = None) -> Path:
     shown = {**report.data, "meta": {**report.data["meta"], "logo": logo}}
     target = target or report.folder / "report.html"
     html = render(shown, report.folder, report.results.mark)
-    documents.write(target, html.encode(), report.owner)
+    files.write_document(target, html.encode(), report.folder)
     return target
 
 
@@ -79,7 +79,6 @@ def render(data: Mapping[str, Any], folder: Path, mark: str = ".") -> str:
     environment.tests["web_link"] = lambda address: address.startswith(LINKS)
     environment.filters |= {
         "anchor": _anchor,
-        "by_topic": _by_topic,
         "code": code,
         "digest": _digest,
         "embedded": lambda file: _embedded(folder / file),
@@ -93,52 +92,19 @@ def render(data: Mapping[str, Any], folder: Path, mark: str = ".") -> str:
     }
     return environment.get_template("report.html.j2").render(
         data,
-        titles=_titles(data),
-        problems_title=PROBLEMS,
         hole=NOT_MEASURED,
         style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
     )
 
 
-def _titles(data: Mapping[str, Any]) -> list[str]:
-    """The titles of the chapters, in their order."""
-    chapters = data["chapters"]
-    return [
-        *(["Slow nodes"] if data["fleet"].get("lines") else []),
-        *(chapter["title"] for chapter in chapters["before"]),
-        *(section["title"] for section in data["sections"]),
-        *(chapter["title"] for chapter in chapters["behind"]),
-        "Machine",
-        "Method",
-        *(["How each kernel measures"] if chapters["kernels"] else []),
-        "Every run",
-        PROBLEMS,
-        "Reproduction",
-    ]
-
-
 def _anchor(title: str) -> str:
     return "".join(character if character.isalnum() else "-" for character in title.lower())
 
 
-def _by_topic(findings: Sequence[Mapping[str, str]]) -> list[tuple[str, list[str]]]:
-    """(topic, texts) in the order of the topics."""
-    by_topic: dict[str, list[str]] = {}
-    for finding in findings:
-        by_topic.setdefault(finding["topic"], []).append(finding["text"])
-    return list(by_topic.items())
-
-
 def code(text: str) -> Markup:
     """A text in which code stands between backticks; a single backtick is none."""
-    parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return escape(text)
-    marked = [Markup("<code>{}</code>").format(part) for part in parts[1::2]]
-    plain = [escape(part) for part in parts[::2]]
-    pairs = zip(plain, [*marked, Markup("")], strict=True)
-    return Markup("").join(each for pair in pairs for each in pair)
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def _digest(text: str) -> str:
@@ -154,7 +120,7 @@ def _embedded(path: Path) -> str:
 
 def _pixels(path: Path) -> tuple[int, int]:
     """Width and height of a figure in CSS pixels, of which 96 are an inch."""
-    width, height = pictures.extent(path)
+    width, height = sections.figure_extent(path)
     return round(width * 4 / 3), round(height * 4 / 3)
 
 

@@ -13,11 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from peakmark import documents, output
+from peakmark import files, output
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
 from peakmark.report import chapters, machine_text
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 
 TEMPLATE = ROOT / "reports" / "template"
@@ -65,7 +65,7 @@ def build(report: ReportContent, target: Path | None = None) -> Path:
         }
         when = datetime.fromisoformat(data["meta"]["newest"])
         compiled = _typeset(folder, shown, when, [*sources.values(), *([logo] if logo else [])])
-    documents.write(target, compiled, report.owner)
+    files.write_document(target, compiled, report.folder)
     return target
 
 

@@ -4,21 +4,26 @@ where the limits come from.
 
 from __future__ import annotations
 
+import xml.etree.ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from peakmark.analysis import findings, fleet
+from peakmark.analysis import findings, fleet, verdict
 from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.layouts import Layout, LayoutTable
-from peakmark.figures.figures import figures_of, without_rows
+from peakmark.config.layouts import Drawing, Layout, LayoutTable
+from peakmark.figures import panels
+from peakmark.figures.figures import Drawn, figures_of, without_rows
 from peakmark.formatting import typeset
-from peakmark.report import method_text, pictures
+from peakmark.messages import message
+from peakmark.report import method_text
 from peakmark.tables import captions, footnotes, layout_tables, nodes, presentation
 from peakmark.tables.presentation import PrintedTable
-from peakmark.tools.tables import Table, subsystem_tables
+from peakmark.tools.tables import TABLES, Table, subsystem_tables
 
 Rows = Mapping[str, Sequence[Row]]
 Part = dict[str, Any]
@@ -41,10 +46,10 @@ class _Printed(NamedTuple):
 
 @dataclass(frozen=True)
 class Sections:
-    """What the chapters are made of. ``widths``: see ``pictures``."""
+    """What the chapters are made of. ``widths``: see ``figure_widths``."""
 
     analysis: Analysis
-    widths: pictures.Widths
+    widths: Widths
 
     def build(self) -> list[dict[str, Any]]:
         """Title and parts of each chapter, in the order of the configured layout where there is
@@ -95,7 +100,7 @@ class Sections:
         ]
         parts[0] |= {"findings": said, "formulas": built}
         for drawn in figures_of(table, self.analysis.rows):
-            parts[0]["figures"] += filter(None, [pictures.of_nodes(drawn, self.widths)])
+            parts[0]["figures"] += filter(None, [picture_of_nodes(drawn, self.widths)])
         each = presentation.grid(self.analysis.results, rows[0].table, rows)
         every_node = self._part(replace(each, title=f"{each.title}: every node"), rows)
         return [*parts, every_node | {"on_paper": False}]
@@ -128,7 +133,7 @@ class Sections:
                 parts[-1]["findings"].append(_as_data(heading, finding.text))
         for drawn in figures_of(table, self.analysis.rows, layout):
             picture, keys = (
-                pictures.of_rows(drawn, self.widths),
+                picture_of_rows(drawn, self.widths),
                 {row.key for row in drawn.rows},
             )
             if picture:
@@ -226,3 +231,111 @@ def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
         left = {row.key for row in layout_tables.left_over(layout, name, rows[name])}
         shown |= {row.key for row in rows[name]} - left
     return bool(shown) and all(row.key in shown for row in rows[table.name])
+
+
+FLEET, OVERVIEW = "fleet", "overview"
+WIDTH_POINTS = 6.85 * 72  # of the text, and of a figure that fills it
+HEIGHT_POINTS = 7.2 * 72  # a taller figure is made smaller, so that its caption stays on the page
+Picture = dict[str, Any]
+Widths = Mapping[str, int]
+"""Name of each figure that was drawn -> its width in percent of the page."""
+
+
+def figure_names(analysis: Analysis) -> list[str]:
+    """The figures that the report shows, that of page one first."""
+    rows, many = analysis.rows, analysis.is_fleet
+    entries = [
+        entry
+        for table in TABLES
+        for entry in figures_of(table, rows, None if many else analysis.layout)
+    ]
+    # Of many nodes, points without a number to go by are not drawn.
+    drawn = [
+        entry.name for entry in entries if (fleet.group_rows(entry.rows) if many else entry.rows)
+    ]
+    if analysis.has_several_nodes:
+        return (
+            [FLEET, *drawn]
+            if any(verdict.headline(rows, entry) for entry in verdict.planned(rows))
+            else drawn
+        )
+    # A bar alone would be the table's line again.
+    return [OVERVIEW, *drawn] if len(verdict.with_limit(rows)) > 1 else drawn
+
+
+def figure_widths(analysis: Analysis) -> dict[str, int]:
+    """The width of each figure that the report shows, in percent of the page."""
+    folder = analysis.results.directory / "figures"
+    shares = {}
+    for name in figure_names(analysis):
+        width, height = figure_extent(folder / f"{name}.svg")
+        share = width / WIDTH_POINTS
+        shares[name] = int(100 * min(1, share, share * HEIGHT_POINTS / height))
+    return shares
+
+
+def picture_of_page_one(
+    widths: Widths, several: bool, judged: Sequence[verdict.Verdict]
+) -> Picture | None:
+    """What is drawn for all resources: shares of the limit, of ``several`` nodes how far they lie
+    apart.
+    """
+    name = FLEET if several else OVERVIEW
+    if name not in widths:
+        return None
+    noun = fleet.noun(entry.row for entry in judged if entry.row)
+    return _picture(name, widths, captions.text(name, noun))
+
+
+def picture_of_nodes(drawn: Drawn, widths: Widths) -> Picture | None:
+    """A figure of many nodes, None where it was not drawn; all have the same caption."""
+    if drawn.name not in widths:
+        return None
+    name = drawn.name if drawn.name in captions.LINKS else captions.NODES
+    return _picture(drawn.name, widths, captions.text(name, fleet.noun(drawn.rows)))
+
+
+def picture_of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
+    """A figure of a table's rows, None where it was not drawn."""
+    if drawn.name not in widths:
+        return None
+    rows, drawing = drawn.rows, drawn.drawing
+    value = drawing.value if drawing else "measured"
+    if drawing:
+        caption = captions.of_drawing(drawing, _parts(drawing, rows))
+    elif drawn.name in captions.FIGURES:
+        caption = captions.text(drawn.name)
+    else:
+        workload = LabelFormatter.of(rows[0]).workload(rows[0])
+        caption = f"{workload}: {captions.inside(captions.text(drawn.name))}"
+    everything = [series for row in rows for series in row.series.values()]
+    if value == "measured" and any(series.disturbed for series in everything):
+        caption = f"{caption} {message('caption-part', case='disturbed').fact}."
+    return _picture(drawn.name, widths, caption)
+
+
+def _parts(drawing: Drawing, rows: Sequence[Row]) -> list[str]:
+    """What a figure of a layout shows beside the values of the own kernel, see ``captions.PARTS``."""
+    if drawing.kind not in captions.KINDS:
+        return []
+    is_bars, measured = drawing.kind == "bars", drawing.value == "measured"
+    references = {name for row in rows for name in row.series} - {rows[0].table.own.instrument}
+    lines = drawing.value == "efficiency" or (measured and not is_bars)
+    shown = {
+        "repetitions": measured and not is_bars,
+        "references": is_bars and drawing.value != "deviation" and bool(references),
+        "beyond": panels.goes_beyond(drawing, rows),
+        "limits": lines and any(row.limit.value is not None for row in rows),
+    }
+    return [part for part, is_shown in shown.items() if is_shown]
+
+
+def figure_extent(svg: Path) -> tuple[float, float]:
+    """Width and height of a figure in points."""
+    root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 (written by figures.py)
+    width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
+    return width, height
+
+
+def _picture(name: str, widths: Widths, caption: str) -> Picture:
+    return {"file": f"figures/{name}.svg", "width": widths[name], "caption": caption}

@@ -1,12 +1,13 @@
 """``repetitions/<round or job>.json``: what was decided on rows whose repetitions are as many as
-are needed; ``suspects.json``: which rows are measured again.
+are needed; ``suspects.json``: which rows are measured again; ``seal.json``: which trial cells are
+slowed in secret. Who measures them reads it; tables open it only when the verdict is made.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -157,3 +158,25 @@ def spared(cells: Iterable[Cell], decisions: Decisions) -> set[str]:
         and decisions[cell.row].decision in CLOSED
         and cell.repetition >= decisions[cell.row].asked
     }
+
+
+SEAL = "seal.json"
+LOSS = 0.08
+"""Share of the time of its CPUs that a slowed cell loses."""
+
+
+class _Seal(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: int
+    slowed: list[str]
+
+
+def write_seal(directory: Path, slowed: Collection[str]) -> None:
+    """Store the rows of the trial cells that are slowed. Errors: OSError."""
+    text = json.dumps({"schema": 1, "slowed": sorted(slowed)}, indent=1)
+    files.renew(directory / SEAL, f"{text}\n")
+
+
+def open_seal(directory: Path) -> frozenset[str]:
+    """The rows of trial cells that are slowed. Errors: RecordError without a whole file."""
+    what = f"the seal {directory / SEAL}"
+    return frozenset(convert(read_json(directory / SEAL, what), _Seal, f"{what} is damaged").slowed)

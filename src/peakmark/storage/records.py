@@ -216,22 +216,15 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
 
 
 def check_answer(path: Path, data: Mapping[str, Any]) -> None:
-    """Whether a whole record can be the answer to its cell: sealed or not, what no measurement
-    gives counts in no table.
-
-    Errors: RecordError that names what does not fit.
+    """Whether a whole record can be the answer to its cell. Errors: RecordError that names what does
+    not fit.
     """
-    cell = data["cell"]
     if data["status"] == "failed":
         raise RecordError(f"the record {path} is that of a failed attempt", AGAIN)
     for measurement in data["measurements"]:
-        allowed = metrics(cell["subsystem"], measurement["workload"])
-        if allowed.get(measurement["metric"]) != measurement["unit"]:
-            expected = " or ".join(f"{metric} in {unit}" for metric, unit in allowed.items())
-            raise RecordError(
-                f"the record {path} gives {measurement['workload']} as {measurement['metric']} in {measurement['unit']}, which is {expected}",
-                AGAIN,
-            )
+        workload, metric, unit = (measurement[key] for key in ("workload", "metric", "unit"))
+        if metrics(data["cell"]["subsystem"], workload).get(metric) != unit:
+            raise RecordError(f"the record {path} gives {workload} as {metric} in {unit}", AGAIN)
 
 
 def check_host(path: Path, data: Mapping[str, Any]) -> None:
@@ -287,22 +280,19 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
     path = directory / "cells" / f"{cell.id}.json"
     if look(path, cell).state in ((ABSENT,) if good else (GOOD, ABSENT)):
         return None
-    folder = directory / ASIDE / cell.id
-    folder.mkdir(parents=True, exist_ok=True)
-    number = 0
-    while (folder / f"{number}.json").exists() or (folder / f"{number}.raw").exists():
-        number += 1
-    target = folder / f"{number}.json"
     raw = path.with_suffix(".raw")
+    target = files.set_aside(path, (directory / ASIDE / cell.id).parent)
     if raw.is_dir() and not raw.is_symlink():
         raw.rename(target.with_suffix(".raw"))
-    path.rename(target)
     return target
 
 
 def _difference(measured: Cell, cell: Cell) -> str:
-    before, now = measured.to_json(), cell.to_json()
-    before |= before.pop("options")
-    now |= now.pop("options")
-    values = {key: (repr(before.get(key)), repr(now.get(key))) for key in sorted({*before, *now})}
-    return ", ".join(f"{key} {old}, now {new}" for key, (old, new) in values.items() if old != new)
+    before, now = (
+        {key: repr(value) for key, value in {**each.to_json(), **each.options}.items()}
+        for each in (measured, cell)
+    )
+    changed = sorted(
+        key for key in {*before, *now} - {"options"} if before.get(key) != now.get(key)
+    )
+    return ", ".join(f"{key} {before.get(key)}, now {now.get(key)}" for key in changed)

@@ -128,37 +128,20 @@ class Details(TypedDict, total=False):
     max: OptionalAmount
     histogram: Annotated[str, allowed("counts in buckets", pattern=histograms.FORMAT)]
     min: OptionalAmount
-    fastest: OptionalAmount
     sent: OptionalAmount
-    received: OptionalAmount
-    reordered: OptionalAmount
-    duplicated: OptionalAmount
-    streams: OptionalAmount
     retransmits: OptionalAmount
-    half_rtt: OptionalAmount
-    jitter: OptionalAmount
     joules: OptionalAmount
     watts: OptionalAmount
-    mdev: OptionalAmount
-    user_percent: OptionalAmount
-    system_percent: OptionalAmount
-    instructions_per_cycle: OptionalAmount
-    operations_per_instruction: OptionalAmount
     isa: OptionalText
     store: OptionalText
     instruction: OptionalText
     filesystem: OptionalText
     device: OptionalText
-    engine: OptionalText
     formula: OptionalText
-    routine: OptionalText
     sync: OptionalText
     fill: OptionalText
-    huge_page_policy: OptionalText
-    phase: OptionalText
     points: list[list[float]]
     order: list[int] | None
-    protocol: OptionalText
     energy_of: OptionalText
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark import documents, output
+from peakmark import files, output
 from peakmark.analysis import clocks
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import ABOVE, Row, Rows
@@ -63,7 +63,7 @@ def long_table(results: Results) -> pd.DataFrame:
     for reason in results.left_out:
         output.tell(f"left out: {reason}")
     frame = pd.DataFrame(lines, columns=list(COLUMNS)).astype(dict(COLUMNS))
-    folder = documents.own_folder(results.directory, "tables")
+    folder = files.made_folder(results.directory, "tables")
     frame.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
     frame.to_parquet(folder / "measurements.parquet", index=False)
     return frame
@@ -109,7 +109,7 @@ def build(campaign: Path | Analysis) -> None:
     """
     analysis = Analysis.of(campaign)
     results, rows = analysis.results, analysis.rows
-    folder = documents.own_folder(results.directory, "tables")
+    folder = files.made_folder(results.directory, "tables")
     several = analysis.has_several_nodes
     frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
     texts = {

@@ -26,7 +26,7 @@ from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
-from peakmark.storage import decisions, planfile, records, seal
+from peakmark.storage import decisions, planfile, records
 from peakmark.units import parse_duration
 from peakmark.workflow import progress, startup
 
@@ -311,7 +311,7 @@ class Run:
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
         if self.plan.slowed:
-            seal.write(directory, self.plan.slowed)
+            decisions.write_seal(directory, self.plan.slowed)
         planfile.write(directory / "plan.json", self.plan.results.plan)
         if self.opened is not None:
             self.opened.adopted |= startup.adopt(self.plan)
@@ -350,7 +350,7 @@ class Run:
         from peakmark.workflow import status
 
         campaign = Results.read(self.plan.directory)
-        output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed).text)
+        output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed))
 
 
 def _log(folder: Path) -> str:

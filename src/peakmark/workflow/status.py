@@ -81,17 +81,7 @@ class Standing:
         return self.failure.host if self.failure and self.state == "failed" else self.cell.node
 
 
-@dataclass(frozen=True)
-class Description:
-    """How far a campaign has come as text, and whether every cell is measured that is needed."""
-
-    text: str
-    complete: bool
-
-
-def describe(
-    campaign: Results, only_failed: bool = False, interrupted: bool = False
-) -> Description:
+def describe(campaign: Results, only_failed: bool = False, interrupted: bool = False) -> str:
     """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and
     command.
 
@@ -109,7 +99,7 @@ def describe(
     by_reason: dict[str, list[Failure]] = {}
     for failure in filter(None, failed):
         by_reason.setdefault(failure.shared, []).append(failure)
-    text = _rendered(
+    return _rendered(
         "status.txt.j2",
         campaign,
         only_failed=only_failed,
@@ -139,7 +129,6 @@ def describe(
         others=[standing.cell.id for standing in missing if standing.state != "failed"],
         full=files.full(campaign.directory),
     )
-    return Description(text, complete=not missing)
 
 
 def summary(directory: Path) -> str:

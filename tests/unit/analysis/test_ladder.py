@@ -12,7 +12,7 @@ from tests.unit import campaign_data as make
 from peakmark.analysis import findings, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.catalogue import LEVELS, PAGES
+from peakmark.catalogue import PAGES, SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.figures import curves, style
 from peakmark.limits import for_row
@@ -44,7 +44,7 @@ def test_each_level_is_a_row_and_the_curve_is_monotone(
 ) -> None:
     rows = rows_of(analysis, name, pages)
     assert [row.key.variant for row in rows] == [
-        one for one in LEVELS if pages in one and "l4" not in one
+        one for one in SUBSYSTEMS["memory"].variants if f"-{pages}" in one and "l4" not in one
     ]
     assert all(row.measured.summary.n == 3 and row.missing == 0 for row in rows)
     curve = shapes.curve_of(rows)

@@ -14,7 +14,7 @@ from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.figures import figures, panels, style
 from peakmark.messages import Severity, message
-from peakmark.report import appendix, pictures
+from peakmark.report import appendix, sections
 from peakmark.storage import records
 from peakmark.tables import presentation, tables
 
@@ -114,7 +114,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign: Path) -> N
     groups = appendix.runs(analysis.rows)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
     (drawn,) = figures.figures_of(row.table, analysis.rows)
-    picture = pictures.of_rows(drawn, {drawn.name: 50})
+    picture = sections.picture_of_rows(drawn, {drawn.name: 50})
     assert picture and message("caption-part", case="disturbed").fact in picture["caption"]
     style.begin()
     figure = panels.plot(row.table, analysis.rows["cpu"])

@@ -12,11 +12,12 @@ from tests.unit import campaign_data as make
 from peakmark.analysis import findings, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
-from peakmark.catalogue import PLACES
 from peakmark.cell import Cell
 from peakmark.figures import matrices
 
 NODE = (2, 4, 2, 8, 2)  # 256 CPUs
+
+PLACES = ("local", "same-socket", "other-socket")
 
 
 def rows_of(folder: Path, *sizes: int, slow: tuple[int, ...] = ()) -> list[Row]:

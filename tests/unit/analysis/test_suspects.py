@@ -14,7 +14,7 @@ from peakmark.analysis import certificate, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import AGAIN, TRIAL, Cell
 from peakmark.report import fleet_text
-from peakmark.storage import decisions, seal
+from peakmark.storage import decisions
 from peakmark.tables import tables
 
 CONFIG = {"seed": 1, "repeat_suspects": True}
@@ -134,7 +134,7 @@ def test_the_certificate_counts_what_was_slowed_and_no_table_has_it(tmp_path: Pa
     for name in ("cpu", "nodes", "summary", "runs", "measurements"):
         texts = [(each / "tables" / f"{name}.csv").read_text() for each in (folder, without)]
         assert texts[0] == texts[1]
-    seal.write(folder, {cell.row for cell in cells if cell.node == "node2"})
+    decisions.write_seal(folder, {cell.row for cell in cells if cell.node == "node2"})
     found, false, *records = Analysis.of(folder).checks
     assert (found.code, found.case) == ("certificate-found", "trials")
     assert [dict(each.values)["count"] for each in (found, false)] == [1, 0]

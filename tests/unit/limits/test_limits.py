@@ -334,7 +334,7 @@ def test_a_pair_of_nodes_has_the_channels_of_one() -> None:
     guest = {**facts["cpu"], "virtualised": "kvm"}
     unknown, latency = {**facts, "cpu": guest, "memory": {}}, {"memory": {"latency": 9e-8}}
     beside = {**facts, "cpu": {**facts["cpu"], "numa": [*nodes, {**nodes[0], "cpus": ""}]}}
-    for place in catalogue.PLACES:
+    for place in ("local", "same-socket", "other-socket"):
         row = ("memory", "NUMA-RS", place, None, 64, "numa_throughput")
         for reached in (None, ONE):
             channels = limits.for_row(*row, facts, placed=reached).value

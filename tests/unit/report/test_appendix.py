@@ -31,18 +31,17 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
     attempts += [make.record(failing, status="failed", reason="no output") for _ in range(5)]
     results = read(tmp_path / "c", records, planned=[hole, failing], attempts=attempts)
     assert sorted(appendix.problems(results)["lines"]) == [
-        ["cpubench DP_none_x1 any 0", "failed, repeated later", "killed by signal 9 (node1)"],
+        ["cpubench DP_none_x1 any", "failed, repeated later", "killed by signal 9 (node1)"],
         ["cpubench QPDOT_none_x1 any", "not possible here", "no such instruction"],
-        ["cpubench SP_none_x1 any 0", "not measured", "no record yet"],
-        ["hpl DP_none_x1 any 0", "failed (5 times)", "no output (node1)"],
+        ["cpubench any", "not measured", "no record yet"],
+        ["hpl DP_none_x1 any", "failed (5 times)", "no output (node1)"],
     ]
 
 
 def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
-    few, many = (read(tmp_path / str(count), [], planned=CPU[:count]) for count in (3, 30))
-    assert len(appendix.problems(few)["lines"]) == 3
-    assert appendix.problems(many)["lines"] == [
-        ["cpubench: 30 cells", "not measured", "no record yet"]
+    results = read(tmp_path / "c", [], planned=CPU)
+    assert appendix.problems(results)["lines"] == [
+        ["cpubench any", "not measured (30 times)", "no record yet"]
     ]
 
 
@@ -60,7 +59,6 @@ def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path: Pa
     results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
     text = appendix.provenance(results)["config"]
     printed = yaml.safe_load(text)
-    assert "total: 1.0e+12" in text
     assert printed.items() >= config.items()
     assert printed["site_facts"] == facts
     assert printed["report"]["title"] == "Mine"
@@ -88,16 +86,13 @@ def test_the_first_start_is_that_of_the_earliest_moment(tmp_path: Path) -> None:
     assert " to ".join(starts) in facts.values()
 
 
-def test_job_numbers_are_numbers_and_only_a_pool_that_is_walked_is_memory(tmp_path: Path) -> None:
+def test_job_numbers_are_numbers(tmp_path: Path) -> None:
     records = []
     for number, job in enumerate(("99", "100", "36")):
         place = {"repetition": number, "block": 4096, "context": {"job_id": job}}
-        records += make.runs("rambench", "RS", 1e9, pool=256 << 20, **place)
-        records += make.runs("rambench", "LAT", 1e-7, pool=1 << 30, **place)
+        records += make.runs("rambench", "RS", 1e9, **place)
     results = read(tmp_path / "c", records)
     assert dict(appendix.provenance(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
-    time = dict(appendix.artifact(results)["time"])
-    assert time["Memory while measuring"].startswith("256 MiB")
 
 
 def test_the_checksum_file_is_what_sha256sum_reads(

@@ -17,7 +17,7 @@ from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.report import chapters, html_report, pdf_report
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 
 INTRODUCTION = """# Why we measured
@@ -116,7 +116,7 @@ def test_presets_ship_headings_that_stay_silent_until_something_is_written(prese
         headings = [block for block in written if block["kind"] == "heading"]
         assert headings and len(written) == 2 * len(headings)
         if len(headings) > 1 and key == "disk":
-            assert {chapters.plain_text(block["words"]) for block in headings} <= titles
+            assert {chapters.plain_text(block["parts"]) for block in headings} <= titles
 
 
 def test_a_typst_text_may_have_its_ending_in_capitals(config: dict[str, Any]) -> None:
@@ -146,7 +146,7 @@ def test_images_are_one_sentence() -> None:
 
 
 def headings(blocks: list[dict[str, Any]]) -> list[str]:
-    return [chapters.plain_text(one["words"]) for one in blocks if one["kind"] == "heading"]
+    return [chapters.plain_text(one["parts"]) for one in blocks if one["kind"] == "heading"]
 
 
 def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors() -> None:
@@ -159,4 +159,4 @@ def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors() 
 
 def test_a_citation_may_name_several_works() -> None:
     (block,) = chapters.parse_markdown("see [@a; @b]", "intro.md", cites=True)
-    assert block["words"][-1] == {"kind": "cite", "keys": ["a", "b"]}
+    assert block["parts"][-1] == {"kind": "cite", "keys": ["a", "b"]}

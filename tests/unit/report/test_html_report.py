@@ -20,8 +20,8 @@ from tests.unit import campaign_data as make
 from peakmark import cli
 from peakmark.errors import PeakmarkError
 from peakmark.report import html_report
+from peakmark.report.document import ReportContent
 from peakmark.report.html_report import code, sort_value
-from peakmark.report.stored import ReportContent
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
 Found = dict[str, dict[str, Any]]

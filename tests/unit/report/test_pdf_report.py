@@ -14,7 +14,7 @@ from tests.unit.presets import small_campaign
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import style
 from peakmark.report import pdf_report
-from peakmark.report.stored import ReportContent
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30

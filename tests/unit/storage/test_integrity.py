@@ -152,7 +152,7 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
         text = path.read_text().replace('"ok"', '"unavailable"')
         path.write_text(text)
         target = records.set_aside(tmp_path, CELL)
-        assert target is not None and target.name == f"{number}.json"
+        assert target is not None and target.name == f"0.{number}.json"
         assert target.read_text() == text
         assert (target.with_suffix(".raw") / "0.stdout").read_text() == "what fio said"
         assert not path.exists() and not path.with_suffix(".raw").exists()

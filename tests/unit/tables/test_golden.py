@@ -17,7 +17,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.report import document, pictures
+from peakmark.report import document, sections
 from peakmark.resources import ROOT
 from peakmark.storage import planfile
 from peakmark.tables import tables
@@ -52,7 +52,7 @@ def unpacked(name: str, folder: Path) -> Path:
 
 def report_text(analysis: Analysis) -> str:
     """What the report says, without the list of checksums, whose digest stands above it."""
-    data = document.build(analysis, dict.fromkeys(pictures.names(analysis), 50))
+    data = document.build(analysis, dict.fromkeys(sections.figure_names(analysis), 50))
     data["provenance"]["checksums"] = len(data["provenance"]["checksums"])
     return "\n".join(line for name, value in data.items() for line in outline(name, value)) + "\n"
 

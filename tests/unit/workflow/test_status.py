@@ -54,11 +54,11 @@ def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six: Plan
         failures.refuse(six.directory, [cell], lost)
     failures.refuse(six.directory, six.cells[4:5], message("job-forgotten", job="job 9"))
     described = status.describe(planned(six), only_failed=True)
-    assert not described.complete and "complete" not in described.text
-    lines = [line.strip() for line in described.text.splitlines()]
+    assert "complete" not in described
+    lines = [line.strip() for line in described.splitlines()]
     # Numbers of jobs are no other reason.
     assert any(line.startswith("4 cells, any") and "NODE_FAIL" in line for line in lines)
-    assert described.text.count("NODE_FAIL") == 1 and "job 9" in described.text
+    assert described.count("NODE_FAIL") == 1 and "job 9" in described
     assert lines[-3].startswith("1 more cell")
     assert {cell.id for cell in six.cells} <= {*lines}
 
@@ -71,11 +71,11 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) ->
         record = make.record(cell, status="unavailable", reason="too many threads")
         records.write(Path(six.record_name(cell)), record | {"raw": {}})
     campaign = planned(six)
-    assert status.describe(campaign).text.splitlines()[-1] == "complete"
+    assert status.describe(campaign).splitlines()[-1] == "complete"
     last = status.describe(campaign, only_failed=True)
-    assert last.complete and "report" in last.text
-    assert "complete" not in last.text.splitlines()
-    ended = status.describe(campaign, only_failed=True, interrupted=True).text
+    assert "report" in last
+    assert "complete" not in last.splitlines()
+    ended = status.describe(campaign, only_failed=True, interrupted=True)
     assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
 
 

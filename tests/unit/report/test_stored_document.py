@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.report import makers, pdf_report, stored
-from peakmark.report.stored import ReportContent
+from peakmark.report import document, makers, pdf_report
+from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 
 SECTION = {"logo": None, "tables": "file-io-lab", "published": ["file-io-lab"]}
@@ -57,7 +57,7 @@ def test_files_of_the_user_count_and_a_moved_checkout_does_not(
 
 def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path: Path) -> None:
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10))
-    first = stored.build(folder) | {"chapters": None}
+    first = document.write(folder) | {"chapters": None}
     path, figure = folder / "analysis.json", folder / "figures" / "cpu.svg"
 
     def current() -> object:
