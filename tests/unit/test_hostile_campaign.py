@@ -172,17 +172,10 @@ def test_nothing_is_written_over_a_file_or_through_a_link(
     assert untouched(precious)
 
 
-LINE = "source,hardware,table,workload,concurrency,block,instrument,metric,value,unit,run,note\n"
 LIST = ["html", "campaign"]
-COMPARE = ["compare", "campaign", "own.csv"]
 
 
 @pytest.mark.parametrize(("name", "broken", "command", "code", "words"), [
-    ("own.csv", f"{LINE}s,h,cpu,DP,-1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
-    ("own.csv", f"{LINE}s,h,cpu,XX,1,,x,rate,1,op/s,1,\n", COMPARE, 2, ["line 2", "allowed"]),
-    ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1e308,op/s,,\n", COMPARE, 2, ["line 2", "allowed"]),
-    ("own.csv", f"{LINE}s,h,cpu,DP,1,,x,rate,1,op/s,best,\n", COMPARE, 2, ["line 2", "allowed"]),
-    ("own.csv", HUGE, COMPARE, 2, ["own.csv"]),
     ("config.yaml", HUGE, ["plan", "--configfile", "config.yaml"], 2, ["config.yaml"]),
     ("inputs/inputs.json", '{"text": {"a.typ": "\\u0000"}}', LIST, 1, ["inputs.json"]),
     ("inputs/inputs.json", '{"text": {"a.typ": "\\ud800"}}', LIST, 1, ["inputs.json"]),

@@ -76,7 +76,7 @@ def test_pipes_devices_and_folders_are_not_written(
         assert kind(os.stat(target).st_mode)
 
 
-OWN_FILES = """analysis.json report-anonymous.pdf written.sha256 plan.json machine repetitions/0.json attempts
+OWN_FILES = """analysis.json written.sha256 plan.json machine repetitions/0.json attempts
 config.json inputs/text/0/design.md tables/checksums.txt"""
 
 
@@ -89,7 +89,7 @@ def test_no_name_of_a_campaign_leads_to_files_of_others(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     (path.hardlink_to if is_hard else path.symlink_to)(thesis)
-    for command in ("tables", "report --partial --anonymise"):
+    for command in ("tables", "report --partial"):
         first, *more = command.split()
         done = peakmark(first, campaign, *more)
         assert done.returncode in (0, 1, 2) and "Traceback" not in done.stderr

@@ -20,7 +20,6 @@ from peakmark import files, output
 from peakmark.cell import AGAIN, Cell
 from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
-from peakmark.statistics import ENOUGH
 from peakmark.storage.records import ASIDE, read_json
 from peakmark.validation import convert
 
@@ -92,6 +91,8 @@ def measured_again(cells: Iterable[Cell], suspects: Suspects) -> list[Cell]:
     """The cells of a second measurement of suspects and of the nodes or links beside them: as many
     repetitions as planned, and at least ``ENOUGH``.
     """
+    from peakmark.statistics import ENOUGH  # with numpy, which no cell needs
+
     rows = {*suspects, *(row for controls in suspects.values() for row in controls)}
     chosen = [replace(cell, purpose=AGAIN) for cell in cells if cell.row in rows]
     counts = Counter(cell.row for cell in chosen)

@@ -198,7 +198,7 @@ def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node() -> None:
 def test_spared_cells_are_neither_missing_nor_done_here_and_in_a_copy(tmp_path: Path) -> None:
     values = {"DP": CALM, "SP": CALM}
     folder = campaign(tmp_path, decide(**values), **values)
-    text = describe(Results.read(folder)).text
+    text = describe(Results.read(folder))
     assert "12 of 12" in text and "16 spared" in text and text.endswith("complete")
     found = table(folder).values()
     assert [(row.missing, row.measured.summary.n) for row in found] == [(0, 6), (0, 6)]
@@ -210,7 +210,7 @@ def test_spared_cells_are_neither_missing_nor_done_here_and_in_a_copy(tmp_path: 
 def test_an_open_row_still_misses_its_cells(tmp_path: Path) -> None:
     values = {"DP": CALM, "SP": WILD}
     results = Results.read(campaign(tmp_path, decide(**values), **values))
-    text = describe(results).text
+    text = describe(results)
     assert "12 of 20" in text and "8 spared" in text and len(results.missing) == 8
     # Decisions by another criterion count for nothing.
     other = make({**WISH, "until": "1%"})
