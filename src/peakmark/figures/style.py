@@ -34,7 +34,7 @@ QUIET = "#6b6b6b"
 WIDTH = 6.85  # inches; an A4 page between its margins
 LABELS, LEGEND_LINE = 0.3, 0.17  # inches
 MAX_TICKS = 6  # numbers of a vertical axis, at each step of a decade
-DECADES = 200  # highest by lowest end from which on a logarithmic axis names powers of ten only
+DECADES = 30  # highest by lowest end from which on a logarithmic axis names powers of ten only
 LIMIT = "#222222"
 _PUBLISHED = ("D", "v", "P", "X")
 """Markers of published sets, by their place."""
