@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import Bench, disk_cell, executable, network_cell
+from bench import MIB, Bench, disk_cell, executable, network_cell
 from tests.programs import needs
 
 from peakmark.cell import Cell
 from peakmark.messages import Unavailable
+from peakmark.run import measure as measuring
 from peakmark.tools import REGISTRY, base
 
 # Asks for 8 GiB and touches none of it.
@@ -97,6 +98,17 @@ def test_a_tool_that_prints_for_ever_fills_no_disk(
     one = CELLS["fio"]
     said = bench.failure(one, wrapper(bench, "/usr/bin/fio", "exec yes fio"), monkeypatch)
     bench.assert_failed(one, said, "larger file than the cell may")
+
+
+@needs("fio")
+def test_a_tool_that_writes_too_many_files_is_ended(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = 'while :; do head -c 16777216 /dev/zero > "$RANDOM$RANDOM" || exit 9; done'
+    expected = 2 * REGISTRY["fio"].estimate(CELLS["fio"]).disk_bytes
+    monkeypatch.setattr(measuring, "ALL_FILES_BYTES", 64 * MIB - expected)
+    said = bench.failure(CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
+    bench.assert_failed(CELLS["fio"], said, "may write 0.07 GB")
 
 
 @needs("fio")

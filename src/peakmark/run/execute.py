@@ -5,6 +5,7 @@ beside a paced neighbour that takes a share of the time of some CPUs, as a slow 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import resource
@@ -29,6 +30,8 @@ SHOWN_LINES = 5
 KEPT_BYTES = 16 << 20
 """More than any known tool prints; a tool that goes on for ever must not fill the disk of records.
 """
+RESERVED_BYTES = 64 << 10
+FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
 CHECK_S = 1.0
 """How often a running client's server is looked after: rarely enough not to be measured."""
@@ -56,10 +59,12 @@ class Limits:
     Attributes:
         memory_bytes: of its private memory.
         file_bytes: of its largest file.
+        fills_disk: whether it writes so much that room for its messages is reserved first.
     """
 
     memory_bytes: int | None = None
     file_bytes: int | None = 1 << 30
+    fills_disk: bool = True
 
     def set(self) -> None:
         """Take effect in the calling process and those it starts."""
@@ -203,6 +208,9 @@ def start(
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
+        if limits.fills_disk:
+            _reserve(out.fileno())
+            _reserve(err.fileno())
         try:
             with interrupts.held():
                 process = Popen(
@@ -222,6 +230,12 @@ def start(
     finally:
         end(process)
         cleanup.group_ended(process.pid)
+
+
+def _reserve(descriptor: int) -> None:
+    """Room for a program's messages, taken before the program can fill the disk."""
+    length = ctypes.c_int64(RESERVED_BYTES)
+    ctypes.CDLL(None).fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), length)
 
 
 def end(process: Popen[bytes], grace_s: float = 2.0) -> None:

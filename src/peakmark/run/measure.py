@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
-FILE_BYTES = 64 << 20
-"""What one file of a cell may have beside twice its estimate."""
+FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
+"""What one file of a cell, and all of them together, may have beside twice its estimate."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
 _PLAIN = (str, int, float, list, tuple)
 
@@ -396,7 +396,9 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
 
         def trouble() -> execute.Trouble | None:
             ended = peer.ended() if peer else None
-            return ("server-ended", {"server": ended}) if ended else None
+            if ended:
+                return "server-ended", {"server": ended}
+            return _wrote_too_much(space.directory, cost)
 
         kills = job_limits.oom_kills(Host())
         try:
@@ -424,6 +426,14 @@ def _describe_command(command: Command, done: Completed) -> Facts:
         "returncode": done.returncode,
         "seconds": round(done.elapsed_s, 6),
     }
+
+
+def _wrote_too_much(directory: Path, cost: Cost) -> execute.Trouble | None:
+    used, most = cleanup.disk_usage(directory), 2 * cost.disk_bytes + ALL_FILES_BYTES
+    if used <= most:
+        return None
+    wrote = f"it wrote {used / 1e9:.2f} GB into {directory}, and may write {most / 1e9:.2f} GB"
+    return "wrote-too-much", {"wrote": wrote}
 
 
 def _out_of_memory(before: int | None) -> execute.Trouble | None:
@@ -454,7 +464,7 @@ def _limits(cost: Cost, threads: int) -> execute.Limits:
     thread counts too.
     """
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
-    return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES)
+    return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)
 
 
 def _lock_name() -> str:
