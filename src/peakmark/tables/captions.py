@@ -41,6 +41,18 @@ def of_drawing(drawing: Drawing, shown: Collection[str]) -> str:
     return " ".join([f"{drawing.title}.", text(kind), *parts])
 
 
+def texts() -> dict[str, str]:
+    """Figure name -> caption, of figures of one workload too: what ``rules/tables.smk`` hands on."""
+    alone = [
+        f"{table.name}_{name}" for table in TABLES for name in SUBSYSTEMS[table.subsystem].workloads
+    ]
+    return {
+        name: text(name)
+        for name in (*FIGURES, *alone)
+        if name in FIGURES or name.rpartition("_")[0] in FIGURES
+    }
+
+
 def tables() -> dict[str, str]:
     """Table name -> title with its resource: ``Memory: throughput``."""
     return {table.name: of_table(table.title, table.subsystem) for table in TABLES}
