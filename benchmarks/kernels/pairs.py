@@ -227,8 +227,9 @@ def _loaded(plan: Plan) -> Iterator[Row]:
     longer: dict[str, Scalar] = {"seconds": 20 * plan.seconds}  # a point takes a twentieth
     # loaded-latency asks for no huge pages, as pmbw.
     pages: dict[str, Scalar] = {"huge_pages": False} if plan.small_pages else {}
+    # rambench's loads walk four times the last cache, and no more than the pool: so does the reference.
+    pool = 4 * plan.caches[-1] if plan.caches else POOL // 4
     for threads in plan.threads(2):
-        pool = POOL // 4
         point: Point = ("LOADED", "", None, threads)
         ours = _cell(
             "memory", "rambench", point, pool=pool, reads="100", rates=1, **longer, **pages
