@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,9 +23,6 @@ from benchmarks.method.same import CLAIMED, Count
 from peakmark import statistics
 from peakmark.analysis import checks, compare, datasets
 from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow
-from peakmark.config.types import Criterion
-from peakmark.plan import sequential_testing
-from peakmark.statistics import Interval
 
 Values = NDArray[np.float64]
 
@@ -36,8 +33,6 @@ INSTRUMENTS = ("cpubench", "rambench", "diskbench", "netbench")
 FASTER = 11
 GOLDEN = Path(__file__).parents[2] / "tests" / "unit" / "data" / "golden"
 """Records of real campaigns."""
-UNTIL = 0.02
-ENDED = (0.01, 0.02, 0.03, 0.05)
 PROMISED = (
     (["called slow", "turbo"], None),
     (["called slow"], 0.001),
@@ -201,44 +196,16 @@ def _side(
 
 
 def coverage(rows: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
-    """Intervals of the median that do not hold the true one: with a fixed number of repetitions,
-    and ended adaptively, of rows that spread little, so much that luck decides where they end,
-    and more.
-    """
+    """Intervals of the median that do not hold the true one."""
     for n in (6, 10, 20, 30):
-
-        def fixed(values: Values, n: int = n) -> Interval:
-            return statistics.median_interval(values[:n])
-
-        yield f"95 % intervals that miss, n = {n}", _missed(rows, fixed, (seed, n))
-    criterion = Criterion(6, 30, UNTIL)
-
-    def ended(values: Values) -> Interval:
-        every = (sequential_testing.summarise(values[:n], criterion) for n in criterion.counts)
-        last = next(
-            (one for one in every if one.enough and statistics.half_interval(one) <= UNTIL),
-            sequential_testing.summarise(values, criterion),
-        )
-        return Interval(last.low, last.high, last.level, last.enough)
-
-    for cv in ENDED:
-        name = f"95 % intervals that miss, rows that spread by {cv:.0%} ended at {UNTIL:.0%}"
-        yield name, _missed(rows, ended, (seed, 99, round(1000 * cv)), cv)
-
-
-def _missed(
-    rows: int, interval_of: Callable[[Values], Interval], seed: Sequence[int], spread: float = 0.0
-) -> Count:
-    """Of rows of 30 lognormal values with that coefficient of variation; without it each row has
-    another, of 1 to 5 %.
-    """
-    lot = np.random.default_rng(seed)
-    missed = 0
-    for _ in range(rows):
-        cv = spread or 0.01 * 5 ** lot.random()
-        interval = interval_of(np.exp(lot.normal(0, cv, size=30)))
-        missed += not interval.low <= 1.0 <= interval.high
-    return Count(missed, rows)
+        lot = np.random.default_rng((seed, n))
+        missed = 0
+        for _ in range(rows):
+            spread = 0.01 * 5 ** lot.random()
+            values = np.exp(lot.normal(0, spread, size=30))
+            interval = statistics.median_interval(values[:n])
+            missed += not interval.low <= 1.0 <= interval.high
+        yield f"95 % intervals that miss, n = {n}", Count(missed, rows)
 
 
 def promised(name: str) -> float | None:

@@ -36,14 +36,14 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     checkout.run(sys.executable, "-m", "peakmark", *words)
     campaign = Results.read(folder)
     models: dict[Kind, tuple[dict[str, Any], Path]] = {}
-    for cell in sorted(campaign.planned, key=lambda one: (one.concurrency, one.block or 0)):
+    for cell in sorted(campaign.cells, key=lambda one: (one.concurrency, one.block or 0)):
         if kind(cell) not in models and cell.repetition == 0:
             models[kind(cell)] = _measured(checkout, campaign, cell)
-    for number, cell in enumerate(campaign.planned):
+    for number, cell in enumerate(campaign.cells):
         record, path = models[kind(cell)]
         if campaign.record_path(cell) != path:
             _copy(_varied(record, 1 + 1e-9 * number), path, cell, campaign.record_path(cell))
-    return len(campaign.planned)
+    return len(campaign.cells)
 
 
 def _measured(

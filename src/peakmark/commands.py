@@ -86,25 +86,13 @@ def plan(options: argparse.Namespace) -> None:
 def decide(options: argparse.Namespace) -> None:
     from peakmark.analysis import suspects
     from peakmark.analysis.analysis import Analysis
-    from peakmark.plan import sequential_testing
     from peakmark.storage import decisions
     from peakmark.storage.results import Results
 
-    folder = options.plan.parent / decisions.FOLDER
     campaign = Results.read(options.plan.parent)
-    if options.round is None:
-        analysis = Analysis(campaign)
-        chosen = suspects.choose(campaign, analysis.rows, analysis.link_maps)
-        decisions.write(campaign.directory / decisions.SUSPECTS, {}, chosen)
-        return
-    earlier = decisions.read(folder / f"{options.round - 1}.json") if options.round else {}
-    stored = sequential_testing.read_records(
-        campaign.directory, campaign.planned, campaign.criteria
-    )
-    decided = sequential_testing.decide(
-        campaign.planned, campaign.criteria, earlier, options.round, stored
-    )
-    decisions.write(folder / f"{options.round}.json", decided)
+    analysis = Analysis(campaign)
+    chosen = suspects.choose(campaign, analysis.rows, analysis.link_maps)
+    decisions.write(campaign.directory, chosen)
 
 
 def measure(options: argparse.Namespace) -> None:

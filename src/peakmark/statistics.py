@@ -452,16 +452,6 @@ def discoveries(chances: Sequence[float], level: float) -> list[bool]:
     return list(stats.false_discovery_control(chances) <= level) if chances else []
 
 
-def half_interval(summary: Summary) -> float:
-    """Half the interval of the median as a share of the median; infinite for a median of 0 with any
-    spread.
-    """
-    half = (summary.high - summary.low) / 2
-    if half == 0:
-        return 0.0
-    return half / abs(summary.median) if summary.median != 0 else math.inf
-
-
 def summarise(values: Values) -> Summary:
     """All that a row shows of its repetitions; see Summary."""
     array = checked(values)

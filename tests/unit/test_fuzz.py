@@ -138,15 +138,9 @@ VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 def test_a_campaign_with_a_changed_file(tmp_path: Path, file: str, chance: random.Random) -> None:
     """Sealed as it is now, so that nothing but its values tells."""
     of = make.cell("cpubench", "DP", subsystem="cpu")
-    criterion = {"least": 6, "most": 9, "until": 0.02, "within_s": None}
-    decided = {
-        "schema": 1,
-        "rows": {of.row: {"asked": 6, "n": 6, "half": 0.01, "decision": "narrow"}},
-    }
-    decided["rows"][of.row]["criterion"] = criterion
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=VM)
-    path = folder / "repetitions" / "0.json"
-    files.write_text(path, json.dumps(decided))
+    path = folder / "repetitions" / "suspects.json"
+    files.write_text(path, json.dumps({"schema": 1, "suspects": {of.row: [of.row]}}))
     if file != "repetitions":
         (path,) = folder.glob(f"{file}*" if "." in file else f"{file}/**/*.json")
     value = json.loads(path.read_text())

@@ -77,11 +77,10 @@ ENDS = {
 }  # fmt: skip
 """File of a campaign -> the exit code of commands where it is broken."""
 MISSING = {"a named pipe": "a named pipe", "a folder": "a folder", "/dev/zero": "a device"}
-ABSURD = {"adaptive": {CELL.row: {"least": 6, "most": 10**9, "until": 0.02}}}
 BROKEN: list[tuple[str, Any, str]] = [
     *((name, kind, words) for name in ENDS for kind, words in MISSING.items()),
     *((name, HUGE, "") for name in ("plan.json", RECORD, FACTS)),
-    *(("plan.json", wrong, "") for wrong in ([], 5, None, {}, ABSURD)),
+    *(("plan.json", wrong, "") for wrong in ([], 5, None, {})),
     *(("plan.json", {"cells": cells}, "") for cells in (5, [None], [{}], [], [CELL.to_json()] * 2)),
     *(("plan.json", {key: 5}, "") for key in ("schema", "campaign", "config", "references")),
     *(("plan.json", {"campaign": name}, "campaign") for name in ("../../precious", "..", "a/b")),
@@ -93,8 +92,6 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("plan.json", {"config": {"report": {"published": 5}}}, "published"),
     ("plan.json", {"config": {"report": {"title": ["x"]}}}, "title"),
     ("plan.json", {"references": ["hpl"]}, "references"),
-    ("plan.json", {"adaptive": [1]}, "adaptive"),
-    ("plan.json", {"adaptive": {"a": {"nope": 1}}}, "adaptive"),
     (FACTS, {"cpu": 5}, "cpu"),
     (FACTS, {"cpu": {"clock_hz": {"nominal": "fast"}}}, "clock_hz"),
     (FACTS, {"cpu": {"caches": [1]}}, "caches"),

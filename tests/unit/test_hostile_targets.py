@@ -165,13 +165,13 @@ def test_a_plan_replaces_no_plan_of_another_campaign(
 def test_decisions_are_written_where_the_campaign_has_them(
     campaign: Path, peakmark: Peakmark
 ) -> None:
-    assert peakmark("decide", "--plan", campaign / "plan.json", "--round", 0).returncode == 0
-    assert (campaign / "repetitions" / "0.json").exists()
+    assert peakmark("decide", "--plan", campaign / "plan.json").returncode == 0
+    assert (campaign / "repetitions" / "suspects.json").exists()
 
 
 def test_a_job_is_called_by_a_name(thesis: Path, tmp_path: Path, peakmark: Peakmark) -> None:
     name = os.path.relpath(thesis, tmp_path / "m" / "nodes")
-    plan: dict[str, Any] = {"schema": 1, "campaign": "m", "cluster": None, "adaptive": {}}
+    plan: dict[str, Any] = {"schema": 1, "campaign": "m", "cluster": None}
     plan["config"] = {"tools": {}, "modules": {}}
     plan["cells"] = [{"id": CELL.id, "job": name, **CELL.to_json()}]
     path = tmp_path / "m" / "plan.json"

@@ -141,7 +141,7 @@ def test_a_fact_of_a_node_has_its_places() -> None:
     assert Facts.__annotations__.keys() - shown <= PARTS_WITHOUT_TEXT
 
 
-KINDS = ("Campaign", "Report", "Chapters", "Author", "AsNeeded", "Sample", "Batch", "CampaignGrid")
+KINDS = ("Campaign", "Report", "Chapters", "Author", "Sample", "Batch", "CampaignGrid")
 
 
 def test_a_key_of_a_configuration_has_its_places() -> None:

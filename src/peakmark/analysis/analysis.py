@@ -37,8 +37,9 @@ from peakmark.config.published import Published
 from peakmark.formatting import natural
 from peakmark.limits import Limit
 from peakmark.messages import Message, message
-from peakmark.plan import pairs, sequential_testing
+from peakmark.plan import pairs
 from peakmark.plan.cluster import Cluster
+from peakmark.statistics import summarise
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results
 from peakmark.tools.tables import TABLES, Table
@@ -299,10 +300,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         reason = message("no-limit", case="unequal-nodes", differ=differ)
     if reason:
         limit = Limit(None, table.unit, "", "", "unknown", reason)
-    series = {
-        name: _series(results, draft, name, limit, clock_hz, centre)
-        for name in sorted(draft.points)
-    }
+    series = {name: _series(draft, name, limit, clock_hz, centre) for name in sorted(draft.points)}
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     own = series.get(table.own.instrument)
     done = len(draft.points[table.own.instrument])
@@ -333,7 +331,6 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *_above_limit(row, clock_hz),
         *checked,
         *row_warnings.disagreements(row),
-        *row_warnings.unsure(results, row),
         *row_warnings.filled(row),
         *row_warnings.setting_deviations(row),
         *row_warnings.other_streams(row),
@@ -342,9 +339,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     return replace(row, warnings=tuple(warnings))
 
 
-def _series(
-    results: Results, row: _Draft, name: str, limit: Limit, clock_hz: float | None, centre: str
-) -> Series:
+def _series(row: _Draft, name: str, limit: Limit, clock_hz: float | None, centre: str) -> Series:
     """What an instrument measured, without the repetitions above the limit or bound; if most are, it
     is the limit that is in doubt.
 
@@ -357,8 +352,7 @@ def _series(
         wrong = []
     counted = tuple(point for point in points if point not in wrong)
     left_out = (*row.disturbed[name], *(replace(point, left_out=(ABOVE,)) for point in wrong))
-    criterion = results.criteria.get(points[0].record.cell.row)
-    summary = sequential_testing.summarise([point.value for point in counted], criterion)
+    summary = summarise([point.value for point in counted])
     value = float(getattr(summary, centre))
     return Series(counted, summary, value, limits.efficiency(value, limit), left_out)
 

@@ -193,17 +193,6 @@ def wrong_cores(results: Results, planned: list[Cell]) -> Iterator[Message]:
             yield message("wrong-core", Severity.UNSURE, **core)
 
 
-def unsure(results: Results, row: Row) -> Iterator[Message]:
-    """Series that were repeated up to their limit without becoming as sure as was asked."""
-    for entry in row.table.series:
-        points = row.series[entry.instrument].points if entry.instrument in row.series else ()
-        decision = results.decisions.get(points[0].record.cell.row) if points else None
-        if decision and decision.half is not None and decision.decision == "cap":
-            half, until = (100 * share for share in (decision.half, decision.criterion.until))
-            case, about = decision.decision, entry.instrument
-            yield message("shortfall", case=case, about=about, n=decision.n, half=half, until=until)
-
-
 def filled(row: Row) -> Iterator[Message]:
     """A reference whose build takes no such block, and the one that was run for it."""
     called = {series.instrument: series.heading for series in row.table.series}

@@ -113,7 +113,7 @@ def choose(
 ) -> dict[str, list[str]]:
     """Rows of the plan in which nodes or links are slow -> those of healthy ones of their class."""
     chosen: dict[str, list[str]] = {}
-    lot = random.Random(f"{results.config['seed']}/controls")  # noqa: S311 - not a secret
+    lot = random.Random(f"{results.config.get('seed', 1)}/controls")  # noqa: S311 - not a secret
     for family in (*families(tables), *link_families(maps)):
         slow = {place: row for place, row in family.items() if row.slow}
         healthy = {node for node, _ in family} - {node for node, _ in slow}

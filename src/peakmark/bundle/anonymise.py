@@ -126,6 +126,6 @@ def _users(results: Results) -> Iterator[str]:
 
 
 def _texts(results: Results) -> Iterator[str]:
-    yield json.dumps([results.plan, *(cell.to_json() for cell in results.planned)])
+    yield json.dumps([results.plan, *(cell.to_json() for cell in results.cells)])
     for record in (*results.records, *results.checks, *results.attempts):
         yield json.dumps(record.data)

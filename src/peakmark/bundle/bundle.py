@@ -147,10 +147,11 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
         place.write_bytes(content)
         written.append(path_of(name))
 
-    # Without the decisions on repetitions, spared cells would be missing.
     folder = results.directory
-    paths = [folder / name for name in ("plan.json", "config.json", decisions.SEAL)]
-    paths += [*folder.glob(f"{decisions.FOLDER}/*.json"), *folder.glob(f"{facts.CLOCKS}/*.json")]
+    paths = [
+        folder / name for name in ("plan.json", "config.json", decisions.SEAL, decisions.SUSPECTS)
+    ]
+    paths += [*folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
             put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))

@@ -12,7 +12,7 @@ import msgspec
 
 from peakmark.catalogue import AUTO, SHAPES, SUBSYSTEMS, WORKLOADS
 from peakmark.config.overrides import merged
-from peakmark.config.types import Campaign, Criterion
+from peakmark.config.types import Campaign
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
 from peakmark.tools import references
@@ -37,8 +37,6 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
     completed["tools"] = {
         name: False if path in NO_TOOL else path for name, path in completed["tools"].items()
     }
-    for key in ("repetitions", "reference_repetitions"):
-        criterion(key, completed[key])
     parse_duration("give_up_after", completed["give_up_after"])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
@@ -111,7 +109,6 @@ def _check_part(
                 parse_size(value)
             except ConfigError as error:
                 raise ConfigError(f"{place}.{key}: {error}") from error
-    criterion(f"{place}.repetitions", part.get("repetitions"))
     word = next((asked for asked in part.get("concurrency", []) if isinstance(asked, str)), None)
     if word and not SUBSYSTEMS[subsystem].pinned:
         raise ConfigError(
@@ -185,26 +182,3 @@ def parse_total(where: str, total: str | float) -> int:
     if not 1 <= value <= 1e18:
         raise ConfigError(f"{where} is {total!r}: allowed is 1 to 1e18")
     return int(value)
-
-
-def criterion(where: str, value: Any) -> Criterion | None:
-    """The criterion of a ``repetitions`` entry that fits the schema, None for a plain number.
-    Errors: ConfigError.
-    """
-    if not isinstance(value, Mapping):
-        return None
-    if value["max"] <= value["min"]:
-        raise ConfigError(
-            f"{where}.max is {value['max']}: allowed is more than {where}.min, which is {value['min']}"
-        )
-    return Criterion(value["min"], value["max"], _share(f"{where}.until", value["until"]))
-
-
-def _share(where: str, value: str | float) -> float:
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", str(value))
-    share = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
-    if not 0 < share < 1:
-        raise ConfigError(
-            f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a share between 0 and 1, such as 2% or 0.02"
-        )
-    return share

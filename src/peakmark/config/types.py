@@ -6,10 +6,9 @@ as descriptions of the keys.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
-from msgspec.structs import asdict
+from msgspec import UNSET, Meta, UnsetType, field
 
 from peakmark.tools import REFERENCES
 from peakmark.validation import UNIQUE, Keys, allowed
@@ -109,52 +108,7 @@ class Rounds(Keys):
     rounds: Annotated[int, Meta(ge=1, le=100000)]
 
 
-class AsNeeded(Keys):
-    """As many repetitions as are needed.
-
-    Attributes:
-        min: Repetitions that are always made; below 6 there is no 95 % interval.
-        max: Repetitions that are never exceeded; more than min.
-        until: Half the 95 % interval of the median as a share of the median, from which on no more
-            is needed: 2% or 0.02.
-    """
-
-    min: Annotated[int, Meta(ge=6, le=999)]
-    max: Annotated[int, Meta(ge=7, le=1000)]
-    until: Annotated[str | float, allowed("a share such as 2% or 0.02")]
-
-
-class Criterion(Struct, frozen=True, forbid_unknown_fields=True):
-    """What decides how many repetitions of a row are made.
-
-    Attributes:
-        least: repetitions that are always made
-        most: repetitions that are never exceeded
-        until: half the 95 % interval of the median as a share of the median, from which on no more
-            is needed
-    """
-
-    least: Annotated[int, Meta(ge=1, le=1000)]
-    most: Annotated[int, Meta(ge=1, le=1000)]
-    until: Annotated[float, Meta(gt=0, lt=1)]
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Repetitions that a row has after each round: 6 to 30 are (6, 9, 13, 19, 28, 30)."""
-        counts = [self.least]
-        while counts[-1] < self.most:
-            counts.append(min(self.most, counts[-1] + max(1, counts[-1] // 2)))
-        return tuple(counts)
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return asdict(self)
-
-
-Repetitions = Annotated[
-    Annotated[int, Meta(ge=1, le=1000)] | AsNeeded,
-    allowed("a whole number from 1 to 1000, or {min: 6, max: 30, until: 2%}"),
-]
+Repetitions = Annotated[int, allowed("a whole number from 1 to 1000", ge=1, le=1000)]
 
 
 class ReferenceGrid(Keys):
@@ -349,9 +303,8 @@ class Campaign(Keys):
         warmup: Warm-up before the clock starts, in seconds.
         scale: Factor for every total, time, file size and count: 0.01 makes a preset a hundred
             times shorter. Blocks and the pool stay: they decide what is measured.
-        repetitions: Repetitions of each cell of an own kernel: a number, or {min: 6, max: 30,
-            until: 2%}.
-        reference_repetitions: Repetitions of each cell of a reference tool, likewise.
+        repetitions: Repetitions of each cell of an own kernel.
+        reference_repetitions: Repetitions of each cell of a reference tool.
         repeat_disturbed: How often a repetition is measured again at most that other programs, the
             hypervisor, lost CPU time or a clock that moved have disturbed. 0: never.
         repeat_suspects: Whether nodes that are slow in rows are measured there once more, beside two

@@ -9,12 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPES, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
-from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
@@ -39,14 +38,11 @@ SHORTEST_HPL_S = 3.0
 _COUNTED = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips"}
 """Latency workload -> option that ``total`` sets."""
 
-PlannedCell = tuple[Cell, Criterion | None]
-
 
 def cells(
     config: Settings, node: str, on_this_machine: bool, largest: Mapping[str, int]
-) -> Iterator[PlannedCell]:
-    """The cells of a completed configuration on one node, each with what may end its repetitions;
-    those of ``pairs`` of nodes apart.
+) -> Iterator[Cell]:
+    """The cells of a completed configuration on one node, without those of ``pairs`` of nodes.
 
     Args:
         config: the completed configuration.
@@ -64,13 +60,13 @@ def cells(
                 yield from _grid_cells(config, place, keys, node, on_this_machine, largest)
 
 
-def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> Iterator[PlannedCell]:
+def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> Iterator[Cell]:
     """The cells of the network grids with ``pairs``. Arguments and errors: see ``cells``."""
     for place, pairs in turns.items():
         keys = config["network"][int(place[8:-1])]
-        for cell, criterion in _grid_cells(config, place, keys, ANY, False, largest):
+        for cell in _grid_cells(config, place, keys, ANY, False, largest):
             for client, server in pairs:
-                yield replace(cell, node=client, peer=server), criterion
+                yield replace(cell, node=client, peer=server)
 
 
 def _grid_cells(
@@ -80,16 +76,16 @@ def _grid_cells(
     node: str,
     on_this_machine: bool,
     largest: Mapping[str, int],
-) -> Iterator[PlannedCell]:
+) -> Iterator[Cell]:
     subsystem = place.partition("[")[0]
     aliases = concurrency_aliases(keys["concurrency"], on_this_machine)
     concurrency = list(dict.fromkeys(aliases.values()))
     grid = _Grid(config, subsystem, {**keys, "concurrency": concurrency}, node)
-    for cell, criterion in grid.kernel_cells():
+    for cell in grid.kernel_cells():
         if on_this_machine and not _has_distance(cell):
             continue
         _check_possible(place, cell)
-        yield cell, criterion
+        yield cell
     for name, changes in keys.get("references", {}).items():
         narrowed = dict(changes)
         if "concurrency" in changes:
@@ -110,7 +106,7 @@ def check_number(config: Settings, nodes: int, turns: Turns) -> None:
     count = 0
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
-            repeated, _ = _repetitions(keys.get("repetitions", config["repetitions"]))
+            repeated = keys.get("repetitions", config["repetitions"])
             places = len(turns.get(f"{subsystem}[{index}]", range(nodes)))
             count += places * repeated * len(_points(subsystem, keys))
     if count > MOST_CELLS:
@@ -252,19 +248,15 @@ class _Grid:
     keys: Settings
     node: str
 
-    def kernel_cells(self) -> Iterator[PlannedCell]:
+    def kernel_cells(self) -> Iterator[Cell]:
         """Cells of the own kernel."""
-        count, criterion = _repetitions(self.keys.get("repetitions", self.config["repetitions"]))
         for point in _points(self.subsystem, self.keys):
             total = self._total(point) if "total" in self.keys else {}
-            for repetition in range(count):
+            for repetition in range(self.keys.get("repetitions", self.config["repetitions"])):
                 options = self._options(point, point.workload, self.keys, repetition)
-                cell = self._cell(KERNELS[self.subsystem], point, repetition, options | total)
-                yield cell, criterion
+                yield self._cell(KERNELS[self.subsystem], point, repetition, options | total)
 
-    def reference_cells(
-        self, name: str, changes: Settings, largest: int | None
-    ) -> Iterator[PlannedCell]:
+    def reference_cells(self, name: str, changes: Settings, largest: int | None) -> Iterator[Cell]:
         """Cells of one reference tool.
 
         Blocks that its build does not take are left to the tool that fills such rows, with as much
@@ -284,16 +276,15 @@ class _Grid:
             unchanged = {
                 key: value for key, value in changes.items() if key not in ("ops", "seconds")
             }
-            for cell, criterion in self._covered_cells(instead, {**unchanged, "blocks": above}):
+            for cell in self._covered_cells(instead, {**unchanged, "blocks": above}):
                 options = {**cell.options, "total": cell.options["size"], "instead_of": name}
-                yield replace(cell, options=options), criterion
+                yield replace(cell, options=options)
 
-    def _covered_cells(self, name: str, changes: Settings) -> Iterator[PlannedCell]:
+    def _covered_cells(self, name: str, changes: Settings) -> Iterator[Cell]:
         """Only the points that the tool can measure; one execution may fill several of them."""
         points = ("workloads", "concurrency", "blocks", "variants")
         grid = {**self.keys, **{key: changes[key] for key in points if key in changes}}
-        value = changes.get("repetitions", self.config["reference_repetitions"])
-        count, criterion = _repetitions(value)
+        count = changes.get("repetitions", self.config["reference_repetitions"])
         planned: set[_Point] = set()
         for row in _points(self.subsystem, grid):
             coverage = self._coverage(name, row)
@@ -310,7 +301,7 @@ class _Grid:
             planned.add(point)
             for repetition in range(count):
                 options = self._reference_options(name, row, point.workload, changes, repetition)
-                yield self._cell(name, point, repetition, options), criterion
+                yield self._cell(name, point, repetition, options)
 
     def _coverage(self, name: str, point: _Point) -> Coverage | None:
         for row in _coverages(name, self.subsystem):
@@ -424,9 +415,3 @@ def _has_pmbw_pools(keys: Settings) -> bool:
     if pmbw is None:
         return False
     return not set(POOLS).isdisjoint(pmbw.get("variants") or _variants("memory", keys))
-
-
-def _repetitions(value: Any) -> tuple[int, Criterion | None]:
-    """How many repetitions to plan, and what may end them sooner."""
-    criterion = configuration.criterion("repetitions", value)
-    return (int(value), None) if criterion is None else (criterion.most, criterion)

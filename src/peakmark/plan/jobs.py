@@ -61,14 +61,10 @@ def _lane(plan: Plan, cell: Cell, settings: Settings) -> str:
 
 
 def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
-    """Changes with what is measured, with which programs, and what decides how often."""
+    """Changes with what is measured and with which programs."""
     cells = list(cells)
-    criteria, programs = set(), set()
-    for cell in cells:
-        if cell.row in plan.criteria:
-            criteria.add(f"{cell.row} {plan.criteria[cell.row]}")
-        programs.add(" ".join(program(cell.instrument, plan)))
-    lines = [*(cell.spec() for cell in cells), *sorted(criteria), *sorted(programs)]
+    programs = {" ".join(program(cell.instrument, plan)) for cell in cells}
+    lines = [*(cell.spec() for cell in cells), *sorted(programs)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

@@ -15,10 +15,9 @@ from peakmark.catalogue import SHAPES, SUBSYSTEMS
 from peakmark.cell import TRIAL, Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
-from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
-from peakmark.plan import durations, grids, pairs, sequential_testing
+from peakmark.plan import durations, grids, pairs
 from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
 from peakmark.plan.durations import Durations
 from peakmark.plan.pairs import Behind, Turns
@@ -63,7 +62,6 @@ class Plan:
         cells: every planned cell, in running order.
         references: tools that the grids name.
         cluster: None without one.
-        criteria: row -> what decides how many of its repetitions are made; none for fixed rows.
         impossible: row -> why its reference tool can measure it on no machine.
         slowed: rows of trial cells that are slowed in secret.
     """
@@ -72,7 +70,6 @@ class Plan:
     cells: tuple[Cell, ...]
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
-    criteria: Mapping[str, Criterion] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
     slowed: tuple[str, ...] = ()
 
@@ -90,7 +87,7 @@ class Plan:
     def results(self) -> Results:
         """What the folder of the campaign holds."""
         planned = (*self.cells, *self.again)
-        return Results(self.directory, self.to_json(), planned, self.criteria)
+        return Results(self.directory, self.to_json(), planned)
 
     @cached_property
     def again(self) -> list[Cell]:
@@ -108,7 +105,7 @@ class Plan:
         judged = {node for names in classes if len(names) >= LEAST_NODES for node in names}
         cells = [
             cell
-            for cell in self.required_cells()
+            for cell in self.cells
             if (cell.peer or cell.node in judged)
             and not REGISTRY[cell.instrument].reference
             and not cell.purpose
@@ -137,22 +134,7 @@ class Plan:
 
     def wanted(self) -> list[Cell]:
         """The cells that are required so far, in running order."""
-        planned = (*self.cells, *self.again)
-        if not self.criteria:
-            return list(planned)
-        decisions = self.results.decisions
-        required = []
-        for cell in planned:
-            criterion = self.criteria.get(cell.row)
-            decision = decisions.get(cell.row)
-            count = decision.asked if decision else 0
-            if criterion is None or cell.repetition < max(criterion.least, count):
-                required.append(cell)
-        return required
-
-    def required_cells(self) -> list[Cell]:
-        """The cells that are measured in any case, in running order."""
-        return sequential_testing.in_round(self.cells, self.criteria, 0)
+        return [*self.cells, *self.again]
 
     @cached_property
     def peers(self) -> dict[str, str]:
@@ -176,7 +158,7 @@ class Plan:
         """Name -> cells of the jobs with several cells; empty with ``fan_out: cell``."""
         if self.cluster is None or self.config["fan_out"] == "cell":
             return {}
-        return _jobs(self.cells, self.config, self.criteria)
+        return _jobs(self.cells, self.config)
 
     @cached_property
     def _job_names(self) -> dict[str, str]:
@@ -201,9 +183,6 @@ class Plan:
             "peers": self.peers,
             "cells": cells,
             "references": [asdict(reference) for reference in self.references],
-            "adaptive": {
-                row: criterion.to_json() for row, criterion in sorted(self.criteria.items())
-            },
         }
 
 
@@ -246,16 +225,15 @@ def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
     tools = _named_references(completed)
     largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
-    criteria: dict[str, Criterion | None] = {}
     planned = [grids.cells(completed, node, cluster is None, largest) for node in nodes]
-    for cell, criterion in chain(*planned, grids.pair_cells(completed, turns, largest)):
+    for cell in chain(*planned, grids.pair_cells(completed, turns, largest)):
         name = cell.instrument
         if REGISTRY[name].reference:
             if name not in tools:  # It fills rows of another tool.
                 tools[name] = _reference(completed, name)
             if tools[name].path is None:
                 continue
-        _add(cells, criteria, cell, criterion)
+        _add(cells, cell)
     turn = partial(_turn, turns, completed["seed"])
     ordered = grids.interleaved(cells.values(), completed["seed"])
     if cluster is not None:
@@ -269,7 +247,6 @@ def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
         cells=tuple(ordered),
         references=tuple(tools[name] for name in sorted(tools)),
         cluster=cluster,
-        criteria={row: value for row, value in criteria.items() if value is not None},
         impossible=grids.impossible(ordered),
     )
     # A neighbour would slow down the jobs of others too.
@@ -289,19 +266,8 @@ def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
     return 2, cell.repetition, number, random.Random(point).random()  # noqa: S311 - not a secret
 
 
-def _add(
-    cells: dict[str, Cell],
-    criteria: dict[str, Criterion | None],
-    cell: Cell,
-    criterion: Criterion | None,
-) -> None:
+def _add(cells: dict[str, Cell], cell: Cell) -> None:
     """Add a cell. Errors: ConfigError where another grid has it with different settings."""
-    if criteria.setdefault(cell.row, criterion) != criterion:
-        raise ConfigError(
-            f"two grids of {cell.subsystem} ask for {cell.row} with different repetitions, of "
-            "which one ends when its interval is narrow: give both the same, or put them in one "
-            "grid"
-        )
     if cells.setdefault(cell.id, cell) != cell:
         raise ConfigError(
             f"two grids of {cell.subsystem} ask for {cell.id} with different options: give them "
@@ -404,21 +370,15 @@ def _is_filled_with(row: Coverage, cell: Cell) -> bool:
     return cell.workload in row.workloads or cell.workload in executions
 
 
-def _jobs(
-    cells: Sequence[Cell], config: Settings, criteria: Mapping[str, Criterion]
-) -> dict[str, list[Cell]]:
+def _jobs(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
     """Name of a job -> its cells in running order.
 
-    All repetitions of an adaptive row are in one job, which decides how many it measures. Where
-    Slurm chooses the node, all cells that belong on one node are in one job.
+    Where Slurm chooses the node, all cells that belong on one node are in one job.
     """
     fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
     units: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
-        if cell.node == ANY:
-            key = same_node_key(cell, tools)
-        else:
-            key = cell.row if cell.row in criteria else cell.id
+        key = same_node_key(cell, tools) if cell.node == ANY else cell.id
         units.setdefault(key, []).append(place)
     jobs: dict[str, list[int]] = {}
     batches: dict[str, int] = {}

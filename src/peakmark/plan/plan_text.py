@@ -58,7 +58,7 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         "ORDINARY_LINK": durations.ORDINARY_LINK,
         "SUBSYSTEMS": SUBSYSTEMS,
         "again_s": times.total(again),
-        "points": lambda cells: _points(plan, cells),
+        "points": _points,
         "fillers": fillers,
         "disk": disk,
         "memory": memory,
@@ -74,12 +74,13 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
     return data.rendered("plan.txt.j2", **values)
 
 
-def _points(plan: Plan, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
+def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
     """Each instrument, with its workloads, blocks, concurrency and repetitions."""
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in sorted(cells, key=lambda cell: cell.id):
         groups[cell.instrument, cell.variant].append(cell)
     for (instrument, variant), group in sorted(groups.items()):
+        counts = Counter((cell.workload, cell.block, cell.asked) for cell in group)
         sizes = sorted({cell.block for cell in group if cell.block})
         blocks = [*map(format_size, sizes), *(["auto"] if any(c.automatic for c in group) else ())]
         concurrency = sorted({(bool(cell.word), cell.asked) for cell in group})
@@ -89,19 +90,9 @@ def _points(plan: Plan, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]
                 " ".join(dict.fromkeys(cell.workload for cell in group)),
                 " ".join(blocks),
                 "x" + " ".join(str(value) for _, value in concurrency),
-                _repetitions(plan, group),
+                plural(max(counts.values()), "repetition"),
             ],
         )
-
-
-def _repetitions(plan: Plan, cells: Sequence[Cell]) -> str:
-    """``1 repetition``, ``6 to 30 repetitions``."""
-    counts = Counter((cell.workload, cell.block, cell.asked) for cell in cells)
-    least = most = max(counts.values())
-    for cell in cells:
-        if cell.row in plan.criteria:
-            least = min(least, plan.criteria[cell.row].least)
-    return f"{least} to {most} repetitions" if least < most else plural(most, "repetition")
 
 
 def _load(plan: Plan, cluster: Cluster) -> Load:

@@ -148,12 +148,7 @@ def provenance(results: Results) -> dict[str, Any]:
         ["peakmark", ", ".join(versions) or "no record yet"],
         [
             "Records",
-            f"{len(results.cells) - len(results.missing)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}"
-            + (
-                f"; {plural(len(results.spared), 'planned repetition')} spared"
-                if results.spared
-                else ""
-            ),
+            f"{len(results.cells) - len(results.missing)} of {plural(len(results.cells), 'cell')}, {plural(len(results.attempts), 'failed attempt')}",
         ],
         ["First and last start", f"{times[0]} to {times[-1]}" if times else "no record yet"],
         [

@@ -96,7 +96,6 @@ def build(analysis: Analysis) -> dict[str, Any]:
             {"title": "How a number arises", "paragraphs": arises},
             {"title": "How to read a row", "paragraphs": _reading()},
         ],
-        "adaptive": bool(results.decisions),
         "workloads": _counted(rows),
         "programs": ran,
         "programs_text": _in_a_sentence(ran),
@@ -128,7 +127,7 @@ def _arises(results: Results) -> list[str]:
     measured, summarised, *judged = (
         text.format(centre=centre, enough=ENOUGH) for text in TEXT["arises"]
     )
-    return [measured, summarised, *_adaptive(results), *judged, *_energy(results)]
+    return [measured, summarised, *judged, *_energy(results)]
 
 
 def _energy(results: Results) -> list[str]:
@@ -140,20 +139,6 @@ def _energy(results: Results) -> list[str]:
         if names or why:
             texts.append(TEXT["energy" if names else "no_energy"].format(names=names, reason=why))
     return list(dict.fromkeys(texts))
-
-
-def _adaptive(results: Results) -> list[str]:
-    """How the number of repetitions was decided, where it was."""
-    decisions = results.decisions.values()
-    criteria = dict.fromkeys(entry.criterion for entry in decisions)
-    bounds = "; ".join(
-        f"{entry.least} to {entry.most} until ±{entry.until * 100:g} %" for entry in criteria
-    )
-    reached, spared = sum(entry.decision == "narrow" for entry in decisions), len(results.spared)
-    text = TEXT["adaptive"].format(
-        bounds=bounds, reached=reached, rows=len(decisions), spared=spared
-    )
-    return [text] if decisions else []
 
 
 def _reading() -> list[str]:

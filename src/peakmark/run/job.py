@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,8 @@ def _node_bytes(plan: Mapping[str, Any]) -> int | None:
 
 
 def run(part: Part, name: str, kernels: Path) -> None:
-    """Measure every cell of a job that is needed and has no valid record, in the plan's order, and
-    write the job's output.
-
-    Which repetitions are needed is decided after each round, as between Snakemake's jobs.
+    """Measure every cell of a job that has no valid record, in the plan's order, and write the
+    job's output.
 
     Raises:
         MeasurementError: when cells failed; all others have been measured nevertheless.
@@ -77,52 +75,24 @@ def run(part: Part, name: str, kernels: Path) -> None:
     present = present_path(part.directory, name)
     tried: list[Cell] = []
     failed: list[Cell] = []
-
-    def measure_missing(cells: Iterable[Cell]) -> None:
-        for cell in cells:
-            if records.look(_record_path(part, cell), cell).state == records.GOOD:
-                continue
-            tried.append(cell)
-            _write_present(present, cell)
-            records.set_aside(part.directory, cell)  # one that was damaged since this run began
-            try:
-                measure(request(part, cell, kernels))
-            except PeakmarkError as error:
-                failed.append(cell)
-                output.tell(str(error))
-        present.unlink(missing_ok=True)
-
-    rows = {cell.row for cell in part.cells}
-    criteria = {row: entry for row, entry in part.plan.get("adaptive", {}).items() if row in rows}
-    if criteria:
-        _measure_in_rounds(part, name, criteria, measure_missing)
-    else:
-        measure_missing(part.cells)
+    for cell in part.cells:
+        if records.look(_record_path(part, cell), cell).state == records.GOOD:
+            continue
+        tried.append(cell)
+        _write_present(present, cell)
+        records.set_aside(part.directory, cell)  # one that was damaged since this run began
+        try:
+            measure(request(part, cell, kernels))
+        except PeakmarkError as error:
+            failed.append(cell)
+            output.tell(str(error))
+    present.unlink(missing_ok=True)
     if failed:
         raise MeasurementError(
             f"{len(failed)} of {len(tried)} cells of {name} failed: {failed[0].id}, ..."
         )
     text = json.dumps({"cells": [cell.id for cell in part.cells]}, indent=1)
     files.write_text(done, text + "\n")
-
-
-def _measure_in_rounds(
-    part: Part,
-    name: str,
-    entries: Mapping[str, Mapping[str, Any]],
-    measure_missing: Callable[[Iterable[Cell]], None],
-) -> None:
-    from peakmark.config.types import Criterion
-    from peakmark.plan import sequential_testing  # brings numpy: only where repetitions are decided
-    from peakmark.storage import decisions
-
-    criteria = {row: Criterion(**entry) for row, entry in entries.items()}
-    decided: decisions.Decisions = {}
-    for number in range(max(1, sequential_testing.rounds(criteria))):
-        measure_missing(sequential_testing.required_in_round(part.cells, criteria, decided, number))
-        stored = sequential_testing.read_records(part.directory, part.cells, criteria)
-        decided = sequential_testing.decide(part.cells, criteria, decided, number, stored)
-    decisions.write(part.directory / decisions.FOLDER / f"{name}.json", decided)
 
 
 def _write_present(path: Path, cell: Cell) -> None:

@@ -26,7 +26,7 @@ class Part:
     """Some cells of a campaign and all that is needed to measure them.
 
     directory  folder of the campaign
-    plan       the plan without its cells: config, cluster, references, adaptive
+    plan       the plan without its cells: config, cluster, references
     """
 
     directory: Path

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
 from peakmark.config import inputs
-from peakmark.config.types import Criterion
 from peakmark.errors import RecordError
 from peakmark.storage import decisions, facts, planfile, records
-from peakmark.storage.decisions import Decisions, Suspects
+from peakmark.storage.decisions import Suspects
 from peakmark.storage.records import Finding
 
 
@@ -61,17 +60,14 @@ class Results:
     first asked for and then kept.
 
     plan      all but its cells
-    planned   every cell of the plan, in its order; then those that are measured again
-    criteria  row -> what decides how many of its repetitions are made; rows with a fixed number
-              have no entry
+    cells     every cell of the plan, in its order; then those that are measured again
     jobs      cell id -> the job that measures it together with others; a cell with a job to itself
               has no entry
     """
 
     directory: Path
     plan: Mapping[str, Any]
-    planned: tuple[Cell, ...]
-    criteria: Mapping[str, Criterion]
+    cells: tuple[Cell, ...]
     jobs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -80,13 +76,12 @@ class Results:
         damaged.
         """
         plan = planfile.read(directory / "plan.json")
-        criteria = {row: Criterion(**entry) for row, entry in (plan.get("adaptive") or {}).items()}
         entries = plan.pop("cells")
         cells = planfile.cells_of(directory / "plan.json", entries)
         names = [entry.get("job") for entry in entries]
         jobs = {cell.id: name for cell, name in zip(cells, names, strict=True) if name}
         again = again_cells(directory, plan.get("config") or {}, cells)
-        return cls(directory, plan, (*cells, *again), criteria, jobs)
+        return cls(directory, plan, (*cells, *again), jobs)
 
     @property
     def name(self) -> str:
@@ -113,27 +108,6 @@ class Results:
         """The decimal mark of its report."""
         return str(self.report_config.get("decimal_mark", "."))
 
-    @cached_property
-    def decisions(self) -> Decisions:
-        """The newest decision for each of those rows, as far as there is one."""
-        return decisions.standing(self.directory, self.criteria)
-
-    @cached_property
-    def spared(self) -> frozenset[str]:
-        """Ids of planned cells that are not needed, as their rows are sure enough without them, and
-        have no record.
-        """
-        cells = self.planned if self.criteria else ()
-        ids = decisions.spared(cells, self.decisions)
-        return frozenset(
-            cell.id for cell in cells if cell.id in ids and not self.record_path(cell).exists()
-        )
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """The planned cells without those that were spared."""
-        return tuple(cell for cell in self.planned if cell.id not in self.spared)
-
     def record_path(self, cell: Cell) -> Path:
         """Where the record of a cell lies, or will."""
         return self.directory / "cells" / f"{cell.id}.json"
@@ -141,10 +115,10 @@ class Results:
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
         """Cell id -> what is known of its record, of every planned cell."""
-        return records.survey(self.directory, self.planned)
+        return records.survey(self.directory, self.cells)
 
     @cached_property
-    def _cells(self) -> dict[str, Finding]:
+    def _found(self) -> dict[str, Finding]:
         """Path of every record below ``cells/`` -> what is known of it."""
         known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
         names = records.record_names(self.directory, "cells")
@@ -181,7 +155,7 @@ class Results:
 
     @cached_property
     def _good_records(self) -> tuple[StoredRecord, ...]:
-        return _good(self._cells)
+        return _good(self._found)
 
     @cached_property
     def suspects(self) -> Suspects:
@@ -214,16 +188,15 @@ class Results:
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
-        """A sentence on every record, every node's facts and all decisions that do not count."""
+        """A sentence on every record and every node's facts that do not count."""
         damaged = [
-            finding.sentence for finding in (*self._cells.values(), *self._attempts.values())
+            finding.sentence for finding in (*self._found.values(), *self._attempts.values())
         ]
         without_facts = [
             f"{reason}: the limits of {host} are not known; the next run collects them again"
             for host, reason in self.damaged_facts.items()
         ]
-        undecided = map(str, decisions.damaged(self.directory) if self.criteria else ())
-        return (*filter(None, damaged), *without_facts, *undecided)
+        return (*filter(None, damaged), *without_facts)
 
     @cached_property
     def missing(self) -> tuple[Cell, ...]:

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from peakmark import histograms
 from peakmark.cell import CellKeys
-from peakmark.config.types import CampaignName, Criterion, Metric, Text, Unit
+from peakmark.config.types import CampaignName, Metric, Text, Unit
 from peakmark.validation import allowed
 
 # What is computed from numbers between these bounds stays finite.
@@ -648,4 +648,3 @@ class PlanFile(TypedDict):
     config: NotRequired[JobConfig | None]
     references: NotRequired[list[dict[str, Any]] | None]
     cluster: NotRequired[dict[str, Any] | None]
-    adaptive: NotRequired[dict[str, Criterion] | None]

@@ -107,11 +107,6 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
                 f"{path} has a site with a section slurm, and this is no job: {HERE}, which would be {gethostname()} (nodes: "
                 f"{gethostname()} says that it is meant). {_in_a_job()}"
             )
-        if side.criteria:
-            raise ConfigError(
-                f"{path} ends repetitions when an interval is narrow, which two sides do at different times: measured in "
-                "turn, repetitions is a number"
-            )
     if not {cell.id for cell in before.cells} & {cell.id for cell in after.cells}:
         raise ConfigError(
             f"{first} and {second} have no cell in common: nothing of them can be compared"

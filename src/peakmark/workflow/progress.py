@@ -84,9 +84,7 @@ class Progress:
         self._pass(output, list(self._jobs.get(output, ())))
 
     def _pass(self, output: str, cells: list[str]) -> None:
-        """These cells of a job are behind. Where repetitions are decided in rounds, it begins again
-        at the first row: then what is behind it stays.
-        """
+        """These cells of a job are behind; of a job that begins again, those that were stay so."""
         with self.lock:
             behind = self._behind.get(output, 0)
             for cell in cells[behind:]:

@@ -20,7 +20,7 @@ from peakmark import files, interrupts, output, resources
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
-from peakmark.plan import cluster, jobs, plan, sequential_testing
+from peakmark.plan import cluster, jobs, plan
 from peakmark.plan.cluster import settings_of
 from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
@@ -85,13 +85,6 @@ class Run:
 
     # -- what is wanted
 
-    @property
-    def rounds(self) -> int:
-        """Rounds of repetitions that Snakemake decides on; jobs of several cells decide for
-        themselves.
-        """
-        return 0 if self.plan.jobs else sequential_testing.rounds(self.plan.criteria)
-
     @cached_property
     def missing_cells(self) -> list[Cell]:
         """The cells that are wanted by now and have no record that counts, in running order."""
@@ -107,9 +100,9 @@ class Run:
 
     @cached_property
     def records(self) -> list[str]:
-        """Files before the tables: every record needed in any case, or the output of each job."""
+        """Files before the tables: every planned record, or the output of each job."""
         if not self.plan.jobs:
-            return [self.plan.record_name(cell) for cell in self.plan.required_cells()]
+            return [self.plan.record_name(cell) for cell in self.plan.cells]
         return [self.job_output(name) for name in self.plan.jobs]
 
     def lost(self, records: Sequence[str]) -> list[str]:
@@ -126,14 +119,6 @@ class Run:
 
     def _exists(self, name: str) -> bool:
         return (self.plan.directory / name).exists()
-
-    def records_of_round(self, number: int, decision: str) -> list[str]:
-        """Records of a round of repetitions, by the decisions after the round before."""
-        decided = decisions.read(Path(decision))
-        cells = sequential_testing.required_in_round(
-            self.plan.cells, self.plan.criteria, decided, number
-        )
-        return [decision, *map(self.plan.record_name, cells)]
 
     def records_of_suspects(self, suspects: str) -> list[str]:
         """Records of the second measurement of slow nodes, by the file that names them."""

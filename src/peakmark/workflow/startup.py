@@ -268,7 +268,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     Called when the run has the campaign to itself.
     """
     counts = Counter[str]()
-    planned = plan.results.planned
+    planned = plan.results.cells
     for cell in planned:
         finding = findings[cell.id]
         # Where it is the node's facts that are damaged, the record itself is whole.

@@ -25,7 +25,7 @@ from peakmark.slurm.queue import present_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
-STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing", "spared")
+STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
 COMMON = 4
 """So many failures with one reason are listed together."""
 NAMED = 3
@@ -92,8 +92,7 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
     """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
-    missing = [standing for standing in standings if standing.state not in ("done", "spared")]
-    spared = sum(standing.state == "spared" for standing in standings)
+    missing = [standing for standing in standings if standing.state != "done"]
     jobs = {one.job.number: one.job for one in standings if one.job}
     failed = [standing.failure for standing in missing if standing.state == "failed"]
     by_reason: dict[str, list[Failure]] = {}
@@ -104,8 +103,7 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
         campaign,
         only_failed=only_failed,
         interrupted=interrupted,
-        total=len(standings) - spared,
-        spared=spared,
+        total=len(standings),
         missing=len(missing),
         counts=list(_counts(campaign, standings, missing)),
         running=[
@@ -173,8 +171,6 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
         finding = campaign.findings[cell.id]
         if finding.state == records.GOOD:
             return Standing(cell, "done", record=finding.data)
-        if cell.id in campaign.spared:
-            return Standing(cell, "spared")
         single = by_name.get(f"{campaign.name}/{cell.id}")
         job = single or by_name.get(f"{campaign.name}/{NODES}/{campaign.jobs.get(cell.id)}")
         if job is None and finding.state in UNFIT:
@@ -185,7 +181,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
         running = job.state != "PENDING" and (single is not None or cell.id in present)
         return Standing(cell, "running" if running else "pending", job, failure)
 
-    return [standing(cell) for cell in campaign.planned]
+    return [standing(cell) for cell in campaign.cells]
 
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:

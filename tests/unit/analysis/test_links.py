@@ -131,8 +131,8 @@ def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(
     ((_, beside),) = chosen.items()
     crossing = {"n1+n3", "n1+n4", "n2+n4"}
     assert len(beside) == 2 and {row.rpartition("/")[2] for row in beside} < crossing
-    decisions.write(tmp_path / "c" / decisions.SUSPECTS, {}, chosen)
-    again = [cell for cell in Analysis.of(tmp_path / "c").results.planned if cell.purpose]
+    decisions.write(tmp_path / "c", chosen)
+    again = [cell for cell in Analysis.of(tmp_path / "c").results.cells if cell.purpose]
     assert [cell.repetition for cell in again] == [n for n in range(6) for _ in range(3)]
     for cell in again:
         assert planfile.cell(tmp_path / "c" / "plan.json", cell.id).cells == (cell,)

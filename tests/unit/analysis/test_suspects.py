@@ -49,7 +49,7 @@ def campaign(tmp_path: Path) -> Path:
     folder = make.write(tmp_path / "c", rows({**healthy, "node3": 0.9}), config=CONFIG)
     analysis = Analysis.of(folder)
     chosen = suspects.choose(analysis.results, analysis.rows, [])
-    decisions.write(folder / decisions.SUSPECTS, {}, chosen)
+    decisions.write(folder, chosen)
     return folder
 
 
@@ -57,7 +57,7 @@ def test_slow_rows_are_measured_again_beside_two_healthy_nodes(campaign: Path) -
     results = Analysis.of(campaign).results
     assert {row.rpartition("/")[2] for row in results.suspects} == {"node3"}
     assert len(results.suspects) == 2
-    planned = [cell for cell in results.planned if cell.purpose]
+    planned = [cell for cell in results.cells if cell.purpose]
     assert len(planned) == 2 * 3 * 6 and {cell.purpose for cell in planned} == {AGAIN}
     beside = {cell.node for cell in planned} - {"node3"}
     assert len(beside) == 2
@@ -118,7 +118,7 @@ def test_without_the_key_nothing_is_measured_again(campaign: Path) -> None:
     plan = campaign / "plan.json"
     plan.write_text(plan.read_text().replace('"repeat_suspects": true', '"repeat_suspects": false'))
     results = Analysis.of(campaign).results
-    assert results.suspects == {} and not any(cell.purpose for cell in results.planned)
+    assert results.suspects == {} and not any(cell.purpose for cell in results.cells)
 
 
 def test_the_certificate_counts_what_was_slowed_and_no_table_has_it(tmp_path: Path) -> None:

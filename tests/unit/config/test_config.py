@@ -77,6 +77,7 @@ def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
 
 @pytest.mark.parametrize(("change", "words"), [
     ({"repetitions": 0}, ["repetitions", "0", "from 1 to 1000"]),
+    ({"repetitions": {"min": 6, "max": 9, "until": "2%"}}, ["repetitions", "whole number"]),
     ({"repetitions": "three"}, ["repetitions", '"three"', "whole number"]),
     ({"isa": "avx9"}, ["isa", "avx9", "avx2"]),
     ({"campain": "x"}, ["campain", "campaign"]),
@@ -175,7 +176,7 @@ def test_a_tool_that_is_not_to_be_used_is_no_program(word: Any) -> None:
 
 
 GRID = {
-    "repetitions": {"min": 6, "max": 7, "until": "2%"},
+    "repetitions": 6,
     "seconds": 0.1,
     "warmup": 0.1,
 }

@@ -28,11 +28,11 @@ contributions: contributions.md, cores: 16, course: Cluster computing, cpu: {clo
 description: Nodes of 2024, design: design.md, discussion: discussion.md, fan_out: {batch: 20},
 formulas: {ours: [{formula: 8 * 3.2e9, metric: throughput, subsystem: memory, unit: B/s,
 workloads: [RS]}]}, improvements: improvements.md, interface: ib0, introduction: introduction.md,
-kernels: true, logo: logo.svg, max: 30, min: 6, modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,
+kernels: true, logo: logo.svg, modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,
 nodes: all, orcid: 0000-0002-1825-0097, pairs: {rounds: 5}, pool: 1GiB, published: [six-core-evaluation],
 publisher: TU Wien, rates: 6, reads: [100, 75], report: {title: A node}, sample: 3,
 scratch: /scratch, site: config/sites/mine.yaml, slurm: {partition: compute}, text: {design: design.md},
-tools: {fio: /opt/fio/bin/fio}, type: DDR4, until: 2%}
+tools: {fio: /opt/fio/bin/fio}, type: DDR4}
 """
 """Examples of keys that no shipped file has, or only in many words."""
 COMMENTED = re.compile(r"^( *)# ( *\w+:)(?=$| )", re.MULTILINE)

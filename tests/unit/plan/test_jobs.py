@@ -149,14 +149,11 @@ def test_a_comment_has_the_cell_and_changes_with_what_is_measured(planned: Plann
     assert jobs.comment(one, one.cells[:1], Path("other")) != comments[0]
 
 
-def test_batches_are_in_running_order_and_hold_adaptive_rows_whole(planned: Planned) -> None:
+def test_batches_are_in_running_order(planned: Planned) -> None:
     changes = {"fan_out": {"batch": 4}, "there": where(nodes=("n1",))}
     one = planned(cpu=[ONE_THREAD], repetitions=3, **changes)
     assert [len(cells) for cells in one.jobs.values()] == [4, 4, 1]
     assert [cell for cells in one.jobs.values() for cell in cells] == list(one.cells)
-    narrow = {**ONE_THREAD, "repetitions": {"min": 6, "max": 8, "until": "2%"}}
-    adaptive = planned(cpu=[narrow], **changes).jobs.values()
-    assert [len({cell.row for cell in cells}) for cells in adaptive] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(("node", "whole"), [("any", True), ("n1", False)])

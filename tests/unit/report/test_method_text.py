@@ -7,20 +7,15 @@ from pathlib import Path
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.config.types import Criterion
 from peakmark.report import chapters, method_text, pdf_report
-from peakmark.storage.decisions import Decision
 from peakmark.storage.results import Results
 
 
 def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
     results = Results.read(make.write(tmp_path, []))
     method = " ".join(method_text.build(Analysis(results))["parts"][0]["paragraphs"])
-    vars(results)["decisions"] = {"row": Decision(Criterion(6, 9, 0.02), 6, 6, 0.001, "narrow")}
-    adaptive = " ".join(method_text.build(Analysis(results))["parts"][0]["paragraphs"])
-    assert "6 to 9 until ±2 %" in adaptive and "6 to 9" not in method
     kernels = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
-    texts = {"method": method, "adaptive": adaptive, "kernels": kernels}
+    texts = {"method": method, "kernels": kernels}
     for path in pdf_report.TEMPLATE.glob("*.bib"):
         cited = re.findall(r"author = \{(.*?),.*?year = \{(\d+)", path.read_text(), re.DOTALL)
         assert len(cited) == path.read_text().count("@")

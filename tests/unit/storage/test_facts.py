@@ -59,24 +59,23 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     assert machine.cached(folder / "machine")["host"] == facts.read(path)["host"] == host
 
 
-def test_damaged_decisions_are_set_aside_by_the_run(
+def test_a_damaged_file_of_suspects_is_set_aside_by_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    grid = {**GRID, "repetitions": {"min": 6, "max": 9, "until": 0.02}}
-    made = plan.make({"campaign": "c", "cpu": [grid], "tools_on": "nodes"}, None)
+    made = plan.make({"campaign": "c", "cpu": [GRID], "tools_on": "nodes"}, None)
     planfile.write(made.directory / "plan.json", made.to_json())
-    path = made.directory / decisions.FOLDER / "0.json"
-    files.write_text(path, '{"schema": 1, "rows": {"a": {"nope": 1}}}')
-    with pytest.raises(RecordError, match=r"0\.json is damaged"):
-        decisions.read(path)
+    path = made.directory / decisions.SUSPECTS
+    files.write_text(path, '{"schema": 1, "suspects": {"a": 5}}')
+    with pytest.raises(RecordError, match=r"suspects\.json is damaged"):
+        decisions.read(made.directory)
     results = Results.read(made.directory)
-    assert results.decisions == {}
-    assert any(str(path) in sentence for sentence in results.left_out)
+    assert results.suspects == {}
     startup.set_aside(made, startup.survey(results))
     assert not path.exists()
-    aside = made.directory / "set-aside" / decisions.FOLDER
-    assert [one.name for one in aside.iterdir()] == ["0.0.json"]
+    assert [one.name for one in (made.directory / "set-aside/repetitions").iterdir()] == [
+        "suspects.0.json"
+    ]
 
 
 VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())

@@ -16,7 +16,6 @@ CELLS = [Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, OPTIONS) for 
 PLAN: dict[str, Any] = {
     "schema": 1, "campaign": "c", "config": {"tools": {"fio": "/x"}, "scratch": "]\n"},
     "cluster": None,
-    "adaptive": {"row": {"least": 6, "most": 9, "until": 0.02}},
     "cells": [
         {"job": f"any.own.{place // 5}", "id": cell.id, **cell.to_json()}
         for place, cell in enumerate(CELLS)
