@@ -32,10 +32,8 @@ LOOPBACK_LINK = 20e9
 """bit/s from one end to the other on one machine: two CPUs copy."""
 CONCURRENT_WRITES = 8
 """Writes that a disk works on at once, where more are in flight."""
-LEAST_LINK_SHARE = 0.25
-"""Share of its link's speed by which the longest time of a cell is estimated."""
 UNCERTAINTY = 10.0
-"""So many times less certain are the seconds that the machine decides than the others."""
+"""So many times less certain are the estimated seconds that the machine decides than the others."""
 PROGRAMS_MB = 512
 """Memory of Python and the tool itself."""
 BETWEEN_S = 0.4
@@ -71,13 +69,6 @@ def needs(cells: Iterable[Cell], config: Settings) -> tuple[int, int]:
         return 0, 0
     memory = math.ceil(megabytes(numbers, config) * 1e6 / (1 << 20))
     return max(cell.concurrency for cell in numbers), memory
-
-
-class _Correction(NamedTuple):
-    """Measured by estimated seconds: of those that the machine decides, and of the ``fixed``."""
-
-    varying: float = 1.0
-    fixed: float = 1.0
 
 
 class _MeasuredRow(NamedTuple):
@@ -127,16 +118,14 @@ class Durations:
         row = self._rows.get(_settings(cell))
         if row is not None:
             return max(row.seconds) + self.between_s
-        if not self.is_estimate(cell):
-            return 2 * self._by_kind(cell, concurrent_writes=1)
-        link = self.link_bps * LEAST_LINK_SHARE if self.link_bps else ORDINARY_LINK
-        fixed, varying = self._estimate(cell, link, concurrent_writes=1)
-        return fixed + varying + self.between_s
+        # Estimates are for a slow machine.
+        return (1 if self.is_estimate(cell) else 2) * self._by_kind(cell, concurrent_writes=1)
 
     def _by_kind(self, cell: Cell, concurrent_writes: int) -> float:
-        correction = self._correction(cell)
-        fixed, varying = self._estimate(cell, self.link_bps or ORDINARY_LINK, concurrent_writes)
-        return fixed * correction.fixed + varying * correction.varying
+        of_instrument = self._kinds.get((cell.instrument, ""), 1.0)
+        factor = self._kinds.get((cell.instrument, cell.workload), of_instrument)
+        fixed, varying = self._estimate(cell, concurrent_writes)
+        return fixed + varying * factor
 
     def is_estimate(self, cell: Cell) -> bool:
         """Whether no record of the cell's row or kind corrects its time."""
@@ -147,12 +136,11 @@ class Durations:
         """Whether the cell has a record that counts."""
         return cell.id in self.findings and self.findings[cell.id].state == GOOD
 
-    def _estimate(self, cell: Cell, link: float, concurrent_writes: int) -> tuple[float, float]:
+    def _estimate(self, cell: Cell, concurrent_writes: int) -> tuple[float, float]:
         """Estimated seconds: those that no machine shortens, and the others.
 
         Args:
             cell: the cell.
-            link: speed of the network in bit/s.
             concurrent_writes: writes that the disk works on at once.
         """
         # More requests of a disk or messages in flight than CPUs may still be faster.
@@ -162,6 +150,7 @@ class Durations:
         else:
             slow = cost(cell)
         varying = slow.seconds - slow.fixed_s
+        link = self.link_bps or ORDINARY_LINK
         varying += slow.wire_bits / link - slow.wire_bits / SLOWEST_LINK
         varying += slow.waits_s / min(cell.concurrency, concurrent_writes) - slow.waits_s
         return slow.fixed_s, max(varying, 0.0)
@@ -178,38 +167,31 @@ class Durations:
         return rows
 
     @cached_property
-    def _kinds(self) -> dict[tuple[str, str], _Correction]:
-        """(instrument, workload), and (instrument, nothing) for all workloads -> its correction."""
-        link = self.link_bps or ORDINARY_LINK
-        sums: dict[tuple[str, str], tuple[float, ...]] = defaultdict(lambda: (0.0, 0.0, 0.0))
+    def _kinds(self) -> dict[tuple[str, str], float]:
+        """(instrument, workload), and (instrument, nothing) for all workloads -> measured by
+        estimated seconds, of those that the machine decides.
+        """
+        sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         for cell, ok, seconds in self._rows.values():
-            if ok:
-                row = (median(seconds), *self._estimate(cell, link, CONCURRENT_WRITES))
-                for kind in ((cell.instrument, cell.workload), (cell.instrument, "")):
-                    sums[kind] = tuple(map(sum, zip(sums[kind], row, strict=True)))
-        return {kind: _divide_error(*terms) for kind, terms in sums.items()}
-
-    def _correction(self, cell: Cell) -> _Correction:
-        """That of the measured cells of its workload, at least of its instrument."""
-        of_instrument = self._kinds.get((cell.instrument, ""), _Correction())
-        return self._kinds.get((cell.instrument, cell.workload), of_instrument)
+            for kind in ((cell.instrument, cell.workload), (cell.instrument, "")) if ok else ():
+                fixed, varying = self._estimate(cell, CONCURRENT_WRITES)
+                sums[kind][0] += median(seconds)
+                sums[kind][1] += fixed
+                sums[kind][2] += varying
+        return {kind: _factor(*terms) for kind, terms in sums.items()}
 
 
-def _divide_error(seconds: float, fixed: float, varying: float) -> _Correction:
-    """The correction of a cell that took ``seconds`` instead of ``fixed + varying``.
+def _factor(seconds: float, fixed: float, varying: float) -> float:
+    """By what ``varying`` is multiplied as ``fixed + varying`` took ``seconds``.
 
-    The error is divided as two independent errors are, by the squares of their sizes: else a cell
-    that the machine hardly decides, a moment late, would make all larger ones of its kind take
-    days.
+    Of the error it takes the part that it has of two independent errors, by the squares of their
+    sizes: else a cell that the machine hardly decides, a moment late, would make all larger ones of
+    its kind take days.
     """
-    error = seconds - fixed - varying
-    squares = (UNCERTAINTY * varying) ** 2, fixed**2
-    share = squares[0] / sum(squares) if any(squares) else 0.0
-    decided = max(varying + error * share, 0.0)
-    return _Correction(
-        varying=decided / varying if varying else 1.0,
-        fixed=(seconds - decided) / fixed if fixed else 1.0,
-    )
+    if not varying:
+        return 1.0
+    share = 1 / (1 + (fixed / varying / UNCERTAINTY) ** 2)
+    return max(1 + (seconds - fixed - varying) * share / varying, 0.0)
 
 
 def _settings(cell: Cell) -> tuple[Any, ...]:
