@@ -45,7 +45,7 @@ def read(value: Any, kind: type[T], what: str = "") -> T:
         ConfigError: names the key, its value and what is allowed.
     """
     # msgspec names neither the value nor what is allowed, and knows no unique values.
-    sentence = _problem(value, kind)
+    sentence = _problem(value, kind, strict=True)
     if sentence:
         raise ConfigError(f"{what}{sentence}")
     return msgspec.convert(value, kind)
@@ -60,11 +60,13 @@ def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeError) as error:
-        raise RecordError(f"{what}: {_problem(value, kind) or error}", remedy) from error
+        raise RecordError(
+            f"{what}: {_problem(value, kind, strict=False) or error}", remedy
+        ) from error
 
 
-def _problem(value: Any, kind: Any) -> str:
-    return next(_problems(value, _described(kind), ""), "")
+def _problem(value: Any, kind: Any, strict: bool) -> str:
+    return next(_problems(value, _described(kind), "", strict), "")
 
 
 @cache
@@ -97,8 +99,10 @@ _RULES = (
 )
 
 
-def _problems(value: Any, node: Any, place: str, words: str = "") -> Iterator[str]:
-    """What is wrong with a value, one sentence each, the outermost first."""
+def _problems(value: Any, node: Any, place: str, strict: bool, words: str = "") -> Iterator[str]:
+    """What is wrong with a value, one sentence each, the outermost first; of what a program wrote,
+    which is not ``strict``, no unknown keys.
+    """
     found = f"{place or 'the top level'} is {_short(value)}: allowed is"
     words = (getattr(node, "extra", None) or {}).get("allowed", words)
     unique = getattr(node, "extra_json_schema", None)
@@ -111,19 +115,19 @@ def _problems(value: Any, node: Any, place: str, words: str = "") -> Iterator[st
         hint = did_you_mean(value, literals) + (_number_hint(value) if "number" in kinds else "")
         yield f"{found} {words or kinds}{hint}"
     elif member is not node:
-        yield from _problems(value, member, place, words)
+        yield from _problems(value, member, place, strict, words)
     elif broken := _broken_rule(value, node):
         yield f"{found} {words or broken}"
     elif isinstance(value, dict):
-        yield from _problems_of_keys(value, node, place)
+        yield from _problems_of_keys(value, node, place, strict)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _problems(part, node.item_type, f"{place}[{index}]")
+            yield from _problems(part, node.item_type, f"{place}[{index}]", strict)
         if unique and len(set(map(_short, value))) < len(value):
             yield f"{found} each value once"
 
 
-def _problems_of_keys(value: dict[Any, Any], node: Any, place: str) -> Iterator[str]:
+def _problems_of_keys(value: dict[Any, Any], node: Any, place: str, strict: bool) -> Iterator[str]:
     where = place or "the top level"
     if hasattr(node, "fields"):
         kinds = {field.encode_name: field.type for field in node.fields}
@@ -136,7 +140,7 @@ def _problems_of_keys(value: dict[Any, Any], node: Any, place: str) -> Iterator[
         known = getattr(node.key_type, "values", [key for key in value if isinstance(key, str)])
         kinds, missing = dict.fromkeys(known, node.value_type), []
     unknown = [key for key in value if key not in kinds]
-    if unknown and type(node).__name__ != "TypedDictType":  # which may hold more
+    if unknown and (strict or type(node).__name__ != "TypedDictType"):
         names = ", ".join(map(_shown, unknown))
         near = did_you_mean(unknown[0], kinds)
         yield f"{where} has the unknown key {names}: allowed are {', '.join(sorted(kinds))}{near}"
@@ -144,7 +148,7 @@ def _problems_of_keys(value: dict[Any, Any], node: Any, place: str) -> Iterator[
         yield f"{where} lacks {', '.join(missing)}"
     for key, kind in kinds.items():
         if key in value:
-            yield from _problems(value[key], kind, f"{place}.{_shown(key)}".lstrip("."))
+            yield from _problems(value[key], kind, f"{place}.{_shown(key)}".lstrip("."), strict)
 
 
 def _broken_rule(value: Any, node: Any) -> str:

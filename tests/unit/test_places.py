@@ -94,7 +94,7 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     line = f"{instrument.package} {instrument.component or 'optional'} {instrument.heading} columns"
     assert line in packages() or name in WITHOUT_PACKAGE, "envs/debian.bash"
     assert instrument.reference
-    assert set(references()[name].options) <= set(types.ReferenceGrid.__struct_fields__)
+    assert set(references()[name].options) <= set(types.ReferenceGrid.__annotations__)
     assert instrument.package or instrument.build, "ways to get it"
     for path in ("config/config.yaml", "config/presets/quick.yaml"):
         assert re.search(rf"^ +{name}: ", read(path), re.MULTILINE), path
@@ -146,7 +146,7 @@ KINDS = ("Campaign", "Report", "Chapters", "Author", "Sample", "Batch", "Campaig
 
 def test_a_key_of_a_configuration_has_its_places() -> None:
     keys = [
-        (f"{kind}.{key}", key) for kind in KINDS for key in getattr(types, kind).__struct_fields__
+        (f"{kind}.{key}", key) for kind in KINDS for key in getattr(types, kind).__annotations__
     ]
     text = modules("**/*.py")
     unread = [place for place, key in keys if f'"{key}"' not in text]
@@ -154,7 +154,7 @@ def test_a_key_of_a_configuration_has_its_places() -> None:
 
 
 def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
-    keys = types.SiteSlurm.__struct_fields__
+    keys = types.SiteSlurm.__annotations__
     page, text = read("docs/cluster.md"), modules("plan/*.py", "workflow/*.py")
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
     assert [key for key in keys if f'"{key}"' not in text] == [], "plan/jobs.py"

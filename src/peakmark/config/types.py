@@ -6,9 +6,9 @@ as descriptions of the keys.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Required, TypedDict
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import Meta, field
 
 from peakmark.tools import REFERENCES
 from peakmark.validation import UNIQUE, Keys, allowed
@@ -111,7 +111,7 @@ class Rounds(Keys):
 Repetitions = Annotated[int, allowed("a whole number from 1 to 1000", ge=1, le=1000)]
 
 
-class ReferenceGrid(Keys):
+class ReferenceGrid(TypedDict, total=False):
     """A reference tool beside a grid, which it may narrow.
 
     Attributes:
@@ -122,20 +122,20 @@ class ReferenceGrid(Keys):
         count: ping: packets.
     """
 
-    workloads: Words | UnsetType = UNSET
-    concurrency: Concurrencies | UnsetType = UNSET
-    blocks: Sizes | UnsetType = UNSET
-    variants: Words | UnsetType = UNSET
-    repetitions: Repetitions | UnsetType = UNSET
-    seconds: Seconds | UnsetType = UNSET
-    size: Size | UnsetType = UNSET
-    budget_s: Positive | UnsetType = UNSET
-    nb: Annotated[int, Meta(ge=16, le=1024)] | UnsetType = UNSET
-    ops: bool | UnsetType = UNSET
-    count: Annotated[int, Meta(ge=1, le=1000000)] | UnsetType = UNSET
+    workloads: Words
+    concurrency: Concurrencies
+    blocks: Sizes
+    variants: Words
+    repetitions: Repetitions
+    seconds: Seconds
+    size: Size
+    budget_s: Positive
+    nb: Annotated[int, Meta(ge=16, le=1024)]
+    ops: bool
+    count: Annotated[int, Meta(ge=1, le=1000000)]
 
 
-class CampaignGrid(Keys):
+class CampaignGrid(TypedDict, total=False):
     """Workloads of a subsystem, measured at all combinations of the other keys.
 
     Attributes:
@@ -173,36 +173,33 @@ class CampaignGrid(Keys):
         references: Reference tools beside this grid; each may narrow it.
     """
 
-    workloads: Words
-    concurrency: Concurrencies
-    blocks: Sizes | UnsetType = UNSET
-    variants: Words | UnsetType = UNSET
-    seconds: Seconds | UnsetType = UNSET
-    warmup: WarmUp | UnsetType = UNSET
-    repetitions: Repetitions | UnsetType = UNSET
-    total: Annotated[str | float, allowed("an amount such as 1e12 or 100GiB")] | UnsetType = UNSET
-    pool: Size | UnsetType = UNSET
-    store: Literal["temporal", "streaming", "libc"] | UnsetType = UNSET
-    reads: Annotated[list[Literal[100, 75, 50]], UNIQUE] | UnsetType = UNSET
-    rates: Annotated[int, Meta(ge=1, le=64)] | UnsetType = UNSET
-    size: Size | UnsetType = UNSET
-    pairs: (
-        Annotated[
-            Literal["all"]
-            | Rounds
-            | Annotated[
-                list[Annotated[list[NodeName], Meta(min_length=2, max_length=2)]],
-                Meta(min_length=1),
-            ],
-            allowed("all, {rounds: 5}, or pairs of nodes such as [[node1, node2]]"),
-        ]
-        | UnsetType
-    ) = UNSET
-    steps: Annotated[int, Meta(ge=1, le=8)] | UnsetType = UNSET
-    isa: InstructionSet | UnsetType = UNSET
-    sync: Literal["end", "each"] | UnsetType = UNSET
-    fill: Literal["overwrite", "new"] | UnsetType = UNSET
-    references: dict[ReferenceTool, ReferenceGrid] | UnsetType = UNSET
+    workloads: Required[Words]
+    concurrency: Required[Concurrencies]
+    blocks: Sizes
+    variants: Words
+    seconds: Seconds
+    warmup: WarmUp
+    repetitions: Repetitions
+    total: Annotated[str | float, allowed("an amount such as 1e12 or 100GiB")]
+    pool: Size
+    store: Literal["temporal", "streaming", "libc"]
+    reads: Annotated[list[Literal[100, 75, 50]], UNIQUE]
+    rates: Annotated[int, Meta(ge=1, le=64)]
+    size: Size
+    pairs: Annotated[
+        Literal["all"]
+        | Rounds
+        | Annotated[
+            list[Annotated[list[NodeName], Meta(min_length=2, max_length=2)]],
+            Meta(min_length=1),
+        ],
+        allowed("all, {rounds: 5}, or pairs of nodes such as [[node1, node2]]"),
+    ]
+    steps: Annotated[int, Meta(ge=1, le=8)]
+    isa: InstructionSet
+    sync: Literal["end", "each"]
+    fill: Literal["overwrite", "new"]
+    references: dict[ReferenceTool, ReferenceGrid]
 
 
 class Author(Keys):
@@ -406,7 +403,7 @@ Workload = Literal[
 ]  # fmt: skip
 
 
-class SiteCpu(Keys):
+class SiteCpu(TypedDict, total=False):
     """CPU of a node.
 
     Attributes:
@@ -416,20 +413,16 @@ class SiteCpu(Keys):
         source: where the values are from: datasheet, tender, dmidecode
     """
 
-    microarchitecture: Text | UnsetType = UNSET
-    clock: Literal["observed", "nominal", "maximum"] | UnsetType = UNSET
-    nominal_hz: Hertz | UnsetType = UNSET
-    maximum_hz: Hertz | UnsetType = UNSET
-    cores: (
-        Annotated[int, allowed("a whole number of cores from 1 to 4096", ge=1, le=4096)] | UnsetType
-    ) = UNSET
-    operations_per_cycle: (
-        Annotated[dict[CpuWorkload, Operations], Meta(min_length=1)] | UnsetType
-    ) = UNSET
-    source: Text | UnsetType = UNSET
+    microarchitecture: Text
+    clock: Literal["observed", "nominal", "maximum"]
+    nominal_hz: Hertz
+    maximum_hz: Hertz
+    cores: Annotated[int, allowed("a whole number of cores from 1 to 4096", ge=1, le=4096)]
+    operations_per_cycle: Annotated[dict[CpuWorkload, Operations], Meta(min_length=1)]
+    source: Text
 
 
-class SiteMemory(Keys):
+class SiteMemory(TypedDict, total=False):
     """Memory of a node.
 
     Attributes:
@@ -439,43 +432,30 @@ class SiteMemory(Keys):
         source: where the values are from: datasheet, tender, dmidecode
     """
 
-    type: Text | UnsetType = UNSET
-    channels: (
-        Annotated[
-            int, allowed("a whole number of channels of the whole node, 1 to 256", ge=1, le=256)
-        ]
-        | UnsetType
-    ) = UNSET
-    speed_mts: (
-        Annotated[
-            float,
-            allowed(
-                "transfers in MT/s from 100 to 20000, such as 3200 for DDR4-3200", ge=100, le=20000
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    bytes_per_transfer: (
-        Annotated[float, allowed("bytes from 1 to 1024; a DDR channel has 8", ge=1, le=1024)]
-        | UnsetType
-    ) = UNSET
-    bandwidth: (
-        Annotated[
-            float,
-            allowed("B/s from 1e8 to 1e14, such as 204.8e+9 for 204.8 GB/s", ge=1e8, le=1e14),
-        ]
-        | UnsetType
-    ) = UNSET
-    latency: (
-        Annotated[
-            float, allowed("seconds from 1e-9 to 1e-5, such as 90e-9 for 90 ns", ge=1e-9, le=1e-5)
-        ]
-        | UnsetType
-    ) = UNSET
-    source: Text | UnsetType = UNSET
+    type: Text
+    channels: Annotated[
+        int, allowed("a whole number of channels of the whole node, 1 to 256", ge=1, le=256)
+    ]
+    speed_mts: Annotated[
+        float,
+        allowed(
+            "transfers in MT/s from 100 to 20000, such as 3200 for DDR4-3200", ge=100, le=20000
+        ),
+    ]
+    bytes_per_transfer: Annotated[
+        float, allowed("bytes from 1 to 1024; a DDR channel has 8", ge=1, le=1024)
+    ]
+    bandwidth: Annotated[
+        float,
+        allowed("B/s from 1e8 to 1e14, such as 204.8e+9 for 204.8 GB/s", ge=1e8, le=1e14),
+    ]
+    latency: Annotated[
+        float, allowed("seconds from 1e-9 to 1e-5, such as 90e-9 for 90 ns", ge=1e-9, le=1e-5)
+    ]
+    source: Text
 
 
-class SiteDisk(Keys):
+class SiteDisk(TypedDict, total=False):
     """Disk of a node.
 
     Attributes:
@@ -485,14 +465,14 @@ class SiteDisk(Keys):
         source: where the values are from: datasheet, tender, dmidecode
     """
 
-    model: Text | UnsetType = UNSET
-    throughput: Annotated[dict[DiskWorkload, DiskRate], Meta(min_length=1)] | UnsetType = UNSET
-    iops: Annotated[dict[DiskWorkload, Iops], Meta(min_length=1)] | UnsetType = UNSET
-    latency: Annotated[dict[DiskWorkload, Latency], Meta(min_length=1)] | UnsetType = UNSET
-    source: Text | UnsetType = UNSET
+    model: Text
+    throughput: Annotated[dict[DiskWorkload, DiskRate], Meta(min_length=1)]
+    iops: Annotated[dict[DiskWorkload, Iops], Meta(min_length=1)]
+    latency: Annotated[dict[DiskWorkload, Latency], Meta(min_length=1)]
+    source: Text
 
 
-class SiteNetwork(Keys):
+class SiteNetwork(TypedDict, total=False):
     """Network of a node.
 
     Attributes:
@@ -500,35 +480,30 @@ class SiteNetwork(Keys):
         source: where the values are from: datasheet, tender, dmidecode
     """
 
-    speed_bps: (
-        Annotated[
-            float,
-            allowed("bit/s from 1e6 to 1e13, such as 100e+9 for 100 Gbit/s", ge=1e6, le=1e13),
-        ]
-        | UnsetType
-    ) = UNSET
-    mtu: (
-        Annotated[int, allowed("bytes from 68 (RFC 791) to 65536", ge=68, le=65536)] | UnsetType
-    ) = UNSET
-    latency: Annotated[dict[NetworkWorkload, Latency], Meta(min_length=1)] | UnsetType = UNSET
-    source: Text | UnsetType = UNSET
+    speed_bps: Annotated[
+        float,
+        allowed("bit/s from 1e6 to 1e13, such as 100e+9 for 100 Gbit/s", ge=1e6, le=1e13),
+    ]
+    mtu: Annotated[int, allowed("bytes from 68 (RFC 791) to 65536", ge=68, le=65536)]
+    latency: Annotated[dict[NetworkWorkload, Latency], Meta(min_length=1)]
+    source: Text
 
 
-class NodeKind(Keys):
+class NodeKind(TypedDict, total=False):
     """Values of some nodes, over those of the site.
 
     Attributes:
         match: host name pattern such as compute-[0-9]*
     """
 
-    match: Text
-    cpu: SiteCpu | UnsetType = UNSET
-    memory: SiteMemory | UnsetType = UNSET
-    disk: SiteDisk | UnsetType = UNSET
-    network: SiteNetwork | UnsetType = UNSET
+    match: Required[Text]
+    cpu: SiteCpu
+    memory: SiteMemory
+    disk: SiteDisk
+    network: SiteNetwork
 
 
-class SiteSlurm(Keys):
+class SiteSlurm(TypedDict, total=False):
     """What jobs must tell this cluster's Slurm; the command line's --default-resources does the
     same.
 
@@ -550,60 +525,44 @@ class SiteSlurm(Keys):
             never run at once
     """
 
-    partition: (
-        Annotated[
-            str,
-            allowed(
-                "the name of a partition, or several with commas",
-                pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,-]*\Z",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    account: (
-        Annotated[str, allowed("the name of an account", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]*\Z")]
-        | UnsetType
-    ) = UNSET
-    qos: (
-        Annotated[str, allowed("the name of a QOS", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
-        | UnsetType
-    ) = UNSET
-    constraint: (
-        Annotated[
-            str,
-            allowed(
-                "features as for sbatch --constraint, such as skylake or a&b",
-                pattern=r"^[A-Za-z0-9(\[][A-Za-z0-9_.&|*()\[\],-]*\Z",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    reservation: (
-        Annotated[
-            str, allowed("the name of a reservation", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
-        ]
-        | UnsetType
-    ) = UNSET
-    runtime_factor: Annotated[float, Meta(gt=0, le=1000)] | UnsetType = UNSET
-    memory_factor: Annotated[float, Meta(gt=0, le=1000)] | UnsetType = UNSET
-    extra: (
-        Annotated[
-            str,
-            allowed(
-                "options of sbatch by their long names, such as --gres=gpu:1 --nice=100",
-                pattern=r"^--[a-z][A-Za-z0-9_.,:=@%+/-]*( +--[a-z][A-Za-z0-9_.,:=@%+/-]*)*\Z",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    exclusive: bool | UnsetType = UNSET
-    memory: Literal["per_node", "per_cpu", "none"] | UnsetType = UNSET
-    max_jobs: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    pairs: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    scratch_shared: bool | UnsetType = UNSET
+    partition: Annotated[
+        str,
+        allowed(
+            "the name of a partition, or several with commas",
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,-]*\Z",
+        ),
+    ]
+    account: Annotated[
+        str, allowed("the name of an account", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]*\Z")
+    ]
+    qos: Annotated[str, allowed("the name of a QOS", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
+    constraint: Annotated[
+        str,
+        allowed(
+            "features as for sbatch --constraint, such as skylake or a&b",
+            pattern=r"^[A-Za-z0-9(\[][A-Za-z0-9_.&|*()\[\],-]*\Z",
+        ),
+    ]
+    reservation: Annotated[
+        str, allowed("the name of a reservation", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+    ]
+    runtime_factor: Annotated[float, Meta(gt=0, le=1000)]
+    memory_factor: Annotated[float, Meta(gt=0, le=1000)]
+    extra: Annotated[
+        str,
+        allowed(
+            "options of sbatch by their long names, such as --gres=gpu:1 --nice=100",
+            pattern=r"^--[a-z][A-Za-z0-9_.,:=@%+/-]*( +--[a-z][A-Za-z0-9_.,:=@%+/-]*)*\Z",
+        ),
+    ]
+    exclusive: bool
+    memory: Literal["per_node", "per_cpu", "none"]
+    max_jobs: Annotated[int, Meta(ge=1)]
+    pairs: Annotated[int, Meta(ge=1)]
+    scratch_shared: bool
 
 
-class Formula(Keys):
+class Formula(TypedDict, total=False):
     """A theoretical value as a published report computed it.
 
     Attributes:
@@ -612,33 +571,31 @@ class Formula(Keys):
         note: what is wrong or special in this formula
     """
 
-    subsystem: Subsystem
-    workloads: Annotated[list[Workload], Meta(min_length=1)]
-    metric: Metric
-    formula: Text
-    unit: Unit
-    where: dict[str, float] | UnsetType = UNSET
-    note: Text | UnsetType = UNSET
+    subsystem: Required[Subsystem]
+    workloads: Required[Annotated[list[Workload], Meta(min_length=1)]]
+    metric: Required[Metric]
+    formula: Required[Text]
+    unit: Required[Unit]
+    where: dict[str, float]
+    note: Text
 
 
-class SiteValues(Keys):
+class SiteValues(TypedDict, total=False):
     """The values of site files, as a plan holds them."""
 
-    schema: Literal[1] | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    description: Text | UnsetType = UNSET
-    cpu: SiteCpu | UnsetType = UNSET
-    memory: SiteMemory | UnsetType = UNSET
-    disk: SiteDisk | UnsetType = UNSET
-    network: SiteNetwork | UnsetType = UNSET
-    nodes: list[NodeKind] | UnsetType = UNSET
-    shared: dict[Text, Annotated[list[Text], Meta(min_length=1)]] | UnsetType = UNSET
-    slurm: SiteSlurm | UnsetType = UNSET
-    formula_set: Text | UnsetType = UNSET
-    formulas: dict[str, Annotated[list[Formula], Meta(min_length=1)]] | UnsetType = UNSET
+    description: Text
+    cpu: SiteCpu
+    memory: SiteMemory
+    disk: SiteDisk
+    network: SiteNetwork
+    nodes: list[NodeKind]
+    shared: dict[Text, Annotated[list[Text], Meta(min_length=1)]]
+    slurm: SiteSlurm
+    formula_set: Text
+    formulas: dict[str, Annotated[list[Formula], Meta(min_length=1)]]
 
 
-class Site(SiteValues, kw_only=True):
+class Site(SiteValues):
     """What no tool can read on a node: datasheet values, memory channels, the clock a report wants.
     SI base units.
 

@@ -253,9 +253,9 @@ def test_the_configuration_holds_every_key() -> None:
     assert EVERY_KEY.keys() == set(Campaign.__struct_fields__)
     assert EVERY_KEY["report"].keys() == set(Report.__struct_fields__)
     grids = [one for name in WORKLOADS for one in EVERY_KEY[name]]
-    assert {key for one in grids for key in one} == set(CampaignGrid.__struct_fields__)
+    assert {key for one in grids for key in one} == set(CampaignGrid.__annotations__)
     tools = {key for one in grids for tool in one["references"].values() for key in tool}
-    assert tools == set(ReferenceGrid.__struct_fields__)
+    assert tools == set(ReferenceGrid.__annotations__)
     assert plan.make(EVERY_KEY).cells
 
 

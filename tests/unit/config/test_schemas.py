@@ -12,6 +12,7 @@ import pytest
 
 from peakmark import yamlfile
 from peakmark.bundle.export import ExportRow
+from peakmark.config import types
 from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign, Site
 from peakmark.resources import ROOT
@@ -22,6 +23,11 @@ TYPES = {
     "export": ExportRow,
 }  # fmt: skip
 FOLDER = ROOT / "config" / "schema"
+FILES = {
+    "config": ROOT / "config" / "presets",
+    "site": ROOT / "config" / "sites",
+    "layout": ROOT / "reports" / "layouts",
+}
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -33,9 +39,12 @@ def schema(name: str) -> dict[str, Any]:
 def generated(name: str) -> str:
     """The text of a schema: each property with what its type's docstring says below Attributes."""
     (_,), known = msgspec.json.schema_components([TYPES[name]])
-    for part in known.values():
+    for title, part in known.items():
         summary, _, keys = inspect.cleandoc(part.get("description", "")).partition("\n\n")
         part["description"] = " ".join(summary.split())
+        if hasattr(kind := getattr(types, title, None), "__total__"):  # in the order of the type
+            part["properties"] = {key: part["properties"][key] for key in kind.__annotations__}
+            part["additionalProperties"] = False
         for key, text in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", keys, re.MULTILINE):
             part["properties"][key]["description"] = " ".join(text.split())
     whole = known.pop(TYPES[name].__name__) | {"title": f"peakmark {name}", "$defs": known}
@@ -55,13 +64,6 @@ def test_every_key_of_a_configuration_is_described() -> None:
     for part in (schema("config"), schema("config")["$defs"]["Report"]):
         for name, key in part["properties"].items():
             assert key.get("description"), name
-
-
-FILES = {
-    "config": ROOT / "config" / "presets",
-    "site": ROOT / "config" / "sites",
-    "layout": ROOT / "reports" / "layouts",
-}
 
 
 @pytest.mark.parametrize("name", FILES)
