@@ -121,11 +121,11 @@ def _beside(row: Row, sets: Sequence[Published]) -> Row:
     warnings = [
         message("published", source=source.name, remark=text)
         for source in sets
-        for text in source.remarks.get(key, ())
+        for text in source.remarks(key)
     ]
     here = comparability.settings(row.own, row.key.workload) if row.own else {}
     for source in sets:
-        defined = comparability.defined(source.definitions.get(key, {}))
+        defined = comparability.defined(source.definition(key))
         warnings += [
             message("defined", source=source.name, name=name, there=there, here=here[name])
             for name, there in defined.items()

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypedDict, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from peakmark import files
 from peakmark.catalogue import WORKLOADS
@@ -31,20 +32,10 @@ COLUMNS = (
 )  # fmt: skip
 DEFINITION = "definition"
 """A further column, which a file of one's own need not have."""
-DEFINITIONS = {
-    "isa": ("scalar", "sse2", "avx2", "avx512", "neon"),
-    "store": ("temporal", "streaming", "libc"),
-    "copied": ("once", "twice"),
-    "direct": ("yes", "no"),
-    "sync": ("end", "each"),
-    "fill": ("overwrite", "new"),
-}
-"""What a value may say of how it was made, in the words of a configuration's keys: the instruction
-set, how is stored, how often a copied byte is counted, whether the page cache was passed by,
-when the device had what was written, and whether files were there before.
-"""
 COPIES = ("RWS", "RWR")
 THEORETICAL = "theoretical"
+RUNS = ("run", "mean", "", "final")
+"""Averages count only where the runs themselves are not printed; the first kind that there is."""
 LARGEST = 16 << 20
 """Bytes of a file: a hundred thousand values."""
 MOST_THREADS = 10**6
@@ -70,12 +61,27 @@ UNITS = {
 # Programs as reports call them -> the instrument whose part they have here. What is not named is an
 # own kernel's.
 _INSTRUMENTS = {"hpl": "hpl", "pmbw": "pmbw", "iozone": "iozone", "iperf": "iperf3", "ping": "ping"}
-# Averages are no runs: they count only where the runs themselves are not printed; the first kind
-# there is.
-_SUMMARIES = ("mean", "", "final")
 # Accesses of one byte have no workload of their own here: the areas that stand for them, as in the
 # presets.
 _STANDS_FOR = {("LAT", 16 << 10): ("RWS", 1), ("LAT", 256 << 20): ("RWR", 1)}
+
+
+class Definition(TypedDict, total=False):
+    """What a value may say of how it was made, in the words of a configuration's keys.
+
+    Attributes:
+        copied: how often a copied byte is counted
+        direct: whether the page cache was passed by
+        sync: when the device had what was written
+        fill: whether files were there before
+    """
+
+    isa: Literal["scalar", "sse2", "avx2", "avx512", "neon"]
+    store: Literal["temporal", "streaming", "libc"]
+    copied: Literal["once", "twice"]
+    direct: Literal["yes", "no"]
+    sync: Literal["end", "each"]
+    fill: Literal["overwrite", "new"]
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -96,11 +102,19 @@ class Entry(Struct, frozen=True, kw_only=True):
     block: Annotated[int | None, allowed("a size such as 4096 or 64KiB")]
     program: str = field(name="instrument")
     metric: str
-    value: float
+    value: Annotated[float, Meta(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
     unit: str
-    run: str
+    run: Annotated[
+        str,
+        allowed("the number of a run, mean, final, or nothing", pattern=r"^([0-9]+|mean|final)?\Z"),
+    ]
     note: str
-    definition: Mapping[str, str]
+    definition: Definition
+
+    @property
+    def kind(self) -> str:
+        """Whether it is of a single run, or which average."""
+        return "run" if self.run.isdecimal() else self.run
 
     @property
     def like_here(self) -> float:
@@ -141,11 +155,12 @@ class Published:
                 yield entry
 
     @cached_property
-    def _by_key(self) -> dict[PublishedKey, list[Entry]]:
-        by_key: dict[PublishedKey, list[Entry]] = {}
+    def by_key(self) -> dict[PublishedKey, list[Entry]]:
+        """Measured values by what they are values of."""
+        by_key: dict[PublishedKey, list[Entry]] = defaultdict(list)
         for entry in self.measured():
-            by_key.setdefault(entry.key, []).append(entry)
-        return by_key
+            by_key[entry.key].append(entry)
+        return dict(by_key)
 
     @cached_property
     def runs(self) -> dict[PublishedKey, list[float]]:
@@ -153,30 +168,20 @@ class Published:
         printed.
         """
         runs = {}
-        for key, entries in self._by_key.items():
-            kinds = {"run" if entry.run.isdecimal() else entry.run for entry in entries}
-            kind = next(kind for kind in ("run", *_SUMMARIES) if kind in kinds)
-            runs[key] = [
-                entry.like_here
-                for entry in entries
-                if entry.run == kind or (kind == "run" and entry.run.isdecimal())
-            ]
+        for key, entries in self.by_key.items():
+            kind = min((entry.kind for entry in entries), key=RUNS.index)
+            runs[key] = [entry.like_here for entry in entries if entry.kind == kind]
         return runs
 
-    @cached_property
-    def remarks(self) -> dict[PublishedKey, tuple[str, ...]]:
-        """What the set itself notes on its measured values, each once."""
-        remarks = {}
-        for key, entries in self._by_key.items():
-            texts = dict.fromkeys(text for entry in entries for text in entry.remarks)
-            if texts:
-                remarks[key] = tuple(texts)
-        return remarks
+    def remarks(self, key: PublishedKey) -> list[str]:
+        """What the set itself notes on these values, each once."""
+        entries = self.by_key.get(key, ())
+        return list(dict.fromkeys(text for entry in entries for text in entry.remarks))
 
-    @cached_property
-    def definitions(self) -> dict[PublishedKey, Mapping[str, str]]:
-        """How the measured values were made."""
-        return {entry.key: entry.definition for entry in self.measured() if entry.definition}
+    def definition(self, key: PublishedKey) -> dict[str, str]:
+        """How the values were made."""
+        pairs = (pair for entry in self.by_key.get(key, ()) for pair in entry.definition.items())
+        return {name: str(word) for name, word in pairs}
 
     def value(self, key: PublishedKey) -> float | None:
         """Median of the runs, else the average that is printed; None when there is none."""
@@ -259,7 +264,7 @@ def _load(path: Path) -> Published:
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
             if sorted(name for name in reader.fieldnames if name != DEFINITION) != sorted(COLUMNS):
                 raise ConfigError(
-                    f"{path}, line 1: the columns must be {', '.join(COLUMNS)}{_differ(reader.fieldnames)}"
+                    f"{path}, line 1: the columns must be {', '.join(COLUMNS)}, each once"
                 )
             entries = tuple(_entry(path, reader.line_num, line, separator) for line in reader)
     except UnicodeDecodeError as error:
@@ -269,13 +274,6 @@ def _load(path: Path) -> Published:
             f"{path} cannot be read as CSV: {getattr(error, 'strerror', None) or error}"
         ) from error
     return Published(path.stem, entries)
-
-
-def _differ(names: Sequence[str]) -> str:
-    missing = [name for name in COLUMNS if name not in names]
-    twice = [name for name in COLUMNS if list(names).count(name) > 1]
-    kinds = [(missing, "missing are"), (twice, "there twice are")]
-    return "".join(f"; {what} {', '.join(columns)}" for columns, what in kinds if columns)
 
 
 def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Entry:
@@ -291,30 +289,23 @@ def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Ent
         "block": _parsed(parse_size, line["block"]) if line["block"] else None,
         "value": number_read * factor if isinstance(number_read, float) else number_read,
         "unit": unit,
-        DEFINITION: _definition(where, line.get(DEFINITION) or ""),
+        DEFINITION: _definition(line.get(DEFINITION) or ""),
     }
     entry = read(values, Entry, f"{where}, column ")
     table = BY_NAME[entry.table]
-    measured = entry.metric == table.metric
-    workloads = WORKLOADS[table.subsystem]
-    units = [name for name, (_, of) in UNITS.items() if of == table.unit]
-    too_far = entry.value and not SMALLEST_NUMBER <= abs(entry.value) <= LARGEST_NUMBER
-    for column, is_allowed, words in (
-        ("workload", entry.workload in workloads, f"for {table.name}: {', '.join(workloads)}"),
-        ("value", not too_far and (not measured or entry.value > 0), "numbers above 0"),
-        (
-            "unit",
-            not measured or unit == table.unit,
-            f"for {table.name}: {', '.join((table.unit, *units))}",
-        ),
-        (
-            "run",
-            not measured or entry.run in _SUMMARIES or entry.run.isdecimal(),
-            "the number of a run, mean, final, or nothing",
-        ),
-    ):
-        if not is_allowed:
-            raise ConfigError(f"{where}, column {column} is {line[column]!r}: allowed are {words}")
+    if entry.workload not in WORKLOADS[table.subsystem]:
+        words = f"for {table.name}: {', '.join(WORKLOADS[table.subsystem])}"
+        raise ConfigError(f"{where}, column workload is {entry.workload!r}: allowed are {words}")
+    if entry.metric == table.metric and unit != table.unit:
+        units = [table.unit, *(name for name, (_, of) in UNITS.items() if of == table.unit)]
+        raise ConfigError(
+            f"{where}, column unit is {line['unit']!r}: allowed are for {table.name}: "
+            f"{', '.join(units)}"
+        )
+    if entry.metric == table.metric and entry.value < SMALLEST_NUMBER:
+        raise ConfigError(
+            f"{where}, column value is {line['value']!r}: allowed are numbers above 0"
+        )
     return entry
 
 
@@ -326,13 +317,7 @@ def _parsed(kind: Callable[[str], T], text: str) -> T | str:
         return text
 
 
-def _definition(where: str, text: str) -> dict[str, str]:
-    """``isa=scalar; sync=each`` as a mapping. Errors: ConfigError."""
-    definition = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, _, word = (piece.strip() for piece in part.partition("="))
-        if word not in DEFINITIONS.get(name, ()):
-            known = ", ".join(f"{name}={'|'.join(values)}" for name, values in DEFINITIONS.items())
-            raise ConfigError(f"{where}, column {DEFINITION} has {part!r}: allowed are {known}")
-        definition[name] = word
-    return definition
+def _definition(text: str) -> dict[str, str]:
+    """``isa=scalar; sync=each`` as a mapping."""
+    parts = (part.partition("=") for part in text.split(";") if part.strip())
+    return {name.strip(): word.strip() for name, _, word in parts}
