@@ -14,7 +14,7 @@ from peakmark import statistics
 from peakmark.analysis import certificate, suspects
 from peakmark.analysis.certificate import PART, Rates
 from peakmark.analysis.suspects import Place, Values
-from peakmark.storage.decisions import LOSS
+from peakmark.storage.planfile import LOSS
 
 CAMPAIGNS = 200
 

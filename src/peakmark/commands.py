@@ -86,13 +86,13 @@ def plan(options: argparse.Namespace) -> None:
 def decide(options: argparse.Namespace) -> None:
     from peakmark.analysis import suspects
     from peakmark.analysis.analysis import Analysis
-    from peakmark.storage import decisions
+    from peakmark.storage import planfile
     from peakmark.storage.results import Results
 
     campaign = Results.read(options.plan.parent)
     analysis = Analysis(campaign)
     chosen = suspects.choose(campaign, analysis.rows, analysis.link_maps)
-    decisions.write(campaign.directory, chosen)
+    planfile.write_suspects(campaign.directory, chosen)
 
 
 def measure(options: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.storage import decisions
+from peakmark.storage import planfile
 from workflow import Workflow
 
 GROUPS = Path("/sys/fs/cgroup/cpu")
@@ -89,7 +89,7 @@ def test_a_slow_node_is_named_and_confirmed_in_one_run(fleet: Cluster, tmp_path:
     assert float(line["behind_again"]) > 0.5 and len(line["beside"].split()) == 2
     names = Counter(name.split("/")[2] for name in workflow.records())
     assert names == {"DP_none_x1": 28, "DP_none_x1+again": 21, "DP_none_x1+trial": 7}
-    slowed_rows = decisions.open_seal(workflow.results)
+    slowed_rows = planfile.open_seal(workflow.results)
     assert {
         name.rpartition("/")[0] for name in workflow.records() if "+trial" in name
     } == slowed_rows

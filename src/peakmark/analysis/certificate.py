@@ -20,8 +20,8 @@ from peakmark.analysis.suspects import Place, Values
 from peakmark.cell import TRIAL
 from peakmark.errors import RecordError
 from peakmark.messages import Message, message
-from peakmark.storage import decisions
-from peakmark.storage.decisions import LOSS
+from peakmark.storage import planfile
+from peakmark.storage.planfile import LOSS
 from peakmark.storage.results import Results
 
 Tables = Mapping[str, Sequence[Row]]
@@ -73,7 +73,7 @@ def certify(results: Results, tables: Tables) -> list[Message]:
         }
 
         def opened(family: suspects.Family = family) -> set[Place]:
-            rows = decisions.open_seal(results.directory)
+            rows = planfile.open_seal(results.directory)
             return {place for place, row in family.items() if suspects.planned(row, TRIAL) in rows}
 
         with suppress(RecordError):  # without its seal a trial tells nothing

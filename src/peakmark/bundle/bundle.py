@@ -30,7 +30,7 @@ from peakmark.formatting import mapped
 from peakmark.messages import message
 from peakmark.report import document, html_report, makers, pdf_report
 from peakmark.report.document import ReportContent
-from peakmark.storage import decisions, facts, planfile, records
+from peakmark.storage import facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.units import gigabytes
 
@@ -149,7 +149,7 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
 
     folder = results.directory
     paths = [
-        folder / name for name in ("plan.json", "config.json", decisions.SEAL, decisions.SUSPECTS)
+        folder / name for name in ("plan.json", "config.json", planfile.SEAL, planfile.SUSPECTS)
     ]
     paths += [*folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:

@@ -146,11 +146,9 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
     return copied
 
 
-def _is_inside(directory: Path, name: str) -> bool:
+def _is_inside(directory: Path, copy: Path) -> bool:
     """Whether a copy lies below ``inputs/``, also behind links. Errors: ValueError for a null byte."""
-    return Path(os.path.realpath(directory / name)).is_relative_to(
-        os.path.realpath(directory / FOLDER)
-    )
+    return Path(os.path.realpath(copy)).is_relative_to(os.path.realpath(directory / FOLDER))
 
 
 def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,36 +161,31 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
     if not path.is_file():
         return dict(section)
     try:
-        known: dict[str, dict[str, str]] = files.read_json(path)
-        places = {
-            key: {value: str(name) for value, name in copies.items()}
-            for key, copies in known.items()
+        places = files.parse_json(files.read_bytes(path), dict[str, dict[str, str]])
+        copies = {
+            key: {value: directory / name for value, name in named.items()}
+            for key, named in places.items()
         }
-        names_of = [name for copies in places.values() for name in copies.values()]
-        outside = [name for name in names_of if not _is_inside(directory, name)]
-    except (OSError, ValueError, AttributeError) as error:
+        paths = [copy for named in copies.values() for copy in named.values()]
+        outside = [copy for copy in paths if not _is_inside(directory, copy)]
+    except (OSError, ValueError) as error:
         raise RecordError(
             f"{path} is damaged ({error}): get the bundle again from where it came from"
         ) from error
     if outside:
         raise RecordError(
-            f"{path} names {outside[0]!r}, which is not below {FOLDER}/: this is no bundle of peakmark"
+            f"{path} names {str(outside[0])!r}, which is not below {FOLDER}/: this is no bundle of peakmark"
         )
+    return {key: _with_copies(value, copies.get(key, {})) for key, value in section.items()}
 
-    def copy(key: str, value: Any) -> Any:
-        name = places.get(key, {}).get(str(value))
-        return value if name is None else str(directory / name)
 
-    changed = dict(section)
-    for key in filter(section.get, KEYS):
-        value = section[key]
-        if isinstance(value, dict):
-            changed[key] = {name: copy(key, item) for name, item in value.items()}
-        else:
-            changed[key] = (
-                [copy(key, item) for item in value] if isinstance(value, list) else copy(key, value)
-            )
-    return changed
+def _with_copies(value: Any, copies: Mapping[str, Path]) -> Any:
+    """The file that a key names, a list of them, or some by name, with copies in their place."""
+    if isinstance(value, dict):
+        return {name: _with_copies(part, copies) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_copies(part, copies) for part in value]
+    return str(copies[str(value)]) if str(value) in copies else value
 
 
 def authors(report: Mapping[str, Any]) -> list[Author]:

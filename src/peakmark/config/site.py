@@ -111,26 +111,12 @@ def _lay_over(
         elif key == "source" and base.get(key, value) != value:
             base[key] = f"{base[key]}; {value}"
         elif place == "formulas." and key in base:
-            differences += [(f"{place}{key} of {row}", "too") for row in _of_both(base[key], value)]
             base[key] = [*value, *base[key]]  # the first that is of a row counts
         else:
             if base.get(key, value) != value:
                 differences.append((f"{place}{key}: {value}", str(base[key])))
             base[key] = dict(value) if isinstance(value, dict) else value
     return differences
-
-
-def _of_both(*lists: Sequence[Mapping[str, Any]]) -> list[str]:
-    """``disk throughput RS``: what lists of formulas have in common."""
-    rows = (
-        {
-            f"{entry['subsystem']} {entry['metric']} {workload}"
-            for entry in entries
-            for workload in entry["workloads"]
-        }
-        for entries in lists
-    )
-    return sorted(set.intersection(*rows))
 
 
 def _check_extra(path: str | Path, extra: str) -> None:

@@ -519,8 +519,6 @@ class SiteSlurm(TypedDict, total=False):
         memory: how jobs ask for memory: per_node (default; all of it where they have the node
             alone), per_cpu, or none where a site forbids both
         max_jobs: most jobs that are handed to Slurm at a time; default 1000
-        pairs: pairs of nodes whose network may be measured at the same time as they share nothing;
-            default 1
         scratch_shared: true: the disk that is measured belongs to several nodes, so disk cells
             never run at once
     """
@@ -558,7 +556,6 @@ class SiteSlurm(TypedDict, total=False):
     exclusive: bool
     memory: Literal["per_node", "per_cpu", "none"]
     max_jobs: Annotated[int, Meta(ge=1)]
-    pairs: Annotated[int, Meta(ge=1)]
     scratch_shared: bool
 
 

@@ -48,16 +48,8 @@ def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
     """
     first = cells[0]
     if any(uses_shared_resource(cell, settings) for cell in cells):
-        return f"{plan.campaign}.{resource_of(first, settings)}{_lane(plan, first, settings)}"
+        return f"{plan.campaign}.{resource_of(first, settings)}"
     return plan.job_of(first) or f"{first.instrument}.{first.point}.{first.repetition}"
-
-
-def _lane(plan: Plan, cell: Cell, settings: Settings) -> str:
-    """The site's ``pairs`` of nodes share nothing: so many may measure at once."""
-    lanes = int(settings.get("pairs", 1))
-    if not two_nodes(cell) or lanes == 1 or plan.cluster is None or cell.node == ANY:
-        return ""
-    return str(plan.cluster.nodes.index(cell.node) % lanes)
 
 
 def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:

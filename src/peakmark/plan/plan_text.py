@@ -13,7 +13,7 @@ from peakmark.formatting import listing, plural
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
 from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
-from peakmark.storage import decisions
+from peakmark.storage import planfile
 from peakmark.units import format_size, gigabytes
 
 JOB_S, CELL_S = 0.5, 0.4
@@ -46,7 +46,7 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         fillers[str(cell.options.get("instead_of"))].add(cell.instrument)
     disk, memory = durations.largest(plan.cells)
     judged = plan.judged_cells
-    again = decisions.measured_again(judged, {cell.row: [] for cell in judged})
+    again = planfile.measured_again(judged, {cell.row: [] for cell in judged})
     values = {
         "plan": plan,
         "times": times,

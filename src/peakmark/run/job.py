@@ -15,7 +15,7 @@ from peakmark.cell import TRIAL, Cell
 from peakmark.errors import PeakmarkError
 from peakmark.messages import MeasurementError
 from peakmark.run.measure import Request, measure
-from peakmark.storage import decisions, records
+from peakmark.storage import planfile, records
 from peakmark.storage.planfile import Part
 from peakmark.tools import REGISTRY
 
@@ -37,7 +37,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
     """What to measure for a cell of a plan."""
     config: Mapping[str, Any] = part.plan.get("config") or {}
     tool = config.get("tools", {}).get(cell.instrument)
-    slowed = cell.purpose == TRIAL and cell.row in decisions.open_seal(part.directory)
+    slowed = cell.purpose == TRIAL and cell.row in planfile.open_seal(part.directory)
     return Request(
         cell,
         _record_path(part, cell),
@@ -48,7 +48,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
         repeats=0 if slowed else int(config.get("repeat_disturbed", 0)),
-        loss=decisions.LOSS if slowed else 0.0,
+        loss=planfile.LOSS if slowed else 0.0,
     )
 
 

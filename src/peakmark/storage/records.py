@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -256,18 +255,10 @@ def record_names(directory: Path, folder: str) -> list[str]:
 
     ``<repetition>.raw/`` beside a record holds what a tool wrote, which may be JSON too.
     """
-    paths = []
-    for place, folders, names in os.walk(directory / folder):
-        folders[:] = (
-            name for name in folders if not name.endswith(".raw") and not name.startswith(".")
-        )
-        below = Path(place).relative_to(directory).as_posix()
-        paths += [
-            f"{below}/{name}"
-            for name in (*folders, *names)
-            if name.endswith(".json") and not name.startswith(".")
-        ]
-    return sorted(paths, key=lambda name: name.split("/"))
+    paths = (directory / folder).rglob("*.json")
+    names = (path.relative_to(directory).as_posix() for path in paths)
+    counted = (name for name in names if ".raw/" not in name and "/." not in name)
+    return sorted(counted, key=lambda name: name.split("/"))
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
@@ -288,11 +279,9 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
 
 
 def _difference(measured: Cell, cell: Cell) -> str:
-    before, now = (
-        {key: repr(value) for key, value in {**each.to_json(), **each.options}.items()}
-        for each in (measured, cell)
+    before, now = ({**each.to_json(), **each.options, "options": 0} for each in (measured, cell))
+    return ", ".join(
+        f"{key} {before.get(key)!r}, now {now.get(key)!r}"
+        for key in sorted({*before, *now})
+        if repr(before.get(key)) != repr(now.get(key))
     )
-    changed = sorted(
-        key for key in {*before, *now} - {"options"} if before.get(key) != now.get(key)
-    )
-    return ", ".join(f"{key} {before.get(key)}, now {now.get(key)}" for key in changed)

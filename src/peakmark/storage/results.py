@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from peakmark.cell import Cell
 from peakmark.config import inputs
 from peakmark.errors import RecordError
-from peakmark.storage import decisions, facts, planfile, records
-from peakmark.storage.decisions import Suspects
+from peakmark.storage import facts, planfile, records
+from peakmark.storage.planfile import Suspects
 from peakmark.storage.records import Finding
 
 
@@ -160,7 +160,7 @@ class Results:
     @cached_property
     def suspects(self) -> Suspects:
         """Rows of slow nodes that are measured again."""
-        return decisions.suspects(self.directory) if self.config.get("repeat_suspects") else {}
+        return planfile.suspects(self.directory) if self.config.get("repeat_suspects") else {}
 
     @cached_property
     def attempts(self) -> tuple[StoredRecord, ...]:
@@ -230,7 +230,7 @@ def again_cells(directory: Path, config: Mapping[str, Any], planned: Sequence[Ce
     """The cells of a plan that are measured again, as far as that is decided."""
     if not config.get("repeat_suspects"):
         return []
-    return decisions.measured_again(planned, decisions.suspects(directory))
+    return planfile.measured_again(planned, planfile.suspects(directory))
 
 
 def _attempt(path: Path) -> Finding:

@@ -1,4 +1,4 @@
-"""What a campaign's own files hold, as types: records, machine facts, plan and decisions.
+"""What a campaign's own files hold, as types: records, machine facts and plan.
 
 The JSON schemas in ``config/schema`` are generated from them, with the texts below ``Attributes``
 as descriptions of the keys. SI base units: bytes, Hz, bit/s, B/s, seconds.

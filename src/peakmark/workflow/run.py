@@ -26,7 +26,7 @@ from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
-from peakmark.storage import decisions, planfile, records
+from peakmark.storage import planfile, records
 from peakmark.units import parse_duration
 from peakmark.workflow import progress, startup
 
@@ -122,8 +122,8 @@ class Run:
 
     def records_of_suspects(self, suspects: str) -> list[str]:
         """Records of the second measurement of slow nodes, by the file that names them."""
-        chosen = decisions.suspects(Path(suspects).parents[1])
-        cells = decisions.measured_again(self.plan.cells, chosen)
+        chosen = planfile.suspects(Path(suspects).parents[1])
+        cells = planfile.measured_again(self.plan.cells, chosen)
         self._add(cells)
         return [suspects, *map(self.plan.record_name, cells)]
 
@@ -296,7 +296,7 @@ class Run:
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
         if self.plan.slowed:
-            decisions.write_seal(directory, self.plan.slowed)
+            planfile.write_seal(directory, self.plan.slowed)
         planfile.write(directory / "plan.json", self.plan.results.plan)
         if self.opened is not None:
             self.opened.adopted |= startup.adopt(self.plan)

@@ -36,7 +36,7 @@ from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY, settings_of
 from peakmark.plan.plan import Plan, two_nodes
 from peakmark.slurm import failures
-from peakmark.storage import decisions, facts, records
+from peakmark.storage import facts, planfile, records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY, common
@@ -280,7 +280,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
             output.tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts.set_aside(plan.directory, host)
-    decisions.set_aside(plan.directory)
+    planfile.set_aside_suspects(plan.directory)
     kept = f"kept in {plan.directory / records.ASIDE}"
     if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")

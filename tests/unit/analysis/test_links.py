@@ -15,7 +15,7 @@ from peakmark.analysis import links, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.figures import figures
-from peakmark.storage import decisions, planfile
+from peakmark.storage import planfile
 from peakmark.storage.records import text_of
 from peakmark.tables import tables
 
@@ -131,7 +131,7 @@ def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(
     ((_, beside),) = chosen.items()
     crossing = {"n1+n3", "n1+n4", "n2+n4"}
     assert len(beside) == 2 and {row.rpartition("/")[2] for row in beside} < crossing
-    decisions.write(tmp_path / "c", chosen)
+    planfile.write_suspects(tmp_path / "c", chosen)
     again = [cell for cell in Analysis.of(tmp_path / "c").results.cells if cell.purpose]
     assert [cell.repetition for cell in again] == [n for n in range(6) for _ in range(3)]
     for cell in again:

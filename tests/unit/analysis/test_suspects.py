@@ -14,7 +14,7 @@ from peakmark.analysis import certificate, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import AGAIN, TRIAL, Cell
 from peakmark.report import fleet_text
-from peakmark.storage import decisions
+from peakmark.storage import planfile
 from peakmark.tables import tables
 
 CONFIG = {"seed": 1, "repeat_suspects": True}
@@ -49,7 +49,7 @@ def campaign(tmp_path: Path) -> Path:
     folder = make.write(tmp_path / "c", rows({**healthy, "node3": 0.9}), config=CONFIG)
     analysis = Analysis.of(folder)
     chosen = suspects.choose(analysis.results, analysis.rows, [])
-    decisions.write(folder, chosen)
+    planfile.write_suspects(folder, chosen)
     return folder
 
 
@@ -134,7 +134,7 @@ def test_the_certificate_counts_what_was_slowed_and_no_table_has_it(tmp_path: Pa
     for name in ("cpu", "nodes", "summary", "runs", "measurements"):
         texts = [(each / "tables" / f"{name}.csv").read_text() for each in (folder, without)]
         assert texts[0] == texts[1]
-    decisions.write_seal(folder, {cell.row for cell in cells if cell.node == "node2"})
+    planfile.write_seal(folder, {cell.row for cell in cells if cell.node == "node2"})
     found, false, *records = Analysis.of(folder).checks
     assert (found.code, found.case) == ("certificate-found", "trials")
     assert [dict(each.values)["count"] for each in (found, false)] == [1, 0]

@@ -14,7 +14,7 @@ from tests.unit.plan.planned import CPU, DISK, NETWORK, where
 from peakmark.cell import AGAIN, TRIAL
 from peakmark.plan import plan, plan_text
 from peakmark.run import job
-from peakmark.storage import decisions, planfile
+from peakmark.storage import planfile
 
 NODES = [f"node{number}" for number in range(1, 17)]
 KIND = {"cpus": 8, "memory": 4000}
@@ -82,10 +82,10 @@ def test_a_cell_of_the_plan_is_found_when_it_is_measured_again(
     (cell,) = planfile.cell(path, "cpu/cpubench/DP_none_x1+again/node3/2").cells
     assert (cell.node, cell.repetition, cell.purpose) == ("node3", 2, AGAIN)
     assert cell.id == "cpu/cpubench/DP_none_x1+again/node3/2"
-    decisions.write_seal(tmp_path, made.slowed)
+    planfile.write_seal(tmp_path, made.slowed)
     losses = {}
     for extra in (cell for cell in made.cells if cell.purpose):
         part = planfile.cell(path, extra.id)
         losses[extra.row] = job.request(part, part.cells[0], tmp_path).loss
     assert {row for row, loss in losses.items() if loss} == set(made.slowed)
-    assert set(losses.values()) == {0.0, decisions.LOSS}
+    assert set(losses.values()) == {0.0, planfile.LOSS}

@@ -15,7 +15,7 @@ from tests.unit.hostile import change, stored
 from peakmark import files, machine
 from peakmark.errors import RecordError
 from peakmark.plan import plan
-from peakmark.storage import decisions, facts, planfile
+from peakmark.storage import facts, planfile
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results
 from peakmark.workflow import startup
@@ -65,10 +65,10 @@ def test_a_damaged_file_of_suspects_is_set_aside_by_the_run(
     monkeypatch.chdir(tmp_path)
     made = plan.make({"campaign": "c", "cpu": [GRID], "tools_on": "nodes"}, None)
     planfile.write(made.directory / "plan.json", made.to_json())
-    path = made.directory / decisions.SUSPECTS
+    path = made.directory / planfile.SUSPECTS
     files.write_text(path, '{"schema": 1, "suspects": {"a": 5}}')
     with pytest.raises(RecordError, match=r"suspects\.json is damaged"):
-        decisions.read(made.directory)
+        planfile.read_suspects(made.directory)
     results = Results.read(made.directory)
     assert results.suspects == {}
     startup.set_aside(made, startup.survey(results))
