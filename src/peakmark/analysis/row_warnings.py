@@ -26,14 +26,12 @@ once.
 AT_LEAST = 4
 """So many rows at least; of fewer, each is marked by itself."""
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
-SHARED = (*DISTURBANCES, "clock-differs", "few", "short-runs")
+SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
 _AMOUNTS = {"steal": "share", "other-load": "cpus", "waited": "lost", "memory-load": "share"}
 """Which value of a disturbance tells how strong it was."""
 CLEARLY = 2.0
 """A row that was disturbed so many times as strongly as the campaign's others is marked itself."""
-_FAMILY = {"clock-differs": "clock-moved"}
-"""Codes that are counted with another one: a clock moves during a run, or between two."""
 
 
 def widespread(
@@ -50,9 +48,9 @@ def widespread(
         [note for note in notes if note.is_warning or note.code not in DISTURBANCES]
         for notes, _ in rows
     ]
-    seen = Counter(code for notes in counted for code in {kind(note.code) for note in notes})
+    seen = Counter(code for notes in counted for code in {note.code for note in notes})
     able = Counter(code for _, codes in rows for code in codes)
-    common = [code for code in SHARED if seen[kind(code)] >= max(AT_LEAST, MOSTLY * able[code])]
+    common = [code for code in SHARED if seen[code] >= max(AT_LEAST, MOSTLY * able[code])]
     amounts = {
         code: [_amount(note) for notes in counted for note in notes if note.code == code]
         for code in common
@@ -64,11 +62,6 @@ def _amount(note: Message) -> float:
     """How strong a disturbance was; 0 where nothing tells."""
     amount = dict(note.values).get(_AMOUNTS.get(note.code, ""))
     return float(amount) if isinstance(amount, int | float) else 0.0
-
-
-def kind(code: str) -> str:
-    """What a code is counted as, where it may be the whole campaign's."""
-    return _FAMILY.get(code, code)
 
 
 def shared(notes: Sequence[Message], usual: Mapping[str, float]) -> tuple[Message, ...]:
@@ -143,7 +136,7 @@ def disagreements(row: Row) -> Iterator[Message]:
 
 
 NEEDED = {
-    "clock_hz_before": {"clock-moved", "clock-differs"},
+    "clock_hz_before": {"clock-moved"},
     "held_up": {"crowded-core"},
     "probe_before": {"memory-load"},
     "noise": {"steal", "other-load"},
