@@ -39,11 +39,13 @@ from peakmark.messages import Message, message
 from peakmark.plan import pairs, sequential_testing
 from peakmark.plan.cluster import Cluster
 from peakmark.storage.facts import differences, node_class
-from peakmark.storage.results import Results
+from peakmark.storage.results import Results, StoredAttempt, StoredRecord
 from peakmark.tools.tables import TABLES, Table
 
 CLOCKS = ("nominal", "maximum")
 """Of which the share of the limit is told too."""
+ECHO = "LAT-ICMP"
+"""Workload of ping."""
 KeyOf = Callable[[Cell, str, str, int | None, int], Key]
 """Of a cell, and of the workload, variant, block and concurrency that one of its measurements has.
 """
@@ -150,14 +152,7 @@ def _table_rows(
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
             continue
-        entries = (
-            (entry, attempt) for attempt in record.attempts for entry in attempt.measurements
-        )
-        for entry, attempt in entries:
-            if entry["metric"] != table.metric or not table.takes(
-                entry["workload"], entry["block"]
-            ):
-                continue
+        for attempt, entry in _entries(record, table):
             context = attempt.context
             if disturbances.probes(entry["details"]):
                 best = best_probes[context["host"], entry["concurrency"]]
@@ -166,15 +161,12 @@ def _table_rows(
                 float(entry["value"]), entry["details"], context, cell.options,
                 repetition=cell.repetition, record=record, left_out=attempt.left_out,
             )  # fmt: skip
-            if (
-                entry["workload"] == "LAT-ICMP"
-            ):  # neither TCP nor UDP: stands beside both, see _with_echoes
+            workload, block, count = entry["workload"], entry["block"], entry["concurrency"]
+            if workload == ECHO:  # neither TCP nor UDP: stands beside both, see _with_echoes
                 if not point.left_out:
-                    echoes[cell.place, entry["concurrency"]].append(point)
+                    echoes[cell.place, count].append(point)
                 continue
-            key = key_of(
-                cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"]
-            )
+            key = key_of(cell, workload, entry["variant"], block, count)
             filled[cell.row].add(key)
             draft = drafts[key]
             (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
@@ -185,11 +177,8 @@ def _table_rows(
         if cell.row in lacking or cell.purpose:
             continue
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
-        if (
-            not belongs
-            or not table.takes(cell.workload, cell.block)
-            or cell.workload in ("ALL", "LAT-ICMP")
-        ):
+        is_of_table = belongs and table.takes(cell.workload, cell.block)
+        if not is_of_table or cell.workload in ("ALL", ECHO):
             continue
         block = None if cell.automatic else cell.block
         key = key_of(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
@@ -216,6 +205,16 @@ def _table_rows(
     return [
         replace(row, layout_table=layout.layout_table_of(table, row.key.workload, row.key.variant))
         for row in table_rows
+    ]
+
+
+def _entries(record: StoredRecord, table: Table) -> list[tuple[StoredAttempt, Details]]:
+    """The measurements of a record that the table shows, each with its attempt."""
+    return [
+        (attempt, entry)
+        for attempt in record.attempts
+        for entry in attempt.measurements
+        if entry["metric"] == table.metric and table.takes(entry["workload"], entry["block"])
     ]
 
 
