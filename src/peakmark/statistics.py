@@ -4,7 +4,6 @@ source.
 Nothing is removed and nothing assumed normal. Sources:
     [HB]   Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, SC 2015
     [DN]   David and Nagaraja, Order Statistics, 3rd edition 2003, section 7.1
-    [IH]   Iglewicz and Hoaglin, How to Detect and Handle Outliers, ASQC 1993
     [Sen]  Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, JASA 63 (1968),
            pages 1379-1389
     [Ken]  Kendall, Rank Correlation Methods, 4th edition 1970, chapters 4 and 5
@@ -105,16 +104,6 @@ class Drift:
     p: float
 
 
-@dataclass(frozen=True)
-class FirstDifference:
-    """The first repetition against the others: relative to their median, and in their modified z
-    scores.
-    """
-
-    relative: float
-    z: float
-
-
 def checked(values: Values) -> NDArray[np.float64]:
     """The values as an array. Errors: ValueError when there are none, or one is NaN or infinite."""
     array = np.asarray(values, dtype=np.float64).reshape(-1)
@@ -150,18 +139,7 @@ def stdev(values: Values) -> float:
 
 def median(values: Values) -> float:
     """Middle value, or the mean of the two middle ones."""
-    ordered = np.sort(checked(values))
-    half = ordered.size // 2
-    if ordered.size % 2:
-        return float(ordered[half])
-    return float(ordered[half - 1] + (ordered[half] - ordered[half - 1]) / 2)
-
-
-def mad(values: Values) -> float:
-    """Median of the absolute distances from the median ([IH]); times 1.4826 it estimates a normal
-    deviation.
-    """
-    return median(np.abs(checked(values) - median(values)))
+    return float(np.median(checked(values)))
 
 
 def median_interval(values: Values, confidence: float = 0.95) -> Interval:
@@ -188,58 +166,21 @@ def median_rank(n: int, confidence: float = 0.95) -> tuple[int, float]:
     return chosen, level
 
 
-def modified_z(values: Values, against: Values) -> NDArray[np.float64]:
-    """0.6745 (x - median) / MAD for each value ([IH]), by the median and MAD of ``against``.
-
-    Where more than half of the values agree, MAD is 0: then the mean absolute deviation takes its
-    place with the factor
-    1 / 1.253314 ([IH]); where all agree, a value that differs is infinitely far off.
-    """
-    array, reference = checked(values), checked(against)
-    centre = median(reference)
-    spread = mad(reference) / 0.6745
-    if spread == 0:
-        spread = 1.253314 * mean(np.abs(reference - centre))
-    if spread == 0:
-        return np.where(array == centre, 0.0, np.copysign(np.inf, array - centre))
-    return np.asarray((array - centre) / spread, dtype=np.float64)
-
-
-def first_difference(values: Values) -> FirstDifference | None:
-    """How far the first repetition is from the others; None for fewer than four values, which tell
-    nothing.
-    """
-    array = checked(values)
-    if array.size < 4:
-        return None
-    rest = array[1:]
-    centre = median(rest)
-    relative = (
-        (float(array[0]) - centre) / abs(centre)
-        if centre != 0
-        else math.copysign(math.inf, float(array[0]))
-    )
-    return FirstDifference(
-        0.0 if array[0] == centre else relative, float(modified_z(array[:1], rest)[0])
-    )
-
-
 def drift(values: Values) -> Drift | None:
     """Trend over the order of the values: slope of Theil and Sen [Sen], with the p of Kendall's tau
     [Ken]; None for fewer than four values.
     """
+    from scipy import stats
+
     array = checked(values)
     if array.size < 4:
         return None
-    first, second = np.triu_indices(array.size, 1)
-    change = median((array[second] - array[first]) / (second - first)) * (array.size - 1)
     p = _trend_p(tuple(np.unique(array, return_inverse=True)[1].tolist()))
     if math.isnan(p):  # all values are equal
         return Drift(0.0, 1.0)
-    centre = abs(median(array))
-    if centre == 0 and change != 0:
-        return Drift(math.copysign(math.inf, change), p)
-    return Drift(change / centre if change else 0.0, p)
+    change = float(stats.theilslopes(array).slope) * (array.size - 1)
+    centre = abs(median(array)) or math.ulp(0.0)
+    return Drift(change / centre, p)
 
 
 @lru_cache(maxsize=100_000)
@@ -364,6 +305,8 @@ def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
     Args:
         pairs: two samples of positive values of each point, at least two values each.
     """
+    from scipy import stats
+
     difference, variance, spread = 0.0, 0.0, 0.0
     for first, second in pairs:
         logs = [np.log(checked(values)) for values in (first, second)]
@@ -372,7 +315,8 @@ def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
             part = max(float(sample.var(ddof=1)), LEAST_SPREAD**2) / sample.size
             variance += part
             spread += part**2 / (sample.size - 1)
-    return student(abs(difference) / math.sqrt(variance), variance**2 / spread)
+    t = abs(difference) / math.sqrt(variance)
+    return float(2 * stats.t.sf(t, variance**2 / spread))
 
 
 def wilson(count: float, of: float) -> tuple[float, float]:
@@ -381,13 +325,6 @@ def wilson(count: float, of: float) -> tuple[float, float]:
     middle = share + z * z / (2 * of)
     half = z * math.sqrt(share * (1 - share) / of + (z / (2 * of)) ** 2)
     return max(0.0, (middle - half) / (1 + z * z / of)), (middle + half) / (1 + z * z / of)
-
-
-def student(t: float, freedom: float) -> float:
-    """Two-sided p of Student's t."""
-    from scipy import stats
-
-    return float(2 * stats.t.sf(t, freedom))
 
 
 def less_others(

@@ -1,11 +1,14 @@
 """Sizes and units: IEC inside (1KiB = 1024 B), SI base units in records, conversion only for
-people.
+people; and the formulas that people write.
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import operator
 import re
+from collections.abc import Callable, Mapping
 
 from peakmark.errors import ConfigError
 
@@ -20,6 +23,12 @@ _SCALED = {
 }
 LARGEST = 1 << 60
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
 
 
@@ -84,3 +93,44 @@ def parse_duration(where: str, value: str | float) -> float:
             f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a time above 0, such as 90 s, 30 min or 2 h"
         )
     return seconds
+
+
+def evaluate(formula: str, names: Mapping[str, float]) -> float:
+    """Value of a formula: plain arithmetic over named numbers (+ - * / and parentheses). Errors: ConfigError with one
+    sentence.
+    """
+    try:
+        return _value(ast.parse(formula, mode="eval").body, names)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ConfigError(
+            f"formula {formula!r} is not arithmetic: allowed are numbers, names, + - * / and ( )"
+        ) from error
+    except ZeroDivisionError as error:
+        raise ConfigError(f"formula {formula!r} divides by zero") from error
+    except ConfigError as error:
+        raise ConfigError(f"formula {formula!r}: {error}") from error
+
+
+def _value(node: ast.expr, names: Mapping[str, float]) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return float(number)
+        case ast.Name(id=name) if name in names:
+            return float(names[name])
+        case ast.Name(id=name):
+            raise ConfigError(
+                f"{name} is not defined; known are {', '.join(sorted(names)) or 'no names'}"
+            )
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_value(inner, names)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
+        case _:
+            raise ConfigError("allowed are numbers, names, + - * / and ( )")
+
+
+def names_in(formula: str) -> set[str]:
+    """The names an arithmetic formula uses."""
+    return {
+        node.id for node in ast.walk(ast.parse(formula, mode="eval")) if isinstance(node, ast.Name)
+    }

@@ -14,8 +14,8 @@ from scipy import stats
 from peakmark import statistics
 
 FUNCTIONS = [
-    "mean", "stdev", "median", "mad", "median_interval",
-    "first_difference", "drift", "summarise",
+    "mean", "stdev", "median", "median_interval",
+    "drift", "summarise",
 ]  # fmt: skip
 numbers = st.floats(min_value=-1e12, max_value=1e12, allow_nan=False, allow_infinity=False)
 samples = st.lists(numbers, min_size=1, max_size=40)
@@ -51,9 +51,7 @@ def test_a_summary(values: list[float], expected: dict[str, float | None]) -> No
 
 def test_equal_values_and_one_value() -> None:
     same = [0.1] * 9
-    assert list(statistics.modified_z(same, same)) == [0.0] * 9
     assert statistics.drift(same) == statistics.Drift(0, 1)
-    assert statistics.first_difference(same) == statistics.FirstDifference(0, 0)
     with pytest.raises(ValueError, match="at least two"):
         statistics.stdev([5.0])
 
@@ -74,28 +72,11 @@ def test_interval_of_the_median(n: int, rank: int, level: float) -> None:
     assert interval.enough == (n >= statistics.ENOUGH)
 
 
-def test_modified_z_of_a_textbook_outlier() -> None:
-    values = [2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3]
-    # Median 2.45, MAD 0.15 (median of .35 .15 .05 .05 .15 .35 .15 .15 5.75 5.85 is .15).
-    assert statistics.modified_z(values, values)[8] == pytest.approx(0.6745 * (8.2 - 2.45) / 0.15)
-    # Of more than half equal the mean deviation.
-    steady = [1.0, 1.0, 1.0, 1.0, 6.0]
-    scores = statistics.modified_z(steady, steady)
-    assert scores[4] == pytest.approx(5 / (1.253314 * 1.0))
-    apart = statistics.modified_z([2.0, 0.0, 1.0], [1.0, 1.0, 1.0])
-    assert list(apart) == [math.inf, -math.inf, 0.0]
-
-
-def test_first_repetition_and_drift_of_a_machine_that_warms_up() -> None:
-    first = statistics.first_difference([80.0, 100.0, 101.0, 99.0, 100.5])
-    assert first is not None and first.z < -3.5
-    assert first.relative == pytest.approx((80 - 100.25) / 100.25)
-    calm = statistics.first_difference([100.2, 100.0, 101.0, 99.0, 100.5])
-    assert calm is not None and abs(calm.z) < 3.5
+def test_drift_of_a_machine_that_warms_up() -> None:
     found = statistics.drift([100.0, 99.0, 98.2, 97.0, 96.1, 95.0])
     assert found is not None and found.p == pytest.approx(2 / math.factorial(6))
     assert found.relative == pytest.approx(-0.05, abs=0.01)
-    assert statistics.first_difference([1.0, 2.0, 3.0]) is statistics.drift([1.0, 2.0, 3.0]) is None
+    assert statistics.drift([1.0, 2.0, 3.0]) is None
 
 
 def test_kendall_p_is_the_share_of_all_orders() -> None:

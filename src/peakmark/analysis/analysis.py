@@ -5,11 +5,10 @@ warnings.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from peakmark import disturbances, limits
 from peakmark.analysis import (
@@ -27,7 +26,7 @@ from peakmark.analysis import (
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
 from peakmark.analysis.links import LinkMap
-from peakmark.analysis.row import ABOVE, MOST, Key, Repetition, Row, Rows, Series
+from peakmark.analysis.row import ABOVE, MOST, Details, Key, Messages, Repetition, Row, Rows, Series
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
@@ -41,11 +40,13 @@ from peakmark.plan import pairs
 from peakmark.plan.cluster import Cluster
 from peakmark.statistics import summarise
 from peakmark.storage.facts import differences, node_class
-from peakmark.storage.results import Results
+from peakmark.storage.results import Results, StoredAttempt, StoredRecord
 from peakmark.tools.tables import TABLES, Table
 
 CLOCKS = ("nominal", "maximum")
 """Of which the share of the limit is told too."""
+ECHO = "LAT-ICMP"
+"""Workload of ping."""
 KeyOf = Callable[[Cell, str, str, int | None, int], Key]
 """Of a cell, and of the workload, variant, block and concurrency that one of its measurements has.
 """
@@ -78,9 +79,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     )
     by_table["cpu"] = clocks.with_clocks(results, by_table["cpu"])
     measured = [row for table in by_table.values() for row in table if row.own is not None]
-    codes = row_warnings.widespread(
-        [(row.warnings, row_warnings.shown_by(row)) for row in measured]
-    )
+    codes = row_warnings.widespread(measured)
     by_table = {
         name: [
             _beside(replace(row, warnings=row_warnings.shared(row.warnings, codes)), sets)
@@ -91,7 +90,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     return fleet.with_verdicts(by_table, node_facts(results, by_table))
 
 
-def node_facts(results: Results, rows: Rows) -> dict[str, Mapping[str, Any]]:
+def node_facts(results: Results, rows: Rows) -> dict[str, Details]:
     """Node -> the facts of its host."""
     return {node: results.facts_for(node) for node in fleet.node_names(rows)}
 
@@ -154,14 +153,7 @@ def _table_rows(
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
             continue
-        entries = (
-            (entry, attempt) for attempt in record.attempts for entry in attempt.measurements
-        )
-        for entry, attempt in entries:
-            if entry["metric"] != table.metric or not table.takes(
-                entry["workload"], entry["block"]
-            ):
-                continue
+        for attempt, entry in _entries(record, table):
             context = attempt.context
             if disturbances.probes(entry["details"]):
                 best = best_probes[context["host"], entry["concurrency"]]
@@ -170,15 +162,12 @@ def _table_rows(
                 float(entry["value"]), entry["details"], context, cell.options,
                 repetition=cell.repetition, record=record, left_out=attempt.left_out,
             )  # fmt: skip
-            if (
-                entry["workload"] == "LAT-ICMP"
-            ):  # neither TCP nor UDP: stands beside both, see _with_echoes
+            workload, block, count = entry["workload"], entry["block"], entry["concurrency"]
+            if workload == ECHO:  # neither TCP nor UDP: stands beside both, see _with_echoes
                 if not point.left_out:
-                    echoes[cell.place, entry["concurrency"]].append(point)
+                    echoes[cell.place, count].append(point)
                 continue
-            key = key_of(
-                cell, entry["workload"], entry["variant"], entry["block"], entry["concurrency"]
-            )
+            key = key_of(cell, workload, entry["variant"], block, count)
             filled[cell.row].add(key)
             draft = drafts[key]
             (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
@@ -189,11 +178,8 @@ def _table_rows(
         if cell.row in lacking or cell.purpose:
             continue
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
-        if (
-            not belongs
-            or not table.takes(cell.workload, cell.block)
-            or cell.workload in ("ALL", "LAT-ICMP")
-        ):
+        is_of_table = belongs and table.takes(cell.workload, cell.block)
+        if not is_of_table or cell.workload in ("ALL", ECHO):
             continue
         block = None if cell.automatic else cell.block
         key = key_of(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
@@ -223,6 +209,16 @@ def _table_rows(
     ]
 
 
+def _entries(record: StoredRecord, table: Table) -> list[tuple[StoredAttempt, Details]]:
+    """The measurements of a record that the table shows, each with its attempt."""
+    return [
+        (attempt, entry)
+        for attempt in record.attempts
+        for entry in attempt.measurements
+        if entry["metric"] == table.metric and table.takes(entry["workload"], entry["block"])
+    ]
+
+
 def _best_probes(results: Results) -> dict[tuple[str, int], float]:
     """(host, number of threads) -> the best rate at which they have read DRAM in the campaign."""
     best: dict[tuple[str, int], float] = defaultdict(float)
@@ -235,39 +231,26 @@ def _best_probes(results: Results) -> dict[tuple[str, int], float]:
 
 
 def _key_of(results: Results) -> KeyOf:
-    """What a point's key is, with what words and ``auto`` came to where it was measured."""
-    meant, areas = _meant(results), _areas(results)
+    """What a point's key is, with what words and ``auto`` came to where it was measured: the most
+    threads and the largest area where hosts differ.
+    """
+    threads: dict[tuple[str, str], int] = defaultdict(int)
+    areas: dict[tuple[str, int | str], int] = defaultdict(int)
+    for record in results.records:
+        cell, placed = record.cell, record.data["context"].get("placed")
+        if cell.word and placed:
+            place = cell.node, cell.word
+            threads[place] = max(threads[place], int(placed["threads"]))
+        for entry in record.data["measurements"] if cell.automatic else ():
+            where = cell.node, cell.asked
+            areas[where] = max(areas[where], int(entry["block"]))
 
     def key_of(cell: Cell, workload: str, variant: str, block: int | None, concurrency: int) -> Key:
-        count = meant.get((cell.node, cell.word), concurrency)
+        count = threads.get((cell.node, cell.word), concurrency)
         area = areas.get((cell.node, cell.asked), block) if cell.automatic else block
         return Key(cell.place, workload, variant, area, count, cell.word)
 
     return key_of
-
-
-def _meant(results: Results) -> dict[tuple[str, str], int]:
-    """(node, word) -> the number of threads that the word meant there, by the records; the largest
-    where hosts differ.
-    """
-    threads: dict[tuple[str, str], int] = {}
-    for record in results.records:
-        place, placed = (record.cell.node, record.cell.word), record.data["context"].get("placed")
-        if record.cell.word and placed:
-            threads[place] = max(threads.get(place, 0), int(placed["threads"]))
-    return threads
-
-
-def _areas(results: Results) -> dict[tuple[str, int | str], int]:
-    """(node, concurrency as asked) -> the area that the node chose for LAT there; the largest where
-    hosts differ.
-    """
-    areas: dict[tuple[str, int | str], int] = {}
-    for record in results.records:
-        place = (record.cell.node, record.cell.asked)
-        for entry in record.data["measurements"] if record.cell.automatic else ():
-            areas[place] = max(areas.get(place, 0), int(entry["block"]))
-    return areas
 
 
 def _with_echoes(
@@ -286,34 +269,30 @@ def _with_echoes(
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
     hosts = _hosts(own_points)
-    known = [host for host in hosts if host in results.facts] or hosts
-    facts = results.facts_for(key.node, known[0] if known else None)
-    facts = _as_measured(facts, own_points)
+    known: list[str | None] = [host for host in hosts if host in results.facts]
+    every = [
+        _as_measured(results.facts_for(key.node, host), own_points) for host in known or [None]
+    ]
     unequal_nodes = _unequal_nodes(results, draft.points, own_points)
     site = results.config.get("site_facts") or {}
-    clocks, limit_of = limits.clocks(facts, site), partial(_limit, table, key, site)
-    limit = limit_of(own_points, facts)
+    limit_of = partial(_limit, table, key, site, own_points)
+    # Where equal nodes have different limits, the row has the best one: it is none too low.
+    facts = min(every, key=lambda each: limits.share(1.0, limit_of(each)) or 0.0)
+    limit, clocks = limit_of(facts), limits.clocks(facts, site)
     clock_hz = core_checks.seen_clock(own_points)
-    reason = several = _no_one_limit(results, key, own_points, limit_of)
     if table.own.instrument in unequal_nodes:
         differ = unequal_nodes[table.own.instrument]
         reason = message("no-limit", case="unequal-nodes", differ=differ)
-    if reason:
         limit = Limit(None, table.unit, "", "", "unknown", reason)
     series = {name: _series(draft, name, limit, clock_hz, centre) for name in sorted(draft.points)}
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     own = series.get(table.own.instrument)
     done = len(draft.points[table.own.instrument])
-    at_clocks = {
-        name: limit_of(own_points, facts, clocks[name])
-        for name in CLOCKS
-        if clocks[name] and limit.clock
-    }
-    shares = {
-        name: share
-        for name, each in at_clocks.items()
-        if own and (share := limits.efficiency(own.centre, each)) is not None
-    }
+    shares: dict[str, float] = {}
+    for name in CLOCKS:
+        if own and limit.clock and clocks[name]:
+            share = limits.efficiency(own.centre, limit_of(facts, clocks[name]))
+            shares |= {} if share is None else {name: share}
     row = Row(
         table,
         key,
@@ -327,7 +306,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     warnings = [
         *row_warnings.holes(results, row, planned),
         *row_warnings.wrong_cores(results, planned),
-        *row_warnings.hosts(row, several),
+        *row_warnings.hosts(row),
         *_above_limit(row, clock_hz),
         *checked,
         *row_warnings.disagreements(row),
@@ -368,7 +347,7 @@ def _share(point: Repetition, limit: Limit, clock_hz: float | None) -> float:
     return share or 0.0
 
 
-def _above_limit(row: Row, clock_hz: float | None) -> Iterator[Message]:
+def _above_limit(row: Row, clock_hz: float | None) -> Messages:
     """Repetitions that no measurement of the row can reach."""
     for about, series in row.series.items():
         for point in series.above:
@@ -380,7 +359,7 @@ def _above_limit(row: Row, clock_hz: float | None) -> Iterator[Message]:
             )
 
 
-def _as_measured(facts: Mapping[str, Any], points: Sequence[Repetition]) -> Mapping[str, Any]:
+def _as_measured(facts: Details, points: Sequence[Repetition]) -> Details:
     """The facts with the interface that was measured, which need not be the one of the host's
     default route.
     """
@@ -419,26 +398,7 @@ def _unequal_nodes(
     return unequal_nodes
 
 
-def _no_one_limit(
-    results: Results, key: Key, points: Sequence[Repetition], limit_of: Callable[..., Limit]
-) -> Message | None:
-    """Why repetitions on several hosts have no limit in common, None where each host's own is the
-    same at one clock.
-    """
-    hosts = [host for host in _hosts(points) if host in results.facts]
-    if len(hosts) < 2:
-        return None
-    values = set()
-    for host in hosts:
-        there = [point for point in points if point.context["host"] == host]
-        facts = _as_measured(results.facts_for(key.node, host), there)
-        values.add(limit_of(there, facts, 1e9).value)
-    if len(values) == 1:
-        return None
-    return message("no-limit", case="several-limits", hosts=tuple(hosts))
-
-
-def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _placed(contexts: Sequence[Details]) -> Details | None:
     """What the row's threads could reach; where repetitions differ, the most: their limit is none
     too low.
     """
@@ -453,9 +413,9 @@ def _placed(contexts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 def _limit(
     table: Table,
     key: Key,
-    site: Mapping[str, Any],
+    site: Details,
     points: Sequence[Repetition],
-    facts: Mapping[str, Any],
+    facts: Details,
     clock_hz: float | None = None,
 ) -> Limit:
     """The row's limit at the clock that was seen while its points were measured, if it was; or at

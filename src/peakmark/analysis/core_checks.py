@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 from peakmark import disturbances, statistics
-from peakmark.analysis.row import Measured, RunValue
-from peakmark.catalogue import KERNELS, SUBSYSTEMS
+from peakmark.analysis.row import Details, Measured, Messages, RunValue
+from peakmark.catalogue import KERNELS
 from peakmark.limits import efficiency
-from peakmark.messages import Message, Severity, Value, message
+from peakmark.messages import Severity, Value, message
 
 STEAL = 0.02
 """Share of the CPUs' time taken by the hypervisor that is told."""
+HELD_BACK = 0.01
+"""Share of the time for which a quota held threads back that is told."""
 CPU = 0.97
 """Least share of the run in which a thread that computes had its CPU."""
-CORE = 0.75
-"""Least share of a core's pipes that a kernel takes on a core of its own."""
 OVERLAP = 0.95
 """Least share of the time in which all threads of a latency under load were at work."""
 STANDS = 0.04
 """Share by which disturbed repetitions may move the figure of a row that is not in doubt: less than
 a quiet machine spreads.
+"""
+WIDE = ("avx2", "avx512")
+"""Instruction sets under whose multiplications a core may run below its nominal clock, as designed.
+"""
+LOWEST = 0.4
+"""Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are
+about half of those on the box.
 """
 
 
@@ -81,23 +86,6 @@ def weight(disturbed: int, n: int) -> Severity:
     return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
 
 
-def noise_warnings(
-    noises: Sequence[Mapping[str, Any]], level: Callable[[str], Severity], server: str = ""
-) -> Iterator[Message]:
-    """What the noise of a row's repetitions was, as records hold it.
-
-    Args:
-        noises: of its repetitions.
-        level: of a disturbance by its code, see ``severity``.
-        server: the host of the server, where it is that one's noise.
-    """
-    during = [noise["during"] for noise in noises if noise.get("during")]
-    where = message("server", hosts=frozenset([server])) if server else ""
-    yield from _others(during, len(noises), where, level("other-load"))
-    yield from _steal(during, len(noises), where, level("steal"))
-    yield from _held_back(during, len(noises), where)
-
-
 def in_how_many(count: int, n: int, where: Value = "") -> Value:
     """In how many of ``n`` repetitions; nothing of a single one, of which there is nothing to
     count.
@@ -105,77 +93,39 @@ def in_how_many(count: int, n: int, where: Value = "") -> Value:
     return message("often", where=where, count=count, n=n) if n > 1 else ""
 
 
-def _meanwhile(count: int, n: int, where: Value) -> Value:
-    return in_how_many(count, n, where) or message("meanwhile", where=where)
+def disturbed(row: Measured) -> Messages:
+    """What else went on during the repetitions, on the nodes of servers too."""
+    yield from _noise(row, row.noises, "")
+    for host, noises in row.server_noises.items():
+        yield from _noise(row, noises, message("server", hosts=frozenset([host])))
 
 
-def _others(
-    during: Sequence[Mapping[str, Any]], n: int, where: Value, level: Severity
-) -> Iterator[Message]:
-    disturbed = [noise for noise in during if noise["others"] > disturbances.OTHERS]
-    if not disturbed:
-        return
-    worst = max(disturbed, key=lambda noise: float(noise["others"]))
-    users = message("other-users", users=worst["users"]) if worst["users"] else ""
-    yield message(
-        "other-load",
-        level,
-        cpus=worst["others"],
-        often=_meanwhile(len(disturbed), n, where),
-        busy=message("busy", busy=worst["busy"], users=users)
-        if worst["busy"]
-        else message("hidden"),
-    )
+def _noise(row: Measured, noises: Sequence[Details], where: Value) -> Messages:
+    during = [noise["during"] for noise in noises if noise.get("during")]
 
+    def often(count: int) -> Value:
+        return in_how_many(count, len(noises), where) or message("meanwhile", where=where)
 
-def _steal(
-    during: Sequence[Mapping[str, Any]], n: int, where: Value, level: Severity
-) -> Iterator[Message]:
-    disturbed = [
-        noise["steal"] for noise in during if noise["steal"] is not None and noise["steal"] > STEAL
-    ]
-    if disturbed:
-        most, often = max(disturbed), _meanwhile(len(disturbed), n, where)
-        yield message("steal", level, share=most, often=often)
-
-
-def _held_back(during: Sequence[Mapping[str, Any]], n: int, where: Value) -> Iterator[Message]:
-    held = [noise["throttled_s"] / noise["seconds"] for noise in during if noise.get("throttled_s")]
-    if held and max(held) > 0.01:
-        yield message(
-            "throttled", Severity.UNSURE, share=max(held), often=_meanwhile(len(held), n, where)
-        )
-    hot = sum(bool(noise.get("hot")) for noise in during)
+    busy = [each for each in during if each["others"] > disturbances.OTHERS]
+    if busy:
+        worst = max(busy, key=lambda each: float(each["others"]))
+        users = message("other-users", users=worst["users"]) if worst["users"] else ""
+        seen = message("busy", busy=worst["busy"], users=users) if worst["busy"] else None
+        level, count = severity(row, "other-load"), often(len(busy))
+        values = {"cpus": worst["others"], "often": count, "busy": seen or message("hidden")}
+        yield message("other-load", level, **values)
+    stolen = [each["steal"] for each in during if (each["steal"] or 0.0) > STEAL]
+    if stolen:
+        yield message("steal", severity(row, "steal"), share=max(stolen), often=often(len(stolen)))
+    held = [each["throttled_s"] / each["seconds"] for each in during if each.get("throttled_s")]
+    if max(held, default=0.0) > HELD_BACK:
+        yield message("throttled", Severity.UNSURE, share=max(held), often=often(len(held)))
+    hot = sum(bool(each.get("hot")) for each in during)
     if hot:
-        yield message("hot", Severity.UNSURE, often=_meanwhile(hot, n, where))
+        yield message("hot", Severity.UNSURE, often=often(hot))
 
 
-WIDE = {"avx2", "avx512"}
-"""Instruction sets under whose multiplications a core may run below its nominal clock, as designed.
-"""
-LOWEST = 0.4
-"""Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are
-about half of those on the box.
-"""
-
-
-def slow_core(row: Measured) -> Iterator[Message]:
-    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
-    the record.
-    """
-    share = efficiency(row.centre, row.limit)
-    if row.instrument != KERNELS["cpu"] or row.limit.origin == "site" or share is None:
-        return
-    chosen = any(run.options.get("isa") not in (None, "auto") for run in row.runs)
-    cores = row.fact("cpu", "cores")
-    if share >= CORE or chosen or (cores and row.concurrency > cores):
-        return
-    others = noise_warnings(row.noises, partial(severity, row))
-    if not any((*waited(row), *crowded(row), *others)):
-        yield message("slow-core", Severity.UNSURE, share=share)
-
-
-def crowded(row: Measured) -> Iterator[Message]:
+def crowded(row: Measured) -> Messages:
     """The kernel's paced calls tell when a core's pipes are not its own: their chain of known
     length does not bind then.
 
@@ -198,18 +148,16 @@ def _held_up(run: RunValue, threads: int) -> int:
     return int(run.details.get("held_up") or 0)
 
 
-def waited(row: Measured) -> Iterator[Message]:
+def waited(row: Measured) -> Messages:
     """Threads that compute have no reason to wait: what they lost of their time went to others."""
-    if not SUBSYSTEMS[row.subsystem].pinned:
-        return
-    shares = row.details("cpu_share")
+    shares = row.details("cpu_share") if row.is_pinned else []
     held = [share for share in shares if share < CPU]
     if held:
         lost, often = 1 - min(held), in_how_many(len(held), len(shares))
         yield message("waited", severity(row, "waited"), lost=lost, often=often)
 
 
-def overlap(row: Measured) -> Iterator[Message]:
+def overlap(row: Measured) -> Messages:
     """Latency under load: points at which not all threads were at work all the time."""
     if row.metric != "loaded_latency":
         return
@@ -220,7 +168,7 @@ def overlap(row: Measured) -> Iterator[Message]:
         yield message("overlap", severity(row, "overlap"), **values)
 
 
-def memory_load(row: Measured) -> Iterator[Message]:
+def memory_load(row: Measured) -> Messages:
     """The kernel reads DRAM before and after its work: what it lacks to the best went to others."""
     taken = [disturbances.memory_load(run.context, run.details) for run in row.runs]
     if any(taken):
@@ -228,50 +176,36 @@ def memory_load(row: Measured) -> Iterator[Message]:
         yield message("memory-load", severity(row, "memory-load"), share=max(taken), often=often)
 
 
-def clock(row: Measured) -> Iterator[Message]:
-    """Clocks that differ from one repetition to the next explain why values do, which are judged
-    themselves: no doubt more.
-    """
+def clock(row: Measured) -> Messages:
+    """Clocks that moved during a repetition."""
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
-    known = [(float(before), float(after)) for before, after in pairs if before and after]
-    changes = [after / before - 1 for before, after in known]
+    changes = [after / before - 1 for before, after in pairs if before and after]
     moved = [change for change in changes if abs(change) > disturbances.MATTERS]
     if moved:
         most = max(moved, key=abs)
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
-        by = message("up-to" if len(known) > 1 else "exactly", share=abs(most))
-        often = in_how_many(len(moved), len(known))
+        by = message("up-to" if len(changes) > 1 else "exactly", share=abs(most))
+        often = in_how_many(len(moved), len(changes))
         yield message("clock-moved", severity(row, "clock-moved"), way=way, most=by, often=often)
-    means = [(before + after) / 2 for before, after in known]
-    if not moved and means and max(means) / min(means) - 1 > disturbances.MATTERS:
-        yield message("clock-differs", more=max(means) / min(means) - 1)
 
 
-def below_nominal(row: Measured) -> Iterator[Message]:
+def below_nominal(row: Measured) -> Messages:
     """A limit at the clock that was seen makes a throttled node look perfect: that clock is judged
     too.
 
     Wide vectors have a nominal clock of their own, below the one on the box: under them the clock
     before and after tells.
     """
-    nominal, clock = nominal_of(row), seen_clock(row.runs)
-    if not SUBSYSTEMS[row.subsystem].pinned or not nominal or clock is None:
+    nominal = row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
+    seen = seen_clock(row.runs)
+    if not (row.is_pinned and nominal and seen):
         return
-    wide = {str(run.details.get("isa")) for run in row.runs} & WIDE
-    idle = idle_clock(row.runs)
-    if wide and idle is not None and clock >= LOWEST * nominal:
-        clock = idle
+    wide = any(run.details.get("isa") in WIDE for run in row.runs) and seen >= LOWEST * nominal
+    clock = (idle_clock(row.runs) if wide else None) or seen
     if clock < (1 - disturbances.MATTERS) * nominal:
-        share, seen = efficiency(row.centre, row.limit), seen_clock(row.runs)
-        of_it: Value = ""
-        if share is not None and seen is not None and row.limit.clock:
-            of_it = message("of-nominal", share=share * seen / nominal)
+        share = efficiency(row.centre, row.limit) if row.limit.clock else None
+        of_it = message("of-nominal", share=share * seen / nominal) if share else ""
         yield message("below-nominal", Severity.UNSURE, clock=clock, nominal=nominal, share=of_it)
-
-
-def nominal_of(row: Measured) -> float | None:
-    """The clock on the box in Hz, by the site file or the machine."""
-    return row.nominal_hz or (row.fact("cpu", "clock_hz") or {}).get("nominal")
 
 
 def seen_clock(runs: Sequence[RunValue]) -> float | None:
@@ -289,51 +223,44 @@ def idle_clock(runs: Sequence[RunValue]) -> float | None:
     return statistics.median(clocks) if clocks else None
 
 
-def narrower(row: Measured) -> Iterator[Message]:
+def narrower(row: Measured) -> Messages:
     """Plain arithmetic or narrow vectors, where they were asked for, beside a limit that only the
     widest ones reach.
     """
-    asked = {str(run.options.get("isa") or "auto") for run in row.runs}
-    if (
-        row.instrument != KERNELS["cpu"]
-        or row.limit.value is None
-        or asked & {"auto", row.fact("cpu", "isa_best")}
-    ):
-        return
-    names = (
-        message("plain") if isa == "scalar" else message("instructions", isa=isa.upper())
-        for isa in sorted(asked)
-    )
-    yield message("narrower", asked=tuple(names))
+    isa = row.runs[0].options.get("isa") or "auto"
+    is_widest = isa in ("auto", row.fact("cpu", "isa_best"))
+    if row.instrument == KERNELS["cpu"] and row.limit.value is not None and not is_widest:
+        vectors = message("instructions", isa=isa.upper())
+        yield message("narrower", asked=(message("plain") if isa == "scalar" else vectors,))
 
 
-def placement(row: Measured) -> Iterator[Message]:
+def placement(row: Measured) -> Messages:
     """Repetitions that were given other cores measured other things."""
-    placed = [run.context["placed"] for run in row.runs if run.context.get("placed")]
-    kinds = sorted(
-        {(place["cores"], place["sockets"], len(place["numa_nodes"])) for place in placed}
-    )
-    if SUBSYSTEMS[row.subsystem].pinned and len(kinds) > 1:
+    kinds = {(at["cores"], at["sockets"], len(at["numa_nodes"])) for at in row.placed}
+    if row.is_pinned and len(kinds) > 1:
         each = (
             message("cores", cores=cores, sockets=sockets, nodes=nodes)
-            for cores, sockets, nodes in kinds
+            for cores, sockets, nodes in sorted(kinds)
         )
         yield message("placement-differs", Severity.UNSURE, placed=tuple(each))
 
 
-def concurrency(row: Measured) -> Iterator[Message]:
-    if not SUBSYSTEMS[row.subsystem].pinned:
+def concurrency(row: Measured) -> Messages:
+    """More threads than the jobs had CPUs, or else what the first job on the host had."""
+    if not row.is_pinned:
         return
-    given = (run.context.get("cpus") for run in row.runs)
-    cpus = next((cpus for cpus in given if cpus), None) or row.fact("limits", "cpus_allowed")
-    cores, quota = row.fact("limits", "physical_cores_allowed"), row.fact("limits", "cpu_quota")
-    allowed = [run.context["allowed"] for run in row.runs if run.context.get("allowed")]
-    if allowed:
-        cores = min(job["cores"] for job in allowed)
-        quota = min((job["cpu_quota"] for job in allowed if job["cpu_quota"]), default=None)
+    cpus = next((run.context["cpus"] for run in row.runs if run.context.get("cpus")), None)
+    cpus = cpus or row.fact("limits", "cpus_allowed") or ()
+    first = {
+        "cores": row.fact("limits", "physical_cores_allowed"),
+        "cpu_quota": row.fact("limits", "cpu_quota"),
+    }
+    jobs = [run.context["allowed"] for run in row.runs if run.context.get("allowed")] or [first]
+    cores = min((job["cores"] for job in jobs if job["cores"]), default=row.concurrency)
+    quota = min((job["cpu_quota"] for job in jobs if job["cpu_quota"]), default=row.concurrency)
     if cpus and row.concurrency > len(cpus):
         yield message("oversubscribed", Severity.WRONG, threads=row.concurrency, cpus=len(cpus))
-    elif quota and row.concurrency > quota:
+    elif row.concurrency > quota:
         yield message("cpu-quota", Severity.UNSURE, threads=row.concurrency, quota=quota)
-    elif cores and row.concurrency > cores:
+    elif row.concurrency > cores:
         yield message("shared-cores", threads=row.concurrency, cores=cores)

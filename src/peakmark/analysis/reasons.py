@@ -5,7 +5,7 @@ Nothing here is a proof.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from peakmark import data, statistics
 from peakmark.analysis import comparability, fleet
@@ -23,27 +23,20 @@ ALIKE = 1.25
 SHOWN = 3
 """So many facts are named of a node."""
 NO_CAUSE = frozenset({
-    "above-limit", "disagreement", "drift", "few", "first-differs", "hosts", "published", "residual",
+    "above-limit", "disagreement", "drift", "few", "hosts", "published", "residual",
     "run-above-limit", "short-runs", "spread", "stores", "unsure",
 })  # fmt: skip
 """Codes of warnings that tell what a row shows, not what may have caused it."""
-KINDS: Mapping[str, Callable[[Row], bool]] = {
-    "cpu": lambda row: row.table.name == "cpu",
-    "cache": lambda row: row.table.name == "memory_throughput" and row.key.variant == "block",
-    "stream": lambda row: _is_dram(row) and row.key.workload in ("RS", "WS", "RWS"),
-    "random": lambda row: _is_dram(row) and row.key.workload in ("RR", "WR", "RWR"),
-    "latency": lambda row: row.table.name == "memory_latency",
-    "read": lambda row: row.table.name == "disk_throughput" and row.key.workload[0] == "R",
-    "write": lambda row: row.table.name == "disk_throughput" and row.key.workload[0] == "W",
-    "network": lambda row: row.table.name == "network_throughput",
-    "round_trip": lambda row: row.table.name == "network_latency",
-}
-"""Rows that faults slow down alike, by the columns of ``signatures.csv``."""
-
 SUBSYSTEM = {
     "cpu": "cpu", "clock": "cpu", "cache": "memory", "stream": "memory", "random": "memory",
     "latency": "memory", "read": "disk", "write": "disk", "network": "network", "round_trip": "network",
 }  # fmt: skip
+"""Kind of rows, that faults slow down alike, or the clock: the columns of ``signatures.csv``."""
+KIND = {
+    "cpu": "cpu", "memory_latency": "latency", "network_throughput": "network",
+    "network_latency": "round_trip",
+}  # fmt: skip
+"""Table -> kind of all of its rows."""
 
 Features = dict[str, tuple[str, str]]
 """What -> by what it equals another node's, and as it is shown."""
@@ -51,8 +44,16 @@ Shares = Mapping[str, Sequence[float]]
 """Kind of rows -> by what share each is behind."""
 
 
-def _is_dram(row: Row) -> bool:
-    return row.table.name == "memory_throughput" and row.key.variant != "block"
+def kind_of(row: Row) -> str:
+    """The kind of a row; empty where no fault is known by it."""
+    table, workload = row.table.name, row.key.workload
+    if table == "disk_throughput":
+        return "read" if workload.startswith("R") else "write"
+    if table == "memory_throughput" and row.key.variant == "block":
+        return "cache"
+    if table == "memory_throughput":
+        return "stream" if workload in ("RS", "WS", "RWS") else "random"
+    return KIND.get(table, "")
 
 
 def reasons(
@@ -87,7 +88,7 @@ def _shares(groups: Iterable[NodeGroup], nodes: set[str]) -> dict[str, dict[str,
     """By what share the rows of some nodes are behind, by kind; the clock is that of CPU rows."""
     shares: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for group in groups:
-        kind = next((name for name, fits in KINDS.items() if fits(group.middle)), "")
+        kind = kind_of(group.middle)
         clocks = [row.clock.hz for row in group.rows if row.clock]
         for row in group.rows:
             if row.key.node in nodes:
@@ -110,7 +111,7 @@ def signatures(shares: Shares, subsystem: str, channels: int | None = None) -> l
     for line in data.table("signatures"):
         ranges = {
             kind: [float(end) / 100 for end in line[kind].split()]
-            for kind in (*KINDS, "clock")
+            for kind in SUBSYSTEM
             if line[kind] not in ("", UNKNOWN)
         }
         behind = {kind for kind, (low, _) in ranges.items() if low > 0}

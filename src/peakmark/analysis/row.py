@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
 from peakmark import histograms
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import LayoutTable
 from peakmark.errors import Sentence
 from peakmark.formatting import natural
@@ -19,6 +20,10 @@ from peakmark.statistics import Summary, median_interval
 from peakmark.storage.results import StoredRecord
 from peakmark.tools.tables import Table
 
+Details = Mapping[str, Any]
+"""What a record tells of a measurement, or of what went on meanwhile, by name."""
+Messages = Iterator[Message]
+
 
 @dataclass(frozen=True)
 class RunValue:
@@ -27,9 +32,9 @@ class RunValue:
     """
 
     value: float
-    details: Mapping[str, Any] = field(default_factory=dict)
-    context: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
+    context: Details = field(default_factory=dict)
+    options: Details = field(default_factory=dict)
 
     @property
     def where(self) -> str:
@@ -83,19 +88,27 @@ class Measured:
         return sorted(self.runs, key=lambda run: str(run.context.get("started") or ""))
 
     @property
-    def noises(self) -> list[Mapping[str, Any]]:
+    def is_pinned(self) -> bool:
+        """Whether its threads have CPUs of their own."""
+        return SUBSYSTEMS[self.subsystem].pinned
+
+    @property
+    def placed(self) -> list[Details]:
+        """What the threads of each run could reach, where the record tells."""
+        return [run.context["placed"] for run in self.runs if run.context.get("placed")]
+
+    @property
+    def noises(self) -> list[Details]:
         """What else went on, of every run that tells it."""
         return [run.context["noise"] for run in self.in_time if run.context.get("noise")]
 
     @property
-    def server_noises(self) -> dict[str, list[Mapping[str, Any]]]:
+    def server_noises(self) -> Mapping[str, list[Details]]:
         """The same on the nodes of the servers, by host."""
-        by_host: dict[str, list[Mapping[str, Any]]] = {}
+        by_host = defaultdict(list)
         for run in self.in_time:
             if run.context.get("server_noise"):
-                by_host.setdefault(str(run.context.get("server_host")), []).append(
-                    run.context["server_noise"]
-                )
+                by_host[str(run.context["server_host"])].append(run.context["server_noise"])
         return by_host
 
     def details(self, name: str) -> list[float]:

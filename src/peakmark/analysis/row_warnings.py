@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from peakmark import statistics
 from peakmark.analysis import checks, comparability, comparisons
-from peakmark.analysis.row import Measured, Row, Rows
+from peakmark.analysis.row import Details, Measured, Messages, Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
@@ -26,49 +25,44 @@ once.
 AT_LEAST = 4
 """So many rows at least; of fewer, each is marked by itself."""
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
-SHARED = (*DISTURBANCES, "clock-differs", "few", "short-runs")
+SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
 _AMOUNTS = {"steal": "share", "other-load": "cpus", "waited": "lost", "memory-load": "share"}
 """Which value of a disturbance tells how strong it was."""
 CLEARLY = 2.0
 """A row that was disturbed so many times as strongly as the campaign's others is marked itself."""
-_FAMILY = {"clock-differs": "clock-moved"}
-"""Codes that are counted with another one: a clock moves during a run, or between two."""
 
 
-def widespread(
-    rows: Sequence[tuple[Sequence[Message], frozenset[str]]],
-) -> dict[str, float]:
-    """The codes that most rows of a campaign have in common, with how strong each usually is.
+def widespread(rows: Sequence[Row]) -> dict[str, float]:
+    """The codes that most measured rows have in common, with how strong each usually is.
 
-    Args:
-        rows: of each measured row its notes, and the codes that its records can show at all: half
-            of the rows with a clock are many, however many rows have none. A disturbance counts
-            where it casts doubt, as in most repetitions of a row.
+    A code is counted among the rows of the subsystems that show it: half of the rows with a clock
+    are many, however many rows have none. A disturbance counts where it casts doubt, as in most
+    repetitions of a row.
     """
-    counted = [
-        [note for note in notes if note.is_warning or note.code not in DISTURBANCES]
-        for notes, _ in rows
-    ]
-    seen = Counter(code for notes in counted for code in {kind(note.code) for note in notes})
-    able = Counter(code for _, codes in rows for code in codes)
-    common = [code for code in SHARED if seen[kind(code)] >= max(AT_LEAST, MOSTLY * able[code])]
-    amounts = {
-        code: [_amount(note) for notes in counted for note in notes if note.code == code]
-        for code in common
-    }
-    return {code: statistics.median(each) if each else 0.0 for code, each in amounts.items()}
+    amounts: dict[str, list[float]] = defaultdict(list)
+    having: Counter[str] = Counter()
+    subsystems: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        counted = [each for each in row.warnings if each.code in SHARED]
+        counted = [each for each in counted if each.is_warning or each.code not in DISTURBANCES]
+        for code in {each.code for each in counted}:
+            having[code] += 1
+            subsystems[code].add(row.table.subsystem)
+        for each in counted:
+            amounts[each.code].append(_amount(each))
+    usual = {}
+    for code in SHARED:
+        able = sum(row.table.subsystem in subsystems[code] for row in rows)
+        if having[code] >= max(AT_LEAST, MOSTLY * able):
+            usual[code] = statistics.median(amounts[code])
+    return usual
 
 
 def _amount(note: Message) -> float:
     """How strong a disturbance was; 0 where nothing tells."""
     amount = dict(note.values).get(_AMOUNTS.get(note.code, ""))
     return float(amount) if isinstance(amount, int | float) else 0.0
-
-
-def kind(code: str) -> str:
-    """What a code is counted as, where it may be the whole campaign's."""
-    return _FAMILY.get(code, code)
 
 
 def shared(notes: Sequence[Message], usual: Mapping[str, float]) -> tuple[Message, ...]:
@@ -94,9 +88,7 @@ WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
-def checked(
-    row: Row, facts: Mapping[str, Any], nominal_hz: float | None = None
-) -> Iterator[Message]:
+def checked(row: Row, facts: Details, nominal_hz: float | None = None) -> Messages:
     """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
     for entry in table.series:
@@ -123,15 +115,12 @@ def checked(
                 yield mark if mark.code in WHOLE_ROW else replace(mark, about=entry.instrument)
 
 
-def disagreements(row: Row) -> Iterator[Message]:
+def disagreements(row: Row) -> Messages:
     """References that differ from the own kernel by more than the band: a finding about both."""
     unequal_nodes = {mark.about for mark in setting_deviations(row)}
     compare = SUBSYSTEMS[row.table.subsystem].differs
-    if (
-        row.table.subsystem == "disk"
-        and row.own
-        and any(point.details.get("huge_pages") for point in row.own.points)
-    ):
+    own_points = row.own.points if row.own else ()
+    if row.table.subsystem == "disk" and any(run.known("huge_pages") for run in own_points):
         compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
     for program in comparisons.references(row.table):
         for _, series, _ in comparisons.ratios([row] if row.own else [], program.instrument):
@@ -142,33 +131,7 @@ def disagreements(row: Row) -> Iterator[Message]:
                 yield message("disagreement", factor=factor, compare=compare, **headings)
 
 
-NEEDED = {
-    "clock_hz_before": {"clock-moved", "clock-differs"},
-    "held_up": {"crowded-core"},
-    "probe_before": {"memory-load"},
-    "noise": {"steal", "other-load"},
-}
-"""What a record must have -> the codes that it cannot show without."""
-
-
-def shown_by(row: Row) -> frozenset[str]:
-    """The codes of ``SHARED`` that the records of the row's own kernel can show."""
-    codes = set(SHARED)
-    runs = row.measured.points
-    for name, lost in NEEDED.items():
-        if all(run.known(name) is None for run in runs):
-            codes -= lost
-    # Threads that leave cores to others give way to nobody; those that take all of them meet
-    # whatever else there is.
-    cores = max(
-        (run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs
-    )
-    if row.key.concurrency < cores or not any(run.known("cpu_share") is not None for run in runs):
-        codes -= {"waited"}
-    return frozenset(codes)
-
-
-def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Message]:
+def holes(results: Results, row: Row, planned: list[Cell]) -> Messages:
     """Why the own kernel's figure, or some of its repetitions, are missing."""
     if not row.missing:
         return
@@ -184,7 +147,7 @@ def holes(results: Results, row: Row, planned: list[Cell]) -> Iterator[Message]:
         )
 
 
-def wrong_cores(results: Results, planned: list[Cell]) -> Iterator[Message]:
+def wrong_cores(results: Results, planned: list[Cell]) -> Messages:
     """The core that computed something wrong, of each failed attempt of the row."""
     for record in results.attempts:
         why = record.data["context"].get("why") or {}
@@ -193,7 +156,7 @@ def wrong_cores(results: Results, planned: list[Cell]) -> Iterator[Message]:
             yield message("wrong-core", Severity.UNSURE, **core)
 
 
-def filled(row: Row) -> Iterator[Message]:
+def filled(row: Row) -> Messages:
     """A reference whose build takes no such block, and the one that was run for it."""
     called = {series.instrument: series.heading for series in row.table.series}
     for name, series in row.series.items():
@@ -202,7 +165,7 @@ def filled(row: Row) -> Iterator[Message]:
             yield message("filled", about=name, other=other, size=size(row.key.block))
 
 
-def setting_deviations(row: Row) -> Iterator[Message]:
+def setting_deviations(row: Row) -> Messages:
     """References that compute or write in another way than the own kernel was asked to in the same
     row.
     """
@@ -240,7 +203,7 @@ def _kept(row: Row) -> Row:
     return replace(row, warnings=(*row.warnings, doubt))
 
 
-def other_streams(row: Row) -> Iterator[Message]:
+def other_streams(row: Row) -> Messages:
     """Echoes of another number of streams than the row's own: the fewest there are stand beside
     every row without.
     """
@@ -252,7 +215,7 @@ def other_streams(row: Row) -> Iterator[Message]:
         )
 
 
-def of_programs_and_limit(row: Row) -> Iterator[Message]:
+def of_programs_and_limit(row: Row) -> Messages:
     """Warnings of the programs, derived figures, remarks on the limit."""
     for name, entry in row.series.items():
         counts = Counter(
@@ -279,14 +242,10 @@ def of_programs_and_limit(row: Row) -> Iterator[Message]:
         )
 
 
-def hosts(row: Row, limits: Message | None) -> Iterator[Message]:
+def hosts(row: Row) -> Messages:
     """Nodes that are not equal: the figure is of none of them, and a reference's is not to be
     compared with the own one.
-
-    ``limits``: why equal nodes have no limit in common.
     """
     own = row.unequal_nodes.get(row.table.own.instrument)
     for about, differ in {"": own}.items() if own else row.unequal_nodes.items():
         yield message("hosts", Severity.WRONG, about=about, differ=differ)
-    if limits and not own:
-        yield message("hosts", Severity.UNSURE, case="limits", limits=limits)

@@ -240,7 +240,7 @@ def conditions(rows: Rows) -> list[Message]:
     for row in measured:
         shared = {each.code: replace(each, about="") for each in row.warnings if each.is_shared}
         for each in shared.values():
-            kinds.setdefault(row_warnings.kind(each.code), []).append(each)
+            kinds.setdefault(each.code, []).append(each)
     found = []
     for shared_by_rows in kinds.values():
         merged = merge(shared_by_rows)
@@ -271,7 +271,7 @@ def _doubtful(measured: Sequence[Row]) -> Iterator[Message]:
 def _shared(measured: Sequence[Row]) -> Iterator[Message]:
     """What most rows share, in one sentence: the first page has no room for the numbers."""
     codes = dict.fromkeys(
-        row_warnings.kind(each.code)
+        each.code
         for row in measured
         for each in row.warnings
         if each.is_shared and each.code in row_warnings.SHARED

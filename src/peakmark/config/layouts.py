@@ -14,14 +14,13 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from peakmark import yamlfile
-from peakmark.arithmetic import evaluate
 from peakmark.catalogue import KERNELS, SUBSYSTEMS, WORKLOADS
 from peakmark.config.types import Positive, Size, Subsystem, TableName, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
 from peakmark.resources import ROOT
 from peakmark.tools.tables import BY_NAME, Program, Table
-from peakmark.units import format_size, parse_size
+from peakmark.units import evaluate, format_size, parse_size
 from peakmark.validation import UNIQUE, Keys, allowed, read
 
 FOLDER = ROOT / "reports" / "layouts"

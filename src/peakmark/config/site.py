@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.arithmetic import evaluate
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.types import Site
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed
+from peakmark.units import evaluate
 from peakmark.validation import read
 
 _CHOSEN = (

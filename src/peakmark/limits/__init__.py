@@ -12,13 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from peakmark.arithmetic import evaluate, names_in
 from peakmark.config.site import for_host, formula_names
 from peakmark.errors import ConfigError
 from peakmark.limits import cpu, disk, memory, network
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
-from peakmark.units import quantity
+from peakmark.units import evaluate, names_in, quantity
 
 __all__ = ["Limit", "clocks", "count", "efficiency", "for_row", "share"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
@@ -66,13 +68,12 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
 
     Source: RFC 791.
     """
-    rest, wire, fragments = message + UDP, 0, 0
-    room = (mtu - IP) // 8 * 8
-    while rest > 0:
-        part = rest if rest <= mtu - IP else room
-        wire += max(part + IP, MINIMUM_PACKET) + FRAME
-        rest -= part
-        fragments += 1
+    datagram, most = message + UDP, mtu - IP
+    room = most // 8 * 8  # of every fragment but the last
+    fragments = 1 + max(0, math.ceil((datagram - most) / room))
+    last = datagram - (fragments - 1) * room
+    padding = max(0, MINIMUM_PACKET - IP - last)
+    wire = datagram + fragments * (IP + FRAME) + padding
     pieces = "" if fragments == 1 else f" in {fragments} fragments"
     words = f"payload of a UDP message{pieces} / bytes on the wire"
     return message / wire, f"{message}/{wire} ({words})"

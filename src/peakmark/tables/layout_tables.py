@@ -11,7 +11,6 @@ import pandas as pd
 
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.row import Row
-from peakmark.arithmetic import evaluate
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent, significant
 from peakmark.storage.results import Results
@@ -27,6 +26,7 @@ from peakmark.tables.columns import (
     words,
 )
 from peakmark.tables.presentation import PrintedTable
+from peakmark.units import evaluate
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import pytest
 from tests.unit.analysis.checked import (
     CALM,
     PLACED,
-    VIRTUAL,
     VM,
     N,
     U,
@@ -65,10 +64,6 @@ def probed(*pairs: tuple[float, float], best: float = 0.0) -> Measured:
     return row(details=details, context={"dram_compared": 1e9 * best})
 
 
-def slow(share: float = 0.6, **more: Any) -> Measured:
-    return row([100 * share] * 6, **{"facts": VIRTUAL, "limit": limit(100.0)} | more)
-
-
 def narrow(isa: str, best: str | None, limit_at: float | None = 100.0) -> Measured:
     facts = VM | {"cpu": VM["cpu"] | {"isa_best": best}}
     reach = replace(limit(100.0), value=limit_at)
@@ -108,7 +103,7 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))), {"clock-moved": U} | FEW, {"way": "moved", "most.share": 0.1, "often.count": 2}),
     (row(details=ghz((2.7, 3.0))), {"clock-moved": U} | FEW, {"way": "rose", "most": "exactly", "most.share": 1 / 9, "often": ""}),
     # One that differs explains why values do, which are judged themselves.
-    (row(details=ghz((3.2, 3.2), (3.2, 3.2), (2.9, 2.9))), {"clock-differs": N} | FEW, {"more": 3.2 / 2.9 - 1}),
+    (row(details=ghz((3.2, 3.2), (3.2, 3.2), (2.9, 2.9))), FEW, {}),
     (row(details=ghz((3.2, 3.2), (3.1, 3.1))), FEW, {}),
     # Work that lowers it is no doubt: the limit takes the lower one.
     (row(details=ghz((2.94, 2.96), loaded=2.72) * 6), {}, {}),
@@ -148,14 +143,6 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     (waited(0.94, 0.93, 1.0), {"waited": U} | FEW, {"lost": 0.07}),
     (waited(0.96, 0.96, 0.96), {"waited": N} | FEW, {}),
     (row(details={"cpu_share": 0.5}, subsystem="disk", instrument="diskbench"), {}, {}),
-    # 1.2 instead of 2 fused operations a cycle, and nothing in the record says why.
-    (slow(), {"slow-core": U}, {"share": 0.6}),
-    (slow(0.8), {}, {}),
-    (slow(concurrency=8), {}, {}),
-    (slow(limit=replace(limit(100.0), origin="site")), {}, {}),
-    (slow(context=noise(steal=0.3)), {"steal": U}, {}),
-    (slow(options={"isa": "scalar"}), {"narrower": N}, {}),
-    (slow(details={"cpu_share": 0.5}), {"waited": U}, {}),
     # A share of narrow instructions that were asked for is theirs.
     (narrow("scalar", "avx512"), {"narrower": N}, {"asked": ["plain"]}),
     (narrow("avx2", "avx512"), {"narrower": N}, {"asked": ["instructions"], "asked.isa": "AVX2"}),
@@ -178,8 +165,8 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
     # Seen on a guest: 0.85 of the limit with all of its CPUs' time, and the kernel told no clock.
     (crowded(0, 1, 2, 2, 0), {"crowded-core": U} | FEW, {"cores": "up-to-cores", "cores.cores": 2, "often.count": 3, "often.n": 5}),
     (crowded(0, 1, 0, 0, 0), {"crowded-core": N} | FEW, {"cores": "of-cores", "cores.cores": 1, "often.count": 1}),
-    (crowded(0, 0, 0, 0, 0), {"slow-core": U} | FEW, {}),
-    (crowded(None, None, None, None, None), {"slow-core": U} | FEW, {}),
+    (crowded(0, 0, 0, 0, 0), FEW, {}),
+    (crowded(None, None, None, None, None), FEW, {}),
     # Threads that share a core as asked, or that waited for their CPU, hold each other up.
     (crowded(4, 4, 4, 4, 4, count=4), {"shared-cores": N} | FEW, {}),
     (crowded(1, 1, 1, 1, 1, share=0.5), {"waited": U} | FEW, {}),

@@ -94,13 +94,13 @@ def test_a_summary_has_the_warnings_of_its_numbers(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = analysis.build_rows(Results.read(swept))
-    warning = message("clock-differs", Severity.UNSURE, more=0.2)
+    warning = message("spread", Severity.UNSURE, spread=0.2)
     found["cpu"] = [replace(row, warnings=(warning,)) for row in found["cpu"]]
     monkeypatch.setattr(analysis, "build_rows", lambda _: found)
     lines = status.summary(swept).splitlines()
     (place,) = (number for number, line in enumerate(lines) if line.startswith("  CPU"))
-    assert "Unsure: the clock" in lines[place + 1] and "20%" in lines[place + 1]
-    assert sum("Unsure: the clock" in line for line in lines) == 1
+    assert "Unsure: values spread" in lines[place + 1] and "20%" in lines[place + 1]
+    assert sum("Unsure: values spread" in line for line in lines) == 1
 
 
 def test_a_summary_counts_what_was_measured_again(swept: Path, tmp_path: Path) -> None:
