@@ -40,7 +40,7 @@ def sentences(analysis: Analysis) -> list[str]:
         names = [f"{node.node} ({SUBSYSTEMS[node.subsystem].title})" for node in rest]
         named = counted(names, 2 * fleet.NAMED)
         found.append(message("also-slow", nodes=named).full_sentence)
-    judged = fleet.judged_nodes(analysis.rows, analysis.classes)
+    judged = fleet.judged_nodes(analysis.rows)
     if judged and not slow:
         found.append(message("none-slow", nodes=len(judged)).full_sentence)
     found += [each.full_sentence for each in analysis.checks]

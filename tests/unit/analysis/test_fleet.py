@@ -120,15 +120,17 @@ def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(
     assert [gap.case for gap in gaps] == [["class"], ["rows"], []][(nodes > 3) + (n > 5 < nodes)]
 
 
-def values(
-    nodes: int, behind: Mapping[int, float], rows: int = 4
-) -> dict[str, dict[int, list[float]]]:
+def values(nodes: int, behind: Mapping[int, float], rows: int = 4) -> fleet.Values:
     """Repetitions of nodes that lie within one per cent of each other."""
     lot = np.random.default_rng(nodes)
     made = lot.lognormal(0, 0.01, (nodes, rows, 6))
     for node, share in behind.items():
         made[node] *= 1 - share
-    return {f"node{node}": dict(enumerate(each.tolist())) for node, each in enumerate(made)}
+    return {
+        (f"node{node}", row): made[node, row].tolist()
+        for node in range(nodes)
+        for row in range(rows)
+    }
 
 
 @pytest.mark.parametrize(
@@ -136,18 +138,15 @@ def values(
 )
 def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes: int, slow: range) -> None:
     of = values(nodes, dict.fromkeys(slow, 0.08))
-    assert {row.node for row in fleet.judge(of)} == {f"node{node}" for node in slow}
-    times = {
-        node: {key: [1 / value for value in each] for key, each in rows.items()}
-        for node, rows in of.items()
-    }
-    assert {row.node for row in fleet.judge(times, range(4))} == {f"node{node}" for node in slow}
-    assert fleet.judge(times) == []  # which are faster
+    assert {node for node, _ in fleet.judge(of)} == {f"node{node}" for node in slow}
+    times = {place: [1 / value for value in each] for place, each in of.items()}
+    assert {node for node, _ in fleet.judge(times, range(4))} == {f"node{node}" for node in slow}
+    assert fleet.judge(times) == {}  # which are faster
 
 
 def test_less_than_delta_is_not_slow_however_sure() -> None:
-    assert fleet.judge(values(64, {5: 0.025}, rows=20)) == []
-    assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != []
+    assert fleet.judge(values(64, {5: 0.025}, rows=20)) == {}
+    assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != {}
 
 
 CPU = {"model_name": "one", "threads": 2}
