@@ -26,8 +26,7 @@ from peakmark.report import (
 )
 from peakmark.report.document import ReportContent
 from peakmark.storage.results import Results
-from peakmark.tables import nodes as node_tables
-from peakmark.tables import tables
+from peakmark.tables import presentation, tables
 from peakmark.workflow import status
 
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
@@ -187,7 +186,7 @@ def test_nodes_are_judged_by_their_class(tmp_path: Path) -> None:
     assert (slow.node, len(slow.rows)) == ("node12", 4)
     group = verdict.headline_group(of.rows, "cpu")
     assert group is not None and len(group.rows) == 6
-    (table, _) = node_tables.grid(of.results, of.rows["cpu"][0].table, of.rows["cpu"])
+    (table, _) = presentation.grid_of_nodes(of.results, of.rows["cpu"][0].table, of.rows["cpu"])
     assert "Class" in [column.label for column in table.columns]
     assert pdf_report.build(ReportContent.read(of.results.directory)).exists()
 
