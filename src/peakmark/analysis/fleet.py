@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import eq
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -88,11 +89,6 @@ class NodeGroup:
 
     rows: tuple[Row, ...]
     every: tuple[Row, ...]
-
-    @property
-    def planned(self) -> int:
-        """How many nodes were to measure it."""
-        return len(self.every)
 
     @property
     def table(self) -> Table:
@@ -218,20 +214,19 @@ def classes(facts: Mapping[str, Mapping[str, Any]]) -> list[FleetClass]:
     counts = Counter(by_node.values())
     members: dict[Equipment, list[str]] = defaultdict(list)
     for node, own in by_node.items():
-        alike = [other for other in counts if other.cpu == own.cpu]
-        large = [other for other in alike if counts[other] >= LEAST_NODES]
-        large = large or [max(alike, key=lambda other: counts[other])]
-        members[max(large, key=lambda other: (_alike(own, other), counts[other]))].append(node)
+
+        def fit(other: Equipment, own: Equipment = own) -> tuple[bool, int, int]:
+            is_large = counts[other] >= LEAST_NODES
+            common = sum(map(eq, own, other)) if is_large else 0
+            return is_large, common, counts[other]
+
+        members[max((other for other in counts if other.cpu == own.cpu), key=fit)].append(node)
     ordered = sorted(members.items(), key=lambda pair: -len(pair[1]))
     names = [class_name(place) if len(ordered) > 1 else "" for place in range(len(ordered))]
     return [
         FleetClass(name, equal, tuple(nodes))
         for name, (equal, nodes) in zip(names, ordered, strict=True)
     ]
-
-
-def _alike(first: Equipment, second: Equipment) -> int:
-    return sum(one == other for one, other in zip(first, second, strict=True))
 
 
 def class_name(place: int) -> str:

@@ -153,11 +153,10 @@ def _outcomes(results: Results, family: Family) -> Iterator[SecondMeasurement]:
         yield SecondMeasurement(row, verdict, share, controls[place])
 
 
-def not_confirmed(found: Iterable[SecondMeasurement]) -> set[str]:
+def not_confirmed(found: Sequence[SecondMeasurement]) -> set[str]:
     """The nodes and links that were measured again and of which no row was slow again."""
-    slow = {each.row.key.node: False for each in found}
-    slow |= {each.row.key.node: True for each in found if each.second}
-    return {node for node, is_slow in slow.items() if not is_slow}
+    slow = {each.row.key.node for each in found if each.second}
+    return {each.row.key.node for each in found} - slow
 
 
 def second_verdicts(found: Iterable[SecondMeasurement]) -> list[Message]:

@@ -351,34 +351,24 @@ def describe(results: Results, content: Mapping[str, bytes], licence: str | None
 
 
 FOLDER = "artifact"
-HPL_FILES = {
-    "hpccoutf.txt": "HPL.out",
-    "stdout": "HPL.out",
-    "hpccinf.txt": "HPL.dat",
-    "HPL.dat": "HPL.dat",
-}
-"""Raw output of a record of HPL -> its name for readers of HPL; ``hpcc`` prints nothing."""
 
 
 def write_artifact(campaign: Path) -> Path:
-    """Write ``artifact/`` of a campaign: ``appendix.tex``, and ``HPL.out`` and ``HPL.dat`` where
-    HPL was measured. The analysis is made anew, as the appendix says how long it takes.
+    """Write ``artifact/appendix.tex`` of a campaign. The analysis is made anew, as the appendix says
+    how long it takes.
 
     Returns:
         The appendix.
 
     Raises:
         PeakmarkError: there is another's file, or the folder cannot be written.
-        RecordError: an output of HPL is missing or was changed.
     """
     began = time.monotonic()
     analysis = Analysis.of(campaign)
-    data = document.write(analysis)
+    values = document.write(analysis)
     seconds = time.monotonic() - began
-    folder = filesystem.made_folder(campaign, FOLDER)
-    files = dict(_hpl(analysis.results))
     text = latex.template("artifact.tex.j2").render(
-        data,
+        values,
         version=__version__,
         rows=[
             _expected(row, row.own)
@@ -388,12 +378,10 @@ def write_artifact(campaign: Path) -> Path:
         ],
         seconds=seconds,
         pinned=hashlib.sha256(PINNED.read_bytes()).hexdigest(),
-        hpl=sorted(files),
     )
-    files["appendix.tex"] = text.encode()
-    for name, content in files.items():
-        filesystem.write_document(folder / name, content, campaign)
-    return folder / "appendix.tex"
+    target = filesystem.made_folder(campaign, FOLDER) / "appendix.tex"
+    filesystem.write_document(target, text.encode(), campaign)
+    return target
 
 
 def _expected(row: Row, own: Series) -> Sequence[str]:
@@ -405,13 +393,3 @@ def _expected(row: Row, own: Series) -> Sequence[str]:
     table = captions.of_table(row.table.title, row.table.subsystem)
     label = appendix.row_label(labels, row)
     return table, label, *numbers, level, labels.unit, str(summary.n)
-
-
-def _hpl(results: Results) -> Iterator[tuple[str, bytes]]:
-    """Name and content of the files of the fastest run of HPL, if there is one."""
-    runs = [each for each in results.records if each.ok and each.cell.instrument == "hpl"]
-    best = max(runs, key=lambda each: float(each.data["measurements"][0]["value"]), default=None)
-    for name, content in raw_outputs(results, best) if best else ():
-        shown = HPL_FILES.get(name.partition("/")[2].partition(".")[2])
-        if shown:
-            yield shown, content

@@ -16,7 +16,7 @@ import msgspec
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row, Series
 from peakmark.config.types import CampaignName, Subsystem, TableName, Unit
-from peakmark.messages import worst
+from peakmark.tables import tables
 from peakmark.units import format_size
 
 TOLERANCE = 0.03
@@ -117,26 +117,18 @@ def rows(analysis: Analysis) -> Iterator[tuple[ExportRow, Row, Series]]:
 
 
 def _export_row(campaign: str, row: Row, instrument: str, series: Series) -> ExportRow:
+    line = tables.summary_line(row, instrument)
     warnings = row.warnings_of(instrument)
-    summary = series.summary
-    doubt = worst(warnings)
-    values = {
+    values = line | {
         "campaign": campaign,
-        "table": row.table.name,
         "subsystem": row.table.subsystem,
-        "instrument": instrument,
-        **row.key._asdict(),
+        "word": row.key.word,
         "hosts": series.hosts,
-        "unit": row.table.unit,
         "better": "lower" if row.table.lower_is_better else "higher",
-        "n": summary.n,
-        "median": summary.median,
-        "low": summary.low,
-        "high": summary.high,
-        "level": summary.level if summary.n > 1 else None,
-        "limit": row.limit.value,
-        "efficiency": series.efficiency,
-        "doubt": None if doubt is None else doubt.value,
+        "low": line["median_low"],
+        "high": line["median_high"],
+        "limit": line["theoretical"],
+        "doubt": line["doubt"] or None,
         "warnings": list(dict.fromkeys(warning.code for warning in warnings)),
     }
     return msgspec.convert(values, ExportRow)

@@ -15,11 +15,13 @@ from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import counted, percent, typeset
 from peakmark.messages import Message, message
+from peakmark.tables.presentation import changes
 
 LEAST_P = 1e-4
 """Smaller ones are only called so."""
 SENTENCES = 5
 """So many stand on page one; the others are named."""
+HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval", "p")
 LINES = 200
 """So many slow rows stand in the report; tables/nodes.csv has all."""
 
@@ -53,17 +55,10 @@ def sentences(analysis: Analysis) -> list[str]:
 
 def _classes(analysis: Analysis) -> Iterator[Message]:
     for each in analysis.classes:
-        what = tuple(
-            filter(
-                None, [*each.equipment[:3], _kernel(each.equipment.kernel), each.equipment.clock]
-            )
-        )
+        kernel = each.equipment.kernel and f"kernel {each.equipment.kernel}"
+        what = tuple(filter(None, each.equipment._replace(kernel=kernel)))
         yield message("fleet-class", case="named" if each.name else "", name=each.name,
                       nodes=len(each.nodes), what=what or ("equipment unknown",))  # fmt: skip
-
-
-def _kernel(release: str) -> str:
-    return release and f"kernel {release}"
 
 
 def _slow(nodes: Sequence[SlowNode]) -> Message:
@@ -115,22 +110,9 @@ def build(analysis: Analysis) -> dict[str, Any]:
             }
             for node, why in analysis.slow
         ],
-        "headings": [
-            "Node",
-            "Resource",
-            "Row",
-            "Value",
-            "Class",
-            "Behind (%)",
-            "95 % interval",
-            "p",
-        ],
+        "headings": HEADINGS,
         "lines": lines[:LINES],
-        "breaks": [
-            place
-            for place in range(1, len(lines[:LINES]))
-            if lines[place][:2] != lines[place - 1][:2]
-        ],
+        "breaks": changes([line[:2] for line in lines[:LINES]]),
         "remark": remark.full_sentence if len(lines) > LINES else "",
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from textwrap import wrap
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
@@ -60,7 +61,7 @@ def brief(every: Sequence[Row], of_many: bool = False) -> PrintedTable:
     ]
     columns = [
         *place_columns(rows),
-        *(replace(column, once="") if len(rows) == 1 else column for column in keys),
+        *keys,
         threads,
         *(replace(measured_column(table, each), label=each.instrument) for each in table.series),
         *(limit if with_limit else []),
@@ -107,7 +108,7 @@ def starred(grid: PrintedTable) -> PrintedTable:
 
 
 LONG = 55  # rows that a page holds
-WORD = 10  # characters of a heading's line, up to which words stand beside each other
+WORD = 10  # characters of a line of a heading; a longer word has a line of its own
 
 _NAMES = "backslash asciicircum asciitilde less greater bar mu times minus dagger"
 _NAMED = dict(zip("\\^~<>|µ×−†", _NAMES.split(), strict=True))
@@ -153,9 +154,7 @@ def render(grid: PrintedTable, across: bool = False) -> str:
         kind="longtable" if long else "tabular",
         size="\\scriptsize" if across else "\\footnotesize",
         gap=2 if across else 2.5,
-        specification="".join(
-            _specification(grid, number, column) for number, column in enumerate(grid.columns)
-        ),
+        specification="".join(map(_specification, grid.columns, zip(*grid.body, strict=True))),
         headings=[f"{{{_stacked(column)}}}" for column in grid.columns],
         body=[
             [_cell(column, text) for column, text in zip(grid.columns, line, strict=True)]
@@ -190,26 +189,20 @@ def _stacked(column: Column) -> str:
     """A heading with its words one below the other, short ones together: it is hardly wider than
     the numbers below it.
     """
-    lines: list[str] = []
-    for word in column.label.replace("-", "- ").split():
-        if lines and len(lines[-1]) + len(word) < WORD:
-            lines[-1] += word if lines[-1].endswith("-") else f" {word}"
-        else:
-            lines.append(word)
+    lines = wrap(column.label, WORD, break_long_words=False)
     side = "r" if column.kind == "number" else "l"
     text = "\\\\".join(map(escape, lines))
     return text if len(lines) == 1 else f"\\shortstack[{side}]{{{text}}}"
 
 
-def _specification(grid: PrintedTable, number: int, column: Column) -> str:
+def _specification(column: Column, texts: Sequence[str]) -> str:
     if column.kind != "number":
         return "l"
-    texts = [line[number] for line in grid.body]
-    if not all(_is_number(text) for text in texts if text and text != NOT_MEASURED):
+    numbers = [text for text in texts if text and text != NOT_MEASURED]
+    if not all(map(_is_number, numbers)):
         return "r"
-    parts = [text.partition(".") for text in texts if _is_number(text)]
-    whole = max((len(part[0]) for part in parts), default=1)
-    decimals = max((len(part[2]) for part in parts), default=0)
+    whole = max((len(text.partition(".")[0]) for text in numbers), default=1)
+    decimals = max((len(text.partition(".")[2]) for text in numbers), default=0)
     return f"S[table-format={whole}.{decimals}]"
 
 

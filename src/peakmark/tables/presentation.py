@@ -378,10 +378,11 @@ def _breaks(rows: Sequence[Row]) -> list[int]:
     where the concurrency does.
     """
     starts = [(row.key.node, row.key.workload, row.key.variant) for row in rows]
-    steps = _changes([row.key.concurrency for row in rows])
+    steps = changes([row.key.concurrency for row in rows])
     is_busy = len(rows) < LONG or 2 * len(steps) >= len(rows)
-    return _changes(starts) or ([] if is_busy else steps)
+    return changes(starts) or ([] if is_busy else steps)
 
 
-def _changes(keys: Sequence[object]) -> list[int]:
+def changes(keys: Sequence[object]) -> list[int]:
+    """The places at which a key differs from the one before."""
     return [number for number in range(1, len(keys)) if keys[number] != keys[number - 1]]

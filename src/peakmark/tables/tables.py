@@ -162,36 +162,38 @@ def summary(rows: Sequence[Row]) -> pd.DataFrame:
     interval; SI units.
     """
     return _lines_of_rows(
-        {
-            "table": row.table.name,
-            "node": row.key.node,
-            "instrument": instrument,
-            "workload": row.key.workload,
-            "variant": row.key.variant,
-            "block": row.key.block,
-            "concurrency": row.key.concurrency,
-            "asked": row.key.word,
-            "unit": row.table.unit,
-            "n": series.summary.n,
-            "mean": series.summary.mean,
-            "standard_deviation": series.summary.stdev,
-            "median": series.summary.median,
-            "min": series.summary.minimum,
-            "max": series.summary.maximum,
-            "median_low": series.summary.low,
-            "median_high": series.summary.high,
-            "level": series.summary.level if series.summary.n > 1 else None,
-            "doubt": str(worst(row.warnings_of(instrument)) or ""),
-            "theoretical": row.limit.value,
-            "theoretical_formula": row.limit.explained,
-            "theoretical_source": "; ".join(row.limit.sources),
-            "efficiency": series.efficiency,
-            "limit_kind": row.limit.kind,
-            "bound": row.limit.bound,
-        }
-        for row in rows
-        for instrument, series in row.series.items()
+        summary_line(row, instrument) for row in rows for instrument in row.series
     )
+
+
+def summary_line(row: Row, instrument: str) -> dict[str, Any]:
+    """What an instrument measured in a row, by the headings of ``summary.csv``."""
+    series = row.series[instrument]
+    summary, limit = series.summary, row.limit
+    return {
+        "table": row.table.name,
+        "node": row.key.node,
+        "instrument": instrument,
+        **{name: getattr(row.key, name) for name in POINT},
+        "asked": row.key.word,
+        "unit": row.table.unit,
+        "n": summary.n,
+        "mean": summary.mean,
+        "standard_deviation": summary.stdev,
+        "median": summary.median,
+        "min": summary.minimum,
+        "max": summary.maximum,
+        "median_low": summary.low,
+        "median_high": summary.high,
+        "level": summary.level if summary.n > 1 else None,
+        "doubt": str(worst(row.warnings_of(instrument)) or ""),
+        "theoretical": limit.value,
+        "theoretical_formula": limit.explained,
+        "theoretical_source": "; ".join(limit.sources),
+        "efficiency": series.efficiency,
+        "limit_kind": limit.kind,
+        "bound": limit.bound,
+    }
 
 
 def nodes(rows: Rows) -> pd.DataFrame:
