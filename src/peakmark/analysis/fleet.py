@@ -158,23 +158,28 @@ class SlowNode:
 
     node: str
     subsystem: str
-    rows: tuple[SlowRow, ...]
+    rows: tuple[Row, ...]
     judged: int
+
+    @cached_property
+    def verdicts(self) -> list[SlowRow]:
+        """The verdict on each slow row."""
+        return [row.slow for row in self.rows if row.slow]
 
     @property
     def behind(self) -> float:
         """By what share of its class's value it is behind, in the median of its slow rows."""
-        return statistics.median([row.behind for row in self.rows])
+        return statistics.median([each.behind for each in self.verdicts])
 
     @property
     def low(self) -> float:
         """The least that any slow row may be behind, by its interval."""
-        return min(row.low for row in self.rows)
+        return min(each.low for each in self.verdicts)
 
     @property
     def high(self) -> float:
         """The most."""
-        return max(row.high for row in self.rows)
+        return max(each.high for each in self.verdicts)
 
 
 def node_names(rows: Rows) -> list[str]:
@@ -337,7 +342,10 @@ def slow_nodes(rows: Rows) -> list[SlowNode]:
             judged[row.key.node, row.table.subsystem].append(row)
     found = []
     for (node, subsystem), every in judged.items():
-        slow = sorted((row.slow for row in every if row.slow), key=lambda each: -each.behind)
+        slow = sorted(
+            (row for row in every if row.slow),
+            key=lambda row: -row.slow.behind if row.slow else 0,
+        )
         if slow:
             found.append(SlowNode(node, subsystem, tuple(slow), len(every)))
     return sorted(found, key=lambda each: (-each.behind, natural(each.node)))
@@ -404,7 +412,7 @@ def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     slow = slow_nodes({"": rows})
     if slow:
         named = [
-            f"{each.node} ({plural(len(each.rows), 'row')}, up to {percent(each.rows[0].behind)}\u00a0%)"
+            f"{each.node} ({plural(len(each.rows), 'row')}, up to {percent(each.verdicts[0].behind)}\u00a0%)"
             for each in slow
         ]
         found.append(
@@ -467,7 +475,7 @@ def judge(
         at = lines[place[0]], columns[place[1]]
         if slow[at]:
             low, middle, high = behind[:, *at].tolist()
-            verdicts[place] = SlowRow(*place, middle, low, high, float(p[at]))
+            verdicts[place] = SlowRow(middle, low, high, float(p[at]))
     return verdicts
 
 

@@ -73,7 +73,7 @@ def link_families(maps: Iterable[LinkMap]) -> Iterator[Family]:
             path, part = crossed(nodes, each.behind), slow.get(name)
             place = name, ""
             if part and not part.confirmed:
-                verdict = SlowRow(*place, part.behind, part.low, part.high, nan)
+                verdict = SlowRow(part.behind, part.low, part.high, nan)
                 by_kind[len(path)][place] = replace(row, slow=verdict)
             elif slow.keys().isdisjoint({name, *nodes, *path}):
                 by_kind[len(path)][place] = row
@@ -149,7 +149,7 @@ def _outcomes(results: Results, family: Family) -> Iterator[SecondMeasurement]:
             interval = statistics.median_interval(lost)
             is_slow = interval.enough and interval.low > fleet.DELTA
             limits = share, interval.low, interval.high
-            verdict = SlowRow(*place, *limits, nan) if is_slow else None
+            verdict = SlowRow(*limits, nan) if is_slow else None
         yield SecondMeasurement(row, verdict, share, controls[place])
 
 

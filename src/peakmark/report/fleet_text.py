@@ -78,17 +78,7 @@ def _slow(nodes: Sequence[SlowNode]) -> Message:
 
 def build(analysis: Analysis) -> dict[str, Any]:
     """What programs read of the nodes (``peakmark fleet``), and the table of slow rows."""
-    rows = {
-        (row.key.node, (name, *fleet.place(row))): row
-        for name, table in analysis.rows.items()
-        for row in table
-        if row.slow
-    }
-    lines = [
-        _line(rows[found.node, found.key], node.subsystem)
-        for node, _ in analysis.slow
-        for found in node.rows
-    ]
+    lines = [_line(row) for node, _ in analysis.slow for row in node.rows]
     not_confirmed = suspects.not_confirmed(analysis.suspects)
     remark = message("slow-lines", shown=LINES, rows=len(lines))
     return {
@@ -117,14 +107,14 @@ def build(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _line(row: Row, subsystem: str) -> list[str]:
+def _line(row: Row) -> list[str]:
     labels, slow = LabelFormatter.of(row), row.slow
     if slow is None:
         return []
     factor = 1 + slow.behind if row.table.lower_is_better else 1 - slow.behind
     return [
         row.key.node,
-        SUBSYSTEMS[subsystem].title,
+        SUBSYSTEMS[row.table.subsystem].title,
         labels.row(row, on_all=True),
         labels.quantity(row.measured.centre),
         labels.quantity(row.measured.summary.median / factor),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from peakmark import statistics
@@ -172,9 +173,6 @@ def grid_of_nodes(
 
         return quantity_column(table, label, value, group=group)
 
-    def number(label: str, text: Callable[[NodeGroup], str]) -> Column:
-        return Column(label=label, kind="number", in_print=text)
-
     measured = [
         median(
             program.heading,
@@ -186,17 +184,18 @@ def grid_of_nodes(
     own = f"{table.own.heading}: {of_quantity(table, 'Measured')}"
     share = median(EFFICIENCY, lambda row: row.measured.efficiency)
     shown = [
-        *through(key_columns(table), lambda group: group.middle),
-        Column(label="Class", of=lambda group: group.node_class),
-        quantity_column(table, "median", lambda group: group.median, group=own),
-        quantity_column(table, "low", lambda group: group.low, group=own),
-        quantity_column(table, "high", lambda group: group.high, group=own),
-        number("Spread (%)", lambda group: percent(group.range)),
+        *through(key_columns(table), attrgetter("middle")),
+        Column(label="Class", of=attrgetter("node_class")),
+        *(
+            quantity_column(table, name, attrgetter(name), own)
+            for name in ("median", "low", "high")
+        ),
+        Column(label="Spread (%)", kind="number", of=attrgetter("range"), form=percent),
         Column(label="Slowest", of=lambda group: group.worst.key.node),
         *measured,
         median(of_quantity(table, "Theoretical"), lambda row: row.limit.value),
         replace(share, factor=None, form=percent),
-        number(noun.title(), lambda group: str(len(group.rows))),
+        Column(label=noun.title(), kind="number", of=lambda group: len(group.rows)),
         Column(
             label="Slow",
             of=lambda group: (

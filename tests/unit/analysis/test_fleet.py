@@ -97,7 +97,7 @@ def test_slow_nodes_are_told(twelve: Analysis) -> None:
         )  # fmt: skip
         assert slow.low <= slow.behind <= slow.high
         assert slow.behind == pytest.approx(behind, abs=0.01)
-        assert all(row.p < 1e-4 for row in slow.rows)
+        assert all(each.p < 1e-4 for each in slow.verdicts)
     text = " ".join(fleet_text.sentences(twelve))
     assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
     lines = fleet_text.build(twelve)["lines"]
