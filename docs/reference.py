@@ -18,8 +18,8 @@ import yaml
 
 from peakmark import cli, messages
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.tables.captions import Notes
 from peakmark.tables.columns import columns
-from peakmark.tables.footnotes import Notes
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES
 from peakmark.workflow import doctor

@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.method.same import Count
 from peakmark import statistics
-from peakmark.analysis import certificate, suspects
-from peakmark.analysis.certificate import PART, Rates
-from peakmark.analysis.suspects import Place, Values
+from peakmark.analysis import fleet, suspects
+from peakmark.analysis.fleet import Place, Values
+from peakmark.analysis.suspects import PART, Rates
 from peakmark.storage.planfile import LOSS
 
 CAMPAIGNS = 200
@@ -63,14 +63,14 @@ def missed(
         truth = Rates()
         for _ in range(campaigns):
             values, slowed = campaign(of, lot, slow=True)
-            found = suspects.judge(values, ()).keys()
+            found = fleet.judge(values, ()).keys()
             healthy = of.nodes * of.rows - len(slowed)
             rates = len(found & slowed), len(slowed), len(found - slowed), healthy
             truth = truth.plus(Rates(*rates))
         wrong = [0, 0]
         for number in range(certificates):
             values, _ = campaign(of, lot, slow=False)
-            drawn = certificate.of_records(values, (), number)
+            drawn = suspects.of_records(values, (), number)
             for place in (0, 1):
                 low, high = statistics.wilson(*drawn[2 * place : 2 * place + 2])
                 least, most = statistics.wilson(*truth[2 * place : 2 * place + 2])

@@ -6,7 +6,7 @@ Values are lognormal. Healthy nodes differ by ``EQUAL``, in all rows of a resour
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,7 +93,7 @@ def measure(nodes: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
         campaigns = -(-nodes // of.nodes)
         false = found = 0
         for _ in range(campaigns):
-            slow = {int(row.node) for row in fleet.judge(by_node(of.values(lot)))}
+            slow = {int(node) for node, _ in fleet.judge(by_place(of.values(lot)))}
             found += len(slow & set(range(of.slow)))
             false += len(slow) - len(slow & set(range(of.slow)))
         yield f"healthy nodes called slow, {of}", Count(false, campaigns * (of.nodes - of.slow))
@@ -102,6 +102,10 @@ def measure(nodes: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
             yield f"slow nodes not found, {of}", Count(slow_nodes - found, slow_nodes)
 
 
-def by_node(values: Values) -> Mapping[str, Mapping[int, Sequence[float]]]:
+def by_place(values: Values) -> fleet.Values:
     """What ``fleet.judge`` takes."""
-    return {str(node): dict(enumerate(rows)) for node, rows in enumerate(values.tolist())}
+    return {
+        (str(node), row): repetitions
+        for node, rows in enumerate(values.tolist())
+        for row, repetitions in enumerate(rows)
+    }

@@ -179,7 +179,7 @@ def tables(options: argparse.Namespace) -> None:
 
 
 def report(options: argparse.Namespace) -> None:
-    from peakmark.bundle import artifact, bundle
+    from peakmark.bundle import bundle
     from peakmark.report import html_report, pdf_report
     from peakmark.report.document import ReportContent
 
@@ -192,7 +192,7 @@ def report(options: argparse.Namespace) -> None:
     if options.html:
         output.say(str(html_report.build(content)))
     if options.artifact:
-        output.say(str(artifact.write(options.campaign)))
+        output.say(str(bundle.write_artifact(options.campaign)))
 
 
 def html(options: argparse.Namespace) -> None:

@@ -13,8 +13,8 @@ from peakmark import histograms, statistics
 from peakmark.analysis import compare, datasets
 from peakmark.analysis.analysis import Analysis
 from peakmark.errors import ParseError
+from peakmark.tables.captions import Notes
 from peakmark.tables.columns import columns
-from peakmark.tables.footnotes import Notes
 
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
 

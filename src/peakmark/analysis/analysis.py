@@ -12,7 +12,6 @@ from pathlib import Path
 
 from peakmark import disturbances, limits
 from peakmark.analysis import (
-    certificate,
     clocks,
     comparability,
     core_checks,
@@ -489,7 +488,10 @@ class Analysis:
     @cached_property
     def checks(self) -> list[Message]:
         """What stands beside the verdict on nodes: the second measurement and the certificate."""
-        return [*suspects.told(self.suspects), *certificate.certify(self.results, self.rows)]
+        return [
+            *suspects.second_verdicts(self.suspects),
+            *suspects.certify(self.results, self.rows),
+        ]
 
     @cached_property
     def link_maps(self) -> list[LinkMap]:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import eq
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -47,6 +48,11 @@ NAMED = 8
 
 Array = NDArray[np.float64]
 PointOf = tuple[str, str, int | None, int, str]
+Place = tuple[str, Hashable]
+"""A node or a link, and the key of a row."""
+Values = Mapping[Place, Sequence[float]]
+Family = dict[Place, Row]
+"""The rows of the nodes of one class, or of the links of one kind."""
 
 
 class Equipment(NamedTuple):
@@ -83,11 +89,6 @@ class NodeGroup:
 
     rows: tuple[Row, ...]
     every: tuple[Row, ...]
-
-    @property
-    def planned(self) -> int:
-        """How many nodes were to measure it."""
-        return len(self.every)
 
     @property
     def table(self) -> Table:
@@ -157,23 +158,28 @@ class SlowNode:
 
     node: str
     subsystem: str
-    rows: tuple[SlowRow, ...]
+    rows: tuple[Row, ...]
     judged: int
+
+    @cached_property
+    def verdicts(self) -> list[SlowRow]:
+        """The verdict on each slow row."""
+        return [row.slow for row in self.rows if row.slow]
 
     @property
     def behind(self) -> float:
         """By what share of its class's value it is behind, in the median of its slow rows."""
-        return statistics.median([row.behind for row in self.rows])
+        return statistics.median([each.behind for each in self.verdicts])
 
     @property
     def low(self) -> float:
         """The least that any slow row may be behind, by its interval."""
-        return min(row.low for row in self.rows)
+        return min(each.low for each in self.verdicts)
 
     @property
     def high(self) -> float:
         """The most."""
-        return max(row.high for row in self.rows)
+        return max(each.high for each in self.verdicts)
 
 
 def node_names(rows: Rows) -> list[str]:
@@ -213,20 +219,19 @@ def classes(facts: Mapping[str, Mapping[str, Any]]) -> list[FleetClass]:
     counts = Counter(by_node.values())
     members: dict[Equipment, list[str]] = defaultdict(list)
     for node, own in by_node.items():
-        alike = [other for other in counts if other.cpu == own.cpu]
-        large = [other for other in alike if counts[other] >= LEAST_NODES]
-        large = large or [max(alike, key=lambda other: counts[other])]
-        members[max(large, key=lambda other: (_alike(own, other), counts[other]))].append(node)
+
+        def fit(other: Equipment, own: Equipment = own) -> tuple[bool, int, int]:
+            is_large = counts[other] >= LEAST_NODES
+            common = sum(map(eq, own, other)) if is_large else 0
+            return is_large, common, counts[other]
+
+        members[max((other for other in counts if other.cpu == own.cpu), key=fit)].append(node)
     ordered = sorted(members.items(), key=lambda pair: -len(pair[1]))
     names = [class_name(place) if len(ordered) > 1 else "" for place in range(len(ordered))]
     return [
         FleetClass(name, equal, tuple(nodes))
         for name, (equal, nodes) in zip(names, ordered, strict=True)
     ]
-
-
-def _alike(first: Equipment, second: Equipment) -> int:
-    return sum(one == other for one, other in zip(first, second, strict=True))
 
 
 def class_name(place: int) -> str:
@@ -241,31 +246,37 @@ def with_verdicts(by_table: Rows, facts: Mapping[str, Mapping[str, Any]]) -> dic
         by_table: the rows of each table.
         facts: node -> its facts.
     """
-    slow: dict[Hashable, SlowRow] = {}
-    class_of: dict[str, str] = {}
-    for each in classes(facts):
-        class_of |= dict.fromkeys(each.nodes, each.name)
-        values: dict[str, dict[Hashable, Sequence[float]]] = {node: {} for node in each.nodes}
-        times = set()
-        for name, table in by_table.items():
-            for row in filter(_usable, table):
-                if row.key.node in values:
-                    key = (name, *place(row))
-                    values[row.key.node][key] = row.measured.values
-                    if row.table.lower_is_better:
-                        times.add(key)
-        slow |= {(found.node, found.key): found for found in judge(values, times)}
-    return {
-        name: [
-            replace(
-                row,
-                node_class=class_of.get(row.key.node, ""),
-                slow=slow.get((row.key.node, (name, *place(row)))),
-            )
-            for row in table
-        ]
+    class_of = {node: each.name for each in classes(facts) for node in each.nodes}
+    found = {
+        name: [replace(row, node_class=class_of.get(row.key.node, "")) for row in table]
         for name, table in by_table.items()
     }
+    slow: dict[Place, SlowRow] = {}
+    for family in families(found):
+        slow |= judge(values_of(family), times(family))
+    return {
+        name: [replace(row, slow=slow.get((row.key.node, (name, *place(row))))) for row in table]
+        for name, table in found.items()
+    }
+
+
+def families(tables: Rows) -> list[Family]:
+    """The rows by which the nodes of each class are judged."""
+    classes: dict[str, Family] = defaultdict(dict)
+    for name, rows in tables.items():
+        for row in filter(is_judged, rows):
+            classes[row.node_class][row.key.node, (name, *place(row))] = row
+    return list(classes.values())
+
+
+def values_of(family: Family) -> Values:
+    """The repetitions of each row."""
+    return {place: row.measured.values for place, row in family.items()}
+
+
+def times(family: Family) -> set[Hashable]:
+    """The keys of rows of which a low value is good."""
+    return {key for (_, key), row in family.items() if row.table.lower_is_better}
 
 
 def group_rows(rows: Iterable[Row]) -> list[NodeGroup]:
@@ -325,25 +336,25 @@ def typical_rows(rows: Sequence[Row]) -> list[Row]:
 
 def slow_nodes(rows: Rows) -> list[SlowNode]:
     """Every node that is slow in a row of a resource, the slowest first."""
-    judged: Counter[tuple[str, str]] = Counter()
-    slow: dict[tuple[str, str], list[SlowRow]] = defaultdict(list)
+    judged: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for table in rows.values():
         for row in filter(is_judged, table):
-            of = row.key.node, row.table.subsystem
-            judged[of] += 1
-            if row.slow:
-                slow[of].append(row.slow)
-    found = [
-        SlowNode(*of, tuple(sorted(each, key=lambda row: -row.behind)), judged[of])
-        for of, each in slow.items()
-    ]
+            judged[row.key.node, row.table.subsystem].append(row)
+    found = []
+    for (node, subsystem), every in judged.items():
+        slow = sorted(
+            (row for row in every if row.slow),
+            key=lambda row: -row.slow.behind if row.slow else 0,
+        )
+        if slow:
+            found.append(SlowNode(node, subsystem, tuple(slow), len(every)))
     return sorted(found, key=lambda each: (-each.behind, natural(each.node)))
 
 
-def judged_nodes(rows: Rows, every: Sequence[FleetClass]) -> set[str]:
+def judged_nodes(rows: Rows) -> set[str]:
     """The nodes of which a row was judged."""
-    large = {node for each in every if len(each.nodes) >= LEAST_NODES for node in each.nodes}
-    return large & {row.key.node for table in rows.values() for row in filter(is_judged, table)}
+    classes = ({node for node, _ in family} for family in families(rows))
+    return {node for nodes in classes if len(nodes) >= LEAST_NODES for node in nodes}
 
 
 def unjudged(rows: Rows, every: Sequence[FleetClass]) -> Iterator[Message]:
@@ -401,7 +412,7 @@ def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
     slow = slow_nodes({"": rows})
     if slow:
         named = [
-            f"{each.node} ({plural(len(each.rows), 'row')}, up to {percent(each.rows[0].behind)}\u00a0%)"
+            f"{each.node} ({plural(len(each.rows), 'row')}, up to {percent(each.verdicts[0].behind)}\u00a0%)"
             for each in slow
         ]
         found.append(
@@ -411,11 +422,11 @@ def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
 
 
 def judge(
-    values: Mapping[str, Mapping[Any, Sequence[float]]],
-    lower_is_better: Collection[Any] = (),
+    values: Values,
+    lower_is_better: Collection[Hashable] = (),
     delta: float = DELTA,
     rate: float = RATE,
-) -> list[SlowRow]:
+) -> dict[Place, SlowRow]:
     """The slow rows of the nodes of one class.
 
     A node is slow in a row where the whole interval of its median is worse than the class's value
@@ -424,25 +435,33 @@ def judge(
     the share of false ones among the nodes is at most ``rate``.
 
     Args:
-        values: node -> row -> its repetitions, positive, in any unit. Rows with fewer than
-            ``LEAST_REPETITIONS`` are left out.
-        lower_is_better: the rows that are times.
+        values: repetitions, positive, in any unit. Rows with fewer than ``LEAST_REPETITIONS`` are
+            left out.
+        lower_is_better: the keys of rows that are times.
         delta: share of the class's value.
         rate: false discovery rate.
 
     Returns:
-        Slow rows, in the order of the nodes; none of fewer than ``LEAST_NODES`` nodes.
+        Slow rows; none of fewer than ``LEAST_NODES`` nodes.
 
     Source: Benjamini and Bogomolov, Journal of the Royal Statistical Society B 76 (2014), pages
     297-318.
     """
     from scipy import stats
 
-    keys = list(dict.fromkeys(key for rows in values.values() for key in rows))
-    if len(values) < LEAST_NODES or not keys:
-        return []
-    is_time = np.array([key in lower_is_better for key in keys])
-    medians = _medians(values, keys, is_time)
+    lines, columns = (_numbered(place[part] for place in values) for part in (0, 1))
+    if len(lines) < LEAST_NODES:
+        return {}
+    is_time = np.array([key in lower_is_better for key in columns])
+    # Low end of the interval, median, and high end, by node and row, as logarithms of times.
+    medians = np.full((3, len(lines), len(columns)), np.nan)
+    for (node, key), repetitions in values.items():
+        if len(repetitions) >= LEAST_REPETITIONS:
+            sign = 1 if key in lower_is_better else -1
+            logs = np.sort(sign * np.log(repetitions))
+            rank, _ = statistics.median_rank(len(logs))
+            ends = logs[rank - 1], statistics.median(logs), logs[-rank]
+            medians[:, lines[node], columns[key]] = ends
     centre, scale, freedom = np.array([_bulk(row) for row in medians[1].T]).T
     worse = medians - centre
     error = scale * np.sqrt(1 + 1 / (freedom + 1))
@@ -451,43 +470,18 @@ def judge(
     found = stats.false_discovery_control(by_row.min(axis=1)) <= rate
     behind = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
     slow = found[:, None] & (by_row <= rate * found.mean()) & (behind[0] > delta)
-    names = list(values)
-    return [
-        SlowRow(
-            names[node],
-            keys[row],
-            float(behind[1, node, row]),
-            float(behind[0, node, row]),
-            float(behind[2, node, row]),
-            float(p[node, row]),
-        )
-        for node, row in np.argwhere(slow)
-    ]
+    verdicts = {}
+    for place in values:
+        at = lines[place[0]], columns[place[1]]
+        if slow[at]:
+            low, middle, high = behind[:, *at].tolist()
+            verdicts[place] = SlowRow(middle, low, high, float(p[at]))
+    return verdicts
 
 
-def _medians(
-    values: Mapping[str, Mapping[Any, Sequence[float]]],
-    keys: Sequence[Any],
-    is_time: NDArray[np.bool_],
-) -> Array:
-    """Low end of the interval, median, and high end, by node and row, as logarithms of times; NaN
-    where a row has too few repetitions.
-    """
-    columns = {key: place for place, key in enumerate(keys)}
-    by_count: dict[int, list[tuple[int, int, Sequence[float]]]] = defaultdict(list)
-    for node, rows in enumerate(values.values()):
-        for key, repetitions in rows.items():
-            by_count[len(repetitions)].append((node, columns[key], repetitions))
-    medians = np.full((3, len(values), len(keys)), np.nan)
-    for count, entries in by_count.items():
-        if count >= LEAST_REPETITIONS:
-            nodes, places, repeated = map(np.array, zip(*entries, strict=True))
-            sign = np.where(is_time[places], 1, -1)
-            logs = np.sort(sign[:, None] * np.log(repeated), axis=1)
-            rank, _ = statistics.median_rank(count)
-            ends = logs[:, rank - 1], np.median(logs, axis=1), logs[:, -rank]
-            medians[:, nodes, places] = ends
-    return medians
+def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
+    """Each name once, with its number."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _bulk(values: Array) -> tuple[float, float, float]:

@@ -269,16 +269,12 @@ class SlowRow(NamedTuple):
     """A node that is slower than its class in one row.
 
     Attributes:
-        node: its name.
-        key: the row, as the caller names it.
         behind: by what share of the class's value the node's median is worse.
         low: the least that it may be behind, by the interval of the median.
         high: the most.
         p: chance of a healthy node of the class so far behind.
     """
 
-    node: str
-    key: Any
     behind: float
     low: float
     high: float

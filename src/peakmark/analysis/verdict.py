@@ -149,12 +149,12 @@ def _sentence(group: NodeGroup) -> Message:
     labels, summary = LabelFormatter.of(row), row.measured.summary
     ends = (summary.minimum, summary.maximum)
     nodes: Message | str = ""
-    if group.planned > 1:
+    if len(group.every) > 1:
         ends = (group.low, group.high)
         nodes = message(
             "of-nodes",
             nodes=len(group.rows),
-            planned=group.planned,
+            planned=len(group.every),
             noun=fleet.noun(group.rows),
             slowest=group.worst.key.node,
             behind=group.behind(group.worst),

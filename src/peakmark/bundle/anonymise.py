@@ -8,7 +8,6 @@ words.
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -27,7 +26,6 @@ _IPV6 = re.compile(r"(?<![0-9A-Fa-f:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4
 _MAC = re.compile(r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])")
 _DOCUMENTATION = {4: ("192.0.2.{}", 254), 6: ("2001:db8::{:x}", 65535)}
 """Addresses that are kept for documentation, by version, and how many there are."""
-_HOST_KEYS = ("host", "server_host")
 _COMMON = frozenset(
     [
         *[
@@ -96,18 +94,15 @@ def replacer(results: Results) -> Callable[[str], str]:
 
 def _hosts(results: Results) -> Iterator[str]:
     cluster = results.plan.get("cluster") or {}
-    contexts = [
-        record.data["context"] for record in (*results.records, *results.checks, *results.attempts)
-    ]
     names: list[Any] = [*results.facts, *cluster.get("nodes", ()), *cluster.get("left_out", ())]
     names += [node for kind in cluster.get("kinds", ()) for node in kind["nodes"]]
-    names += [name for cell in results.cells for name in (cell.node, cell.peer) if name]
-    names += [context.get(key) for context in contexts for key in _HOST_KEYS]
+    names += [name for cell in results.cells for name in (cell.node, cell.peer)]
     for facts in results.facts.values():
         names += [facts.get("host"), (facts.get("slurm") or {}).get("node")]
-    for name in names:
-        if isinstance(name, str) and name.lower() not in _COMMON:
-            yield name
+    for record in (*results.records, *results.checks, *results.attempts):
+        context = record.data["context"]
+        names += [context.get("host"), context.get("server_host")]
+    return (name for name in names if name and name.lower() not in _COMMON)
 
 
 def _users(results: Results) -> Iterator[str]:
@@ -118,14 +113,9 @@ def _users(results: Results) -> Iterator[str]:
     names |= {str(account or ""), str(results.report_config.get("publisher") or "")}
     for author in inputs.authors(results.report_config):
         names |= {author.name, author.affiliation or "", author.orcid or ""}
-    for text in (*_texts(results), str(results.directory.resolve())):
-        names.update(_HOME.findall(text))
+    names.update(_HOME.findall(str(results.directory.resolve())))
+    for path in results.directory.rglob("*.json"):
+        names.update(_HOME.findall(path.read_text(errors="replace")))
     for name in names:
         if len(name) > 1 and name.lower() not in _COMMON:
             yield name
-
-
-def _texts(results: Results) -> Iterator[str]:
-    yield json.dumps([results.plan, *(cell.to_json() for cell in results.cells)])
-    for record in (*results.records, *results.checks, *results.attempts):
-        yield json.dumps(record.data)

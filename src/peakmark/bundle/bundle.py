@@ -1,5 +1,7 @@
 """A campaign as one zip file with checksums and a description (RO-Crate 1.1), and the way back.
 
+The artifact of a paper is made of it too: the appendix on a campaign that SC and ACM ask for.
+
 From the file alone ``peakmark report`` builds the same PDF elsewhere. A bundle that came from
 elsewhere is unpacked into no other folder, and trusted no further than its checksums.
 """
@@ -11,8 +13,9 @@ import io
 import json
 import re
 import tempfile
+import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from mimetypes import MimeTypes
 from pathlib import Path, PurePosixPath
@@ -21,20 +24,26 @@ from urllib.parse import quote
 
 import msgspec
 
+from peakmark import __version__, data, output
 from peakmark import files as filesystem
-from peakmark import output, resources
+from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.history import StoredCampaign, StoredHistory
+from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.row import Row, Series
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.messages import message
-from peakmark.report import document, html_report, makers, pdf_report
+from peakmark.report import appendix, document, html_report, makers, pdf_report
 from peakmark.report.document import ReportContent
+from peakmark.resources import ROOT
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
+from peakmark.tables import captions, latex
 from peakmark.units import gigabytes
 
 SUMS = "SHA256SUMS"
+PINNED = ROOT / "envs" / "requirements.txt"
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """A zip file knows no time before."""
 _LICENCE = re.compile(r"(https?://\S+|[A-Za-z0-9][A-Za-z0-9.+-]*)")
@@ -86,13 +95,11 @@ def write(
         content = {path: (folder / path).read_bytes() for path in paths}
         stored = filesystem.read_json(folder / makers.ANALYSIS)
         content[makers.ANALYSIS] = _json({"history": stored["history"]})
-        content["requirements.txt"] = (resources.ROOT / "envs" / "requirements.txt").read_bytes()
+        content["requirements.txt"] = PINNED.read_bytes()
         content = dict(sorted(content.items()))
         content[SUMS] = checksums(content).encode()
         copied = Results.read(folder)
-        description = describe(copied, content, licence)
-        text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
-        content[CRATE_NAME] = text.encode()
+        content[CRATE_NAME] = describe(copied, content, licence).encode()
         packed = _zip(content, document.newest(copied))
     filesystem.write_document(target, packed, results.directory)
     return target
@@ -164,8 +171,8 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
             content = text.encode("utf-8", "surrogateescape")
             digests[path_of(name)] = hashlib.sha256(content).hexdigest()
             put(str(PurePosixPath(record.path).parent / name), content)
-        data = {**mapped(record.data, replace), "raw": digests}
-        put(record.path, records.text_of(data).encode())
+        copied = {**mapped(record.data, replace), "raw": digests}
+        put(record.path, records.text_of(copied).encode())
     section = results.config.get("report") or {}
     for name, path in inputs.collect(folder, section):
         put(name, filesystem.read_bytes(path))
@@ -189,20 +196,20 @@ def _json(value: Any) -> bytes:
 
 
 def raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each raw output. Errors: RecordError when one is missing or changed."""
+    """Name and content of each raw output; a record whose outputs were changed does not count.
+
+    Errors: RecordError when one is missing.
+    """
     place = results.directory / record.path
-    for name, digest in sorted(record.data["raw"].items()):
-        path = place.parent / name
+    for name in sorted(record.data["raw"]):
+        path = filesystem.below(place.parent, name)
         try:
-            content = filesystem.read_bytes(filesystem.below(place.parent, name))
+            yield name, filesystem.read_bytes(path)
         except OSError as error:
             raise RecordError(
                 f"the raw output {path} cannot be read ({error.strerror}): put it back, or move "
                 f"its record {place} away and run the campaign again to measure this cell anew"
             ) from error
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise RecordError(f"the raw output {path} is not as it was written", records.AGAIN)
-        yield name, content
 
 
 def histories(paths: Iterable[Path]) -> list[StoredCampaign]:
@@ -264,7 +271,13 @@ def _unpack(bundle: Path, folder: Path) -> None:
     """Write the files of a bundle that have a checksum in it. Errors: PeakmarkError, see ``rebuild``."""
     try:
         with zipfile.ZipFile(bundle) as archive:
-            _check_room(bundle, sum(entry.file_size for entry in archive.infolist()))
+            size = sum(entry.file_size for entry in archive.infolist())
+            free = filesystem.free(folder)
+            if size > free:
+                raise PeakmarkError(
+                    f"{bundle} unpacks to {gigabytes(size)}, and {folder.parent} has "
+                    f"{gigabytes(free)} free: make room, or set TMPDIR to another folder"
+                )
             for line in archive.read(SUMS).decode().splitlines():
                 digest, _, name = line.partition("  ")
                 content = archive.read(name)
@@ -285,29 +298,13 @@ def _unpack(bundle: Path, folder: Path) -> None:
         ) from error
 
 
-def _check_room(bundle: Path, size: int) -> None:
-    """Errors: PeakmarkError for a bundle that would fill the disk."""
-    folder = tempfile.gettempdir()
-    free = filesystem.free(Path(folder))
-    if size > free:
-        raise PeakmarkError(
-            f"{bundle} unpacks to {gigabytes(size)}, and {folder} has {gigabytes(free)} free: make "
-            "room, or set TMPDIR to another folder"
-        )
-
-
 CRATE_NAME = "ro-crate-metadata.json"
-CRATE = "https://w3id.org/ro/crate/1.1"
-"""Source of the description's form."""
-Entity = dict[str, Any]
 _KINDS = MimeTypes()
 """Without those of this machine, so that a bundle has the same bytes everywhere."""
 
 
-def describe(
-    results: Results, content: Mapping[str, bytes], licence: str | None = None
-) -> dict[str, Any]:
-    """The JSON-LD of a bundle.
+def describe(results: Results, content: Mapping[str, bytes], licence: str | None = None) -> str:
+    """The JSON-LD of a bundle (RO-Crate 1.1).
 
     Args:
         results: the campaign.
@@ -315,64 +312,109 @@ def describe(
         licence: an SPDX identifier or an address.
     """
     config = results.report_config
-    people = {entity["@id"]: entity for entity in _people(config)}
-    authors = [name for name, entity in people.items() if entity["@type"] == "Person"]
+    authors = [
+        {
+            "id": f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}",
+            "name": author.name,
+            "affiliation": author.affiliation,
+        }
+        for number, author in enumerate(inputs.authors(config), 1)
+    ]
     publisher = config.get("publisher")
+    names = [*(author["affiliation"] for author in authors), publisher]
     address = licence or "#licence"
     if licence and "://" not in licence:
         address = f"https://spdx.org/licenses/{quote(licence)}"
-    measured = len(results.cells) - len(results.missing)
-    dataset = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": config.get("title") or "Performance report",
-        "description": f"Campaign {results.name} of peakmark: how close a machine comes to the limits of its "
-        f"processor, memory, disk and network. {measured} of {len(results.cells)} planned cells are on record.",
-        "datePublished": document.newest(results).isoformat(timespec="seconds"),
-        "license": {"@id": address},
-        "hasPart": _references(map(quote, content)),
-        "author": _references(authors),
-        "publisher": _references([_organisation(publisher)["@id"]] if publisher else []),
-    }
-    about = {"about": {"@id": "./"}, "conformsTo": {"@id": CRATE}}
-    graph = [
-        {"@id": CRATE_NAME, "@type": "CreativeWork", **about},
-        {name: value for name, value in dataset.items() if value},
-        {"@id": address, "@type": "CreativeWork", "name": licence or "No licence was stated"},
-        *people.values(),
-        *(_file(path, text) for path, text in content.items()),
+    files = [
+        {
+            "path": path,
+            "kind": _KINDS.guess_type(path)[0] or "text/plain",
+            "size": len(text),
+            "digest": hashlib.sha256(text).hexdigest(),
+        }
+        for path, text in content.items()
     ]
-    return {"@context": f"{CRATE}/context", "@graph": graph}
+    return data.rendered(
+        "crate.json.j2",
+        crate=CRATE_NAME,
+        title=config.get("title") or "Performance report",
+        campaign=results.name,
+        measured=len(results.cells) - len(results.missing),
+        planned=len(results.cells),
+        date=document.newest(results).isoformat(timespec="seconds"),
+        licence=licence,
+        licence_address=address,
+        authors=authors,
+        publisher=publisher,
+        organisations=list(dict.fromkeys(filter(None, names))),
+        files=files,
+    )
 
 
-def _references(identifiers: Iterable[str]) -> list[Entity]:
-    return [{"@id": identifier} for identifier in identifiers]
+FOLDER = "artifact"
+HPL_FILES = {
+    "hpccoutf.txt": "HPL.out",
+    "stdout": "HPL.out",
+    "hpccinf.txt": "HPL.dat",
+    "HPL.dat": "HPL.dat",
+}
+"""Raw output of a record of HPL -> its name for readers of HPL; ``hpcc`` prints nothing."""
 
 
-def _people(config: Mapping[str, Any]) -> Iterator[Entity]:
-    """The authors, by ORCID where they have one, and organisations."""
-    for number, author in enumerate(inputs.authors(config), 1):
-        identifier = f"https://orcid.org/{author.orcid}" if author.orcid else f"#author-{number}"
-        person: Entity = {"@id": identifier, "@type": "Person", "name": author.name}
-        if author.affiliation:
-            home = _organisation(author.affiliation)
-            yield home
-            person["affiliation"] = {"@id": home["@id"]}
-        yield person
-    if config.get("publisher"):
-        yield _organisation(config["publisher"])
+def write_artifact(campaign: Path) -> Path:
+    """Write ``artifact/`` of a campaign: ``appendix.tex``, and ``HPL.out`` and ``HPL.dat`` where HPL
+    was measured. The analysis is made anew, as the appendix says how long it takes.
+
+    Returns:
+        The appendix.
+
+    Raises:
+        PeakmarkError: there is another's file, or the folder cannot be written.
+        RecordError: an output of HPL is missing or was changed.
+    """
+    began = time.monotonic()
+    analysis = Analysis.of(campaign)
+    values = document.write(analysis)
+    seconds = time.monotonic() - began
+    files = dict(_hpl_files(analysis.results))
+    text = latex.template("artifact.tex.j2").render(
+        values,
+        version=__version__,
+        rows=[
+            _expected(row, row.own)
+            for rows in analysis.rows.values()
+            for row in rows
+            if row.own is not None
+        ],
+        seconds=seconds,
+        pinned=hashlib.sha256(PINNED.read_bytes()).hexdigest(),
+        hpl=sorted(files),
+    )
+    folder = filesystem.made_folder(campaign, FOLDER)
+    files["appendix.tex"] = text.encode()
+    for name, content in files.items():
+        filesystem.write_document(folder / name, content, campaign)
+    return folder / "appendix.tex"
 
 
-def _organisation(name: str) -> Entity:
-    return {"@id": f"#{quote(name, safe='')}", "@type": "Organization", "name": name}
+def _hpl_files(results: Results) -> Iterator[tuple[str, bytes]]:
+    """Name and content of the output and the settings of the fastest run of HPL."""
+    runs = [each for each in results.records if each.ok and each.cell.instrument == "hpl"]
+    fastest = max(runs, key=lambda each: float(each.data["measurements"][0]["value"]), default=None)
+    if fastest is None:
+        return
+    for name, content in raw_outputs(results, fastest):
+        shown = HPL_FILES.get(name.partition("/")[2].partition(".")[2])
+        if shown:
+            yield shown, content
 
 
-def _file(path: str, content: bytes) -> Entity:
-    return {
-        "@id": quote(path),
-        "@type": "File",
-        "name": path,
-        "encodingFormat": _KINDS.guess_type(path)[0] or "text/plain",
-        "contentSize": str(len(content)),
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
+def _expected(row: Row, own: Series) -> Sequence[str]:
+    """Of a row: table, label, median, ends and level of its interval, unit, repetitions."""
+    labels, summary = LabelFormatter.of(row), own.summary
+    values = (summary.median, summary.low, summary.high)
+    numbers = [labels.number(value, own.step) for value in values]
+    level = f"{100 * summary.level:.0f} %" if summary.n > 1 else ""
+    table = captions.of_table(row.table.title, row.table.subsystem)
+    label = appendix.row_label(labels, row)
+    return table, label, *numbers, level, labels.unit, str(summary.n)

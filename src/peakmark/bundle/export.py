@@ -4,17 +4,19 @@ lines.
 
 from __future__ import annotations
 
+import json
 import pprint
+from collections import defaultdict
 from collections.abc import Iterator
 from shlex import join
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row, Series
 from peakmark.config.types import CampaignName, Subsystem, TableName, Unit
-from peakmark.messages import worst
+from peakmark.tables import tables
 from peakmark.units import format_size
 
 TOLERANCE = 0.03
@@ -29,6 +31,11 @@ METRICS: dict[Unit, str] = {
     "1/s": "accesses_per_second",
 }
 """Unit -> unit in a name of OpenMetrics."""
+RATIO = "peakmark_efficiency_ratio"
+LABELS = (
+    "campaign", "table", "instrument", "workload", "variant", "block", "concurrency", "word",
+    "node", "doubt",
+)  # fmt: skip
 
 
 class ExportRow(msgspec.Struct):
@@ -110,26 +117,18 @@ def rows(analysis: Analysis) -> Iterator[tuple[ExportRow, Row, Series]]:
 
 
 def _export_row(campaign: str, row: Row, instrument: str, series: Series) -> ExportRow:
+    line = tables.summary_line(row, instrument)
     warnings = row.warnings_of(instrument)
-    summary = series.summary
-    doubt = worst(warnings)
-    values = {
+    values = line | {
         "campaign": campaign,
-        "table": row.table.name,
         "subsystem": row.table.subsystem,
-        "instrument": instrument,
-        **row.key._asdict(),
+        "word": row.key.word,
         "hosts": series.hosts,
-        "unit": row.table.unit,
         "better": "lower" if row.table.lower_is_better else "higher",
-        "n": summary.n,
-        "median": summary.median,
-        "low": summary.low,
-        "high": summary.high,
-        "level": summary.level if summary.n > 1 else None,
-        "limit": row.limit.value,
-        "efficiency": series.efficiency,
-        "doubt": None if doubt is None else doubt.value,
+        "low": line["median_low"],
+        "high": line["median_high"],
+        "limit": line["theoretical"],
+        "doubt": line["doubt"] or None,
         "warnings": list(dict.fromkeys(warning.code for warning in warnings)),
     }
     return msgspec.convert(values, ExportRow)
@@ -166,32 +165,29 @@ def openmetrics(analysis: Analysis) -> str:
 
     Source: OpenMetrics 1.0, section Text format.
     """
-    families: dict[str, list[str]] = {}
+    families: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row, _, _ in rows(analysis):
-        fields = ("campaign", "table", "instrument", "workload", "variant", "word", "node")
-        labels = {name: getattr(row, name) for name in fields}
-        labels |= {"concurrency": str(row.concurrency), "doubt": row.doubt or ""}
-        labels["block"] = "" if row.block is None else str(row.block)
-        metric = f"peakmark_{row.table}_{METRICS[row.unit]}"
+        labels = {name: getattr(row, name) for name in LABELS}
+        unit = METRICS[row.unit]
+        metric = f"peakmark_{row.table}_{unit}"
         for statistic in ("median", "low", "high"):
             line = _sample(metric, labels | {"statistic": statistic}, getattr(row, statistic))
-            families.setdefault(metric, []).append(line)
+            families[metric, unit].append(line)
         if row.efficiency is not None:
-            ratio = "peakmark_efficiency_ratio"
-            families.setdefault(ratio, []).append(_sample(ratio, labels, row.efficiency))
+            line = _sample(RATIO, labels, row.efficiency)
+            families[RATIO, "ratio"].append(line)
     lines = []
-    for metric, samples in families.items():
-        unit = next((unit for unit in METRICS.values() if metric.endswith(f"_{unit}")), "ratio")
+    for (metric, unit), samples in families.items():
         lines += [f"# TYPE {metric} gauge", f"# UNIT {metric} {unit}", *samples]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _sample(metric: str, labels: dict[str, str], value: float) -> str:
-    escaped = {
-        name: text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-        for name, text in labels.items()
-    }
-    pairs = ",".join(f'{name}="{text}"' for name, text in escaped.items())
+def _sample(metric: str, labels: dict[str, Any], value: float) -> str:
+    """One line; OpenMetrics quotes texts as JSON does."""
+    texts = {name: "" if label is None else str(label) for name, label in labels.items()}
+    pairs = ",".join(
+        f"{name}={json.dumps(text, ensure_ascii=False)}" for name, text in texts.items()
+    )
     return f"{metric}{{{pairs}}} {value!r}"
 
 

@@ -15,11 +15,13 @@ from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import counted, percent, typeset
 from peakmark.messages import Message, message
+from peakmark.tables.presentation import changes
 
 LEAST_P = 1e-4
 """Smaller ones are only called so."""
 SENTENCES = 5
 """So many stand on page one; the others are named."""
+HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval", "p")
 LINES = 200
 """So many slow rows stand in the report; tables/nodes.csv has all."""
 
@@ -40,7 +42,7 @@ def sentences(analysis: Analysis) -> list[str]:
         names = [f"{node.node} ({SUBSYSTEMS[node.subsystem].title})" for node in rest]
         named = counted(names, 2 * fleet.NAMED)
         found.append(message("also-slow", nodes=named).full_sentence)
-    judged = fleet.judged_nodes(analysis.rows, analysis.classes)
+    judged = fleet.judged_nodes(analysis.rows)
     if judged and not slow:
         found.append(message("none-slow", nodes=len(judged)).full_sentence)
     found += [each.full_sentence for each in analysis.checks]
@@ -53,17 +55,10 @@ def sentences(analysis: Analysis) -> list[str]:
 
 def _classes(analysis: Analysis) -> Iterator[Message]:
     for each in analysis.classes:
-        what = tuple(
-            filter(
-                None, [*each.equipment[:3], _kernel(each.equipment.kernel), each.equipment.clock]
-            )
-        )
+        kernel = each.equipment.kernel and f"kernel {each.equipment.kernel}"
+        what = tuple(filter(None, each.equipment._replace(kernel=kernel)))
         yield message("fleet-class", case="named" if each.name else "", name=each.name,
                       nodes=len(each.nodes), what=what or ("equipment unknown",))  # fmt: skip
-
-
-def _kernel(release: str) -> str:
-    return release and f"kernel {release}"
 
 
 def _slow(nodes: Sequence[SlowNode]) -> Message:
@@ -83,17 +78,7 @@ def _slow(nodes: Sequence[SlowNode]) -> Message:
 
 def build(analysis: Analysis) -> dict[str, Any]:
     """What programs read of the nodes (``peakmark fleet``), and the table of slow rows."""
-    rows = {
-        (row.key.node, (name, *fleet.place(row))): row
-        for name, table in analysis.rows.items()
-        for row in table
-        if row.slow
-    }
-    lines = [
-        _line(rows[found.node, found.key], node.subsystem)
-        for node, _ in analysis.slow
-        for found in node.rows
-    ]
+    lines = [_line(row) for node, _ in analysis.slow for row in node.rows]
     not_confirmed = suspects.not_confirmed(analysis.suspects)
     remark = message("slow-lines", shown=LINES, rows=len(lines))
     return {
@@ -115,34 +100,21 @@ def build(analysis: Analysis) -> dict[str, Any]:
             }
             for node, why in analysis.slow
         ],
-        "headings": [
-            "Node",
-            "Resource",
-            "Row",
-            "Value",
-            "Class",
-            "Behind (%)",
-            "95 % interval",
-            "p",
-        ],
+        "headings": HEADINGS,
         "lines": lines[:LINES],
-        "breaks": [
-            place
-            for place in range(1, len(lines[:LINES]))
-            if lines[place][:2] != lines[place - 1][:2]
-        ],
+        "breaks": changes([line[:2] for line in lines[:LINES]]),
         "remark": remark.full_sentence if len(lines) > LINES else "",
     }
 
 
-def _line(row: Row, subsystem: str) -> list[str]:
+def _line(row: Row) -> list[str]:
     labels, slow = LabelFormatter.of(row), row.slow
     if slow is None:
         return []
     factor = 1 + slow.behind if row.table.lower_is_better else 1 - slow.behind
     return [
         row.key.node,
-        SUBSYSTEMS[subsystem].title,
+        SUBSYSTEMS[row.table.subsystem].title,
         labels.row(row, on_all=True),
         labels.quantity(row.measured.centre),
         labels.quantity(row.measured.summary.median / factor),

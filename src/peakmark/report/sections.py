@@ -21,7 +21,7 @@ from peakmark.figures.figures import Drawn, figures_of, without_rows
 from peakmark.formatting import typeset
 from peakmark.messages import message
 from peakmark.report import method_text
-from peakmark.tables import captions, footnotes, layout_tables, nodes, presentation
+from peakmark.tables import captions, layout_tables, presentation
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import TABLES, Table, subsystem_tables
 
@@ -88,7 +88,9 @@ class Sections:
         rows = self.analysis.rows[table.name]
         if not fleet.group_rows(rows):
             return []
-        parts = [self._part(*nodes.grid(self.analysis.results, rows[0].table, rows))]
+        parts = [
+            self._part(*presentation.grid_of_nodes(self.analysis.results, rows[0].table, rows))
+        ]
         typical = fleet.typical_rows(rows)
         built = method_text.build_formulas(typical, {})
         if built["lines"]:
@@ -142,7 +144,7 @@ class Sections:
                 )
                 parts[place]["figures"].append(picture)
             elif drawn.drawing is not None:
-                parts[-1]["table"]["remarks"].append(footnotes.closed(without_rows(drawn.drawing)))
+                parts[-1]["table"]["remarks"].append(captions.closed(without_rows(drawn.drawing)))
         called = {
             key: printed.layout_table
             for printed in every

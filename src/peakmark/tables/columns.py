@@ -4,18 +4,20 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from peakmark import histograms, limits
 from peakmark.analysis.analysis import CLOCKS, published_names
-from peakmark.analysis.row import Percentile, Row, Series
+from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
-from peakmark.tables.footnotes import Notes
+from peakmark.tables.captions import Notes
 from peakmark.tools.tables import Program, Table, count
 from peakmark.units import format_size
 
@@ -24,18 +26,19 @@ ENDS = ("Client", "Server")
 EFFICIENCY = "Efficiency (%)"
 
 Value = str | int | float | None
-ValueOf = Callable[[Any], Value]
+ValueOf = Callable[[Any], Any]
 TextOf = Callable[[Any], str]
 """Of a row, or of what else stands in a line."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """One column.
 
     Attributes:
         heading: in the CSV file; empty where the file does not have the column.
-        value: of a row, in the unit of the table with full precision; None where it has none.
+        of: of a row, its text or its number, None where it has none.
+        factor: leads from the number to that in the file, in the unit of the table.
         label: in print; empty where print does not have the column.
         group: columns of the same group stand beside each other under one heading.
         kind: text, number, warning or notes.
@@ -46,7 +49,8 @@ class Column:
     """
 
     heading: str = ""
-    value: ValueOf = lambda _: None
+    of: ValueOf = lambda _: None
+    factor: float | None = None
     label: str = ""
     group: str = ""
     kind: str = "text"
@@ -54,6 +58,13 @@ class Column:
     in_print: TextOf | None = None
     once: str = ""
     meaning: str = ""
+
+    def value(self, line: Any) -> Value:
+        """What stands in it in the CSV file, with full precision."""
+        value: Value = self.of(line)
+        if self.factor is None or value is None:
+            return value
+        return float(value) * self.factor
 
     def text(self, line: Any) -> str:
         """What stands in it in print."""
@@ -63,14 +74,13 @@ class Column:
         return "" if value is None else self.form(value)
 
 
-def numbers(label: str, text: TextOf, group: str = "") -> Column:
-    """A column of numbers that only print has."""
-    return Column(label=label, group=group, kind="number", in_print=text)
-
-
-def words(label: str, text: TextOf) -> Column:
-    """A column of words that only print has."""
-    return Column(label=label, in_print=text)
+def frame_of(columns: Iterable[Column], lines: Sequence[Any]) -> pd.DataFrame:
+    """The columns that have a heading, with full precision."""
+    kept = [column for column in columns if column.heading]
+    return pd.DataFrame(
+        [[column.value(line) for column in kept] for line in lines],
+        columns=[column.heading for column in kept],
+    )
 
 
 def of_quantity(table: Table, kind: str) -> str:
@@ -84,6 +94,17 @@ def _unit(table: Table) -> str:
 
 def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
     """All columns of a table in the order of the CSV file."""
+    bound = Column(
+        heading=f"Bound{_unit(table)}", of=lambda row: row.limit.bound, factor=table.factor
+    )
+    every = Column(
+        heading="Notes",
+        of=lambda row: "; ".join(row.said(row.warnings)),
+        label="Notes",
+        kind="notes",
+        in_print=lambda row: notes.warnings([row]),
+        meaning="All warnings of the row, with their remedies.",
+    )
     return [
         *place_columns(rows),
         *key_columns(table),
@@ -91,27 +112,20 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         theoretical_column(table),
         *(efficiency_column(program) for program in table.series),
         *(_clock() if table.name == "cpu" else ()),
-        *(_energy(table) if any(map(_joules(table), rows)) else ()),
+        *(_energy(table) if any(map(_detail(table, "joules"), rows)) else ()),
         *_spread(table, rows),
-        Column("Limit Kind", lambda row: row.limit.kind),
-        Column(f"Bound{_unit(table)}", partial(_times, table.factor, lambda row: row.limit.bound)),
+        Column(heading="Limit Kind", of=lambda row: row.limit.kind),
+        bound,
         warning_column(lambda row: [row], common_kinds(rows)),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
-        Column(
-            "Notes",
-            lambda row: "; ".join(row.said(row.warnings)),
-            "Notes",
-            kind="notes",
-            in_print=lambda row: notes.warnings([row]),
-            meaning="All warnings of the row, with their remedies.",
-        ),
+        every,
         *(_percentiles(table, rows) if has_percentiles(table) else ()),
     ]
 
 
-def through(every: Sequence[Column], row: Callable[[Any], Row]) -> list[Column]:
+def through(every: Iterable[Column], row: Callable[[Any], Row]) -> list[Column]:
     """Columns of rows as columns of lines of another kind.
 
     Args:
@@ -125,20 +139,14 @@ def through(every: Sequence[Column], row: Callable[[Any], Row]) -> list[Column]:
     return [replace(column, in_print=of(column.text)) for column in every]
 
 
-def printed(every: Sequence[Column]) -> list[Column]:
-    """The columns that print has; warning and notes stand last."""
-    shown = [column for column in every if column.label]
-    return sorted(shown, key=lambda column: column.kind in ("warning", "notes"))
-
-
 def place_columns(rows: Sequence[Row]) -> list[Column]:
     """Where a row was measured, as far as rows differ in it."""
     several = len({row.key.node for row in rows}) > 1
     label = place_label(rows)
     column = Column(
-        "Node" if several else "",
-        _node,
-        label,
+        heading="Node" if several else "",
+        of=lambda row: row.key.node,
+        label=label,
         in_print=lambda row: place([row]),
         meaning="Node that was measured; only where there are several.",
     )
@@ -162,10 +170,6 @@ def place(rows: Sequence[Row]) -> str:
     return " → ".join(pairs[0]) if pairs else rows[0].key.node
 
 
-def _node(row: Row) -> str:
-    return row.key.node
-
-
 def warning_column(
     rows_of: Callable[[Any], Sequence[Row]], everywhere: Collection[str] = ()
 ) -> Column:
@@ -176,15 +180,18 @@ def warning_column(
         everywhere: kinds that all lines have, which print says below the table.
     """
 
-    def kinds(line: Any) -> str:
-        return warning_kinds(rows_of(line))
-
     def shown(line: Any) -> str:
         named = (kind for kind in _kinds(rows_of(line)) if kind not in everywhere)
         return ", ".join(getattr(kind, "short", kind) for kind in named)
 
-    meaning = "Kinds of the warnings: wrong, varies, programs disagree, not the device."
-    return Column("Warning", kinds, "Warning", kind="warning", in_print=shown, meaning=meaning)
+    return Column(
+        heading="Warning",
+        of=lambda line: warning_kinds(rows_of(line)),
+        label="Warning",
+        kind="warning",
+        in_print=shown,
+        meaning="Kinds of the warnings: wrong, varies, programs disagree, not the device.",
+    )
 
 
 def warning_kinds(rows: Sequence[Row]) -> str:
@@ -211,73 +218,75 @@ def _kinds(rows: Sequence[Row]) -> list[str]:
 def key_columns(table: Table) -> list[Column]:
     """What makes a row: workload, concurrency, block and variant."""
 
-    def workload(row: Row) -> str:
-        return table.workload_label(row.key.workload)
-
-    def concurrency(row: Row) -> int | str:
-        return count(row.key.concurrency, row.key.word)
-
     def block(row: Row) -> str:
         return table.unsized if row.key.block is None else format_size(row.key.block)
 
-    def variant(row: Row) -> str:
-        return table.variant_label(row.key.variant)
-
-    every = [
-        Column(table.first, workload, table.first, meaning="What was measured."),
-        Column(
-            "Concurrency",
-            concurrency,
-            "Concurrency",
-            kind="number",
-            meaning="Threads, processes or streams.",
-        ),
-    ]
-    if table.block:
-        meaning = "Bytes of one block, record or message."
-        once = f"{table.block}: {{}}."
-        every.append(
-            Column(
-                table.block,
-                block,
-                table.block,
-                kind="number",
-                in_print=lambda row: size(row.key.block) or table.unsized,
-                once=once,
-                meaning=meaning,
-            )
-        )
-    if table.variant:
-        once = f"{table.variant.capitalize()}: {{}}."
-        meaning = "Which way of doing it: the working set, the engine or the mode."
-        every.append(Column(table.variant, variant, table.variant, once=once, meaning=meaning))
-    return every
+    workload = Column(
+        heading=table.first,
+        of=lambda row: table.workload_label(row.key.workload),
+        label=table.first,
+        meaning="What was measured.",
+    )
+    concurrency = Column(
+        heading="Concurrency",
+        of=lambda row: count(row.key.concurrency, row.key.word),
+        label="Concurrency",
+        kind="number",
+        meaning="Threads, processes or streams.",
+    )
+    sized = Column(
+        heading=table.block or "",
+        of=block,
+        label=table.block or "",
+        kind="number",
+        in_print=lambda row: size(row.key.block) or table.unsized,
+        once=f"{table.block}: {{}}.",
+        meaning="Bytes of one block, record or message.",
+    )
+    variant = Column(
+        heading=table.variant or "",
+        of=lambda row: table.variant_label(row.key.variant),
+        label=table.variant or "",
+        once=f"{(table.variant or '').capitalize()}: {{}}.",
+        meaning="Which way of doing it: the working set, the engine or the mode.",
+    )
+    return [column for column in (workload, concurrency, sized, variant) if column.heading]
 
 
-def of_series(
-    program: Program, value: Callable[[Series], float | None]
-) -> Callable[[Row], float | None]:
+def of_series(program: Program, value: ValueOf) -> ValueOf:
     """What a program has in a row, None where it did not measure it."""
 
-    def of(row: Row) -> float | None:
+    def of(row: Row) -> Any:
         series = row.series.get(program.instrument)
         return value(series) if series else None
 
     return of
 
 
+def _detail(table: Table, name: str) -> ValueOf:
+    """A numeric detail of the own kernel's repetitions."""
+    return of_series(table.own, lambda series: series.detail(name))
+
+
 def quantity_column(
     table: Table,
     label: str,
-    of: Callable[[Any], float | None],
+    of: ValueOf,
     group: str = "",
     heading: str = "",
     meaning: str = "",
 ) -> Column:
     """A column of values in SI units, shown in the unit of the table with four digits."""
-
-    value = partial(_times, table.factor, of)
-    return Column(heading or label, value, label, group, "number", significant, meaning=meaning)
+    return Column(
+        heading=heading or label,
+        of=of,
+        factor=table.factor,
+        label=label,
+        group=group,
+        kind="number",
+        form=significant,
+        meaning=meaning,
+    )
 
 
 def measured_column(table: Table, program: Program) -> Column:
@@ -290,11 +299,18 @@ def measured_column(table: Table, program: Program) -> Column:
             return hole
         return significant(series.centre * table.factor, step=series.step * table.factor)
 
-    value = partial(_times, table.factor, of_series(program, lambda series: series.centre))
     group = of_quantity(table, "Measured")
-    heading = f"{program.heading} {group}"
     meaning = f"Median of what {program.heading} measured; the mean with report.summary: mean."
-    return Column(heading, value, program.heading, group, "number", in_print=text, meaning=meaning)
+    return Column(
+        heading=f"{program.heading} {group}",
+        of=of_series(program, lambda series: series.centre),
+        factor=table.factor,
+        label=program.heading,
+        group=group,
+        kind="number",
+        in_print=text,
+        meaning=meaning,
+    )
 
 
 def theoretical_column(table: Table) -> Column:
@@ -336,83 +352,72 @@ def efficiency_column(program: Program) -> Column:
         return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
 
     return Column(
-        f"{program.heading} {EFFICIENCY}",
-        partial(_times, 100, of_series(program, lambda series: series.efficiency)),
-        program.heading,
-        EFFICIENCY,
-        "number",
+        heading=f"{program.heading} {EFFICIENCY}",
+        of=of_series(program, lambda series: series.efficiency),
+        factor=100,
+        label=program.heading,
+        group=EFFICIENCY,
+        kind="number",
         in_print=text,
         meaning=f"Share of the limit that {program.heading} reaches.",
     )
 
 
-def _times(factor: float, of: Callable[[Any], float | None], row: Any) -> float | None:
-    """A number of a row in the unit that is shown, None where the row has none."""
-    number = of(row)
-    return None if number is None else number * factor
-
-
 def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     """Standard deviation, number of repetitions, and interval of the median of the own kernel."""
-    deviation = partial(
-        _times, table.factor, of_series(table.own, lambda series: series.summary.stdev)
-    )
-    group = interval_label(rows)
 
-    def repetitions(row: Row) -> int:
-        return row.own.summary.n if row.own else 0
+    def of(name: str) -> ValueOf:
+        return of_series(table.own, lambda series: getattr(series.summary, name))
 
-    low = of_series(table.own, lambda series: series.summary.low)
-    high = of_series(table.own, lambda series: series.summary.high)
-    level = of_series(table.own, lambda series: series.summary.level)
-    label = "Standard Deviation"
-    return [
+    deviation = Column(
+        heading="Standard Deviation",
+        of=of("stdev"),
+        factor=table.factor,
         # Percentiles say more of times, and print has no room for both.
-        Column(
-            label,
-            deviation,
-            "" if has_percentiles(table) else label,
-            "",
-            "number",
-            partial(significant, digits=3),
-            meaning="Of the own kernel's repetitions, with n - 1.",
-        ),
-        Column(
-            "n",
-            repetitions,
-            "n",
-            kind="number",
-            form=lambda count: str(count or ""),
-            once="n = {} in all rows.",
-            meaning="Repetitions of the own kernel.",
-        ),
-        quantity_column(table, "low", low, group, "Interval of the median, low", "Its lower end."),
+        label="" if has_percentiles(table) else "Standard Deviation",
+        kind="number",
+        form=partial(significant, digits=3),
+        meaning="Of the own kernel's repetitions, with n - 1.",
+    )
+    repetitions = Column(
+        heading="n",
+        of=lambda row: row.own.summary.n if row.own else 0,
+        label="n",
+        kind="number",
+        form=lambda count: str(count or ""),
+        once="n = {} in all rows.",
+        meaning="Repetitions of the own kernel.",
+    )
+    level = Column(
+        heading="Level of the interval (%)",
+        of=of("level"),
+        factor=100,
+        meaning="Below 95 with fewer than six repetitions.",
+    )
+    ends = [
         quantity_column(
-            table, "high", high, group, "Interval of the median, high", "Its upper end."
-        ),
-        Column(
-            "Level of the interval (%)",
-            partial(_times, 100, level),
-            meaning="Below 95 with fewer than six repetitions.",
-        ),
+            table,
+            name,
+            of(name),
+            group=interval_label(rows),
+            heading=f"Interval of the median, {name}",
+            meaning=f"Its {end} end.",
+        )
+        for name, end in (("low", "lower"), ("high", "upper"))
     ]
+    return [deviation, repetitions, *ends, level]
 
 
 def interval_label(rows: Sequence[Row]) -> str:
     """``95 % interval``, or what the number of repetitions allows: ``75 to 95 % interval``."""
-    levels = sorted(
-        {int(100 * row.own.summary.level) for row in rows if row.own and row.own.summary.n > 1}
-    )
-    capped = list(dict.fromkeys(min(level, 95) for level in levels)) or [95]
-    if len(capped) == 1:
-        return f"{capped[0]} % interval"
-    return f"{capped[0]} to {capped[-1]} % interval"
+    summaries = [row.own.summary for row in rows if row.own and row.own.summary.n > 1]
+    levels = {min(95, int(100 * summary.level)) for summary in summaries} or {95}
+    least = f"{min(levels)} to " if len(levels) > 1 else ""
+    return f"{least}{max(levels)} % interval"
 
 
 def published(name: str, table: Table, factor: float) -> Column:
     """What a published set has in a row; ``factor`` leads to the unit that is shown."""
-
-    value = partial(_times, factor, lambda row: row.published.get(name))
 
     def form(known: float) -> str:
         shown = significant(known)
@@ -420,8 +425,16 @@ def published(name: str, table: Table, factor: float) -> Column:
         return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
     group = of_quantity(table, "Published")
-    meaning = "Value of the published set of this name."
-    return Column(f"{name}: {group}", value, name, group, "number", form, meaning=meaning)
+    return Column(
+        heading=f"{name}: {group}",
+        of=lambda row: row.published.get(name),
+        factor=factor,
+        label=name,
+        group=group,
+        kind="number",
+        form=form,
+        meaning="Value of the published set of this name.",
+    )
 
 
 def has_percentiles(table: Table) -> bool:
@@ -435,96 +448,105 @@ def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
     """
     counted = any(row.own and row.own.histogram for row in rows)
     interval = f" with {interval_label(rows)}" if counted else ""
-    group = f"Percentiles{interval} ({table.shown})"
     for name, label in histograms.SHOWN.items():
-        value, low, high = (
-            partial(_times, table.factor, of_series(table.own, partial(_percentile, name, part)))
-            for part in Percentile._fields
+        every = [
+            Column(
+                heading=f"{table.own.heading} {label}{part and f', {part}'} ({table.shown})",
+                of=partial(_percentile, table, name, part or "value"),
+                factor=table.factor,
+                meaning=meaning,
+            )
+            for part, meaning in PERCENTILE_PARTS.items()
+        ]
+        yield replace(
+            every[0],
+            label=label,
+            group=f"Percentiles{interval} ({table.shown})",
+            kind="text" if counted else "number",
+            in_print=partial(_with_interval, every),
         )
-        heading = f"{table.own.heading} {label}"
-        meaning = "Percentile of the operations of all repetitions of the own kernel."
-        parts = (value, low, high)
-        column = Column(f"{heading} ({table.shown})", value, label, group, meaning=meaning)
-        kind = "text" if counted else "number"
-        yield replace(column, kind=kind, in_print=partial(_with_interval, parts))
-        if counted:
-            meaning = "End of the interval of the percentile, over repetitions."
-            yield Column(f"{heading}, low ({table.shown})", low, meaning=meaning)
-            yield Column(f"{heading}, high ({table.shown})", high, meaning=meaning)
+        yield from every[1:] if counted else ()
 
 
-def _percentile(name: str, part: str, series: Series) -> float | None:
-    found = series.percentile(name)
-    return getattr(found, part) if found else None
+PERCENTILE_PARTS = {
+    "": "Percentile of the operations of all repetitions of the own kernel.",
+    "low": "End of the interval of the percentile, over repetitions.",
+    "high": "End of the interval of the percentile, over repetitions.",
+}
 
 
-def _with_interval(parts: Sequence[Callable[[Row], float | None]], row: Row) -> str:
+def _percentile(table: Table, name: str, part: str, row: Row) -> float | None:
+    series = row.series.get(table.own.instrument)
+    return getattr(series.percentile(name) if series else None, part, None)
+
+
+def _with_interval(parts: Sequence[Column], row: Row) -> str:
     """``43.2 (31–54)``; without an interval the value alone."""
-    value, low, high = (of(row) for of in parts)
+    value, low, high = (part.value(row) for part in parts)
     if value is None or low is None or high is None:
-        return "" if value is None else significant(value)
-    return f"{significant(value, 3)} ({significant(low, 2)}–{significant(high, 2)})"
+        return "" if value is None else significant(float(value))
+    ends = f"{significant(float(low), 2)}–{significant(float(high), 2)}"
+    return f"{significant(float(value), 3)} ({ends})"
 
 
 def _at_clock(name: str) -> Column:
     return Column(
-        f"Efficiency at {name} clock (%)",
-        partial(_times, 100, lambda row: row.shares.get(name)),
+        heading=f"Efficiency at {name} clock (%)",
+        of=lambda row: row.shares.get(name),
+        factor=100,
         meaning=f"Share of the limit that holds at the {name} clock.",
     )
 
 
 def _clock() -> list[Column]:
     """The clock under the work, and what share it is of the best that was seen."""
-
-    def gigahertz(row: Row) -> float | None:
-        return row.clock.hz / 1e9 if row.clock else None
-
-    def share(row: Row) -> float | None:
-        return row.clock.share if row.clock else None
-
-    return [
-        Column(
-            "Clock (GHz)",
-            gigahertz,
-            "GHz",
-            "Clock",
-            "number",
-            partial(significant, digits=3),
-            meaning="Clock under the work, of repetitions that nothing disturbed.",
-        ),
-        Column(
-            "Clock (% of the best seen)",
-            partial(_times, 100, share),
-            "% of best",
-            "Clock",
-            "number",
-            lambda shown: percent(shown / 100),
-            meaning="Share of the best clock seen with the same work.",
-        ),
-    ]
+    hertz = Column(
+        heading="Clock (GHz)",
+        of=lambda row: row.clock.hz / 1e9 if row.clock else None,
+        label="GHz",
+        group="Clock",
+        kind="number",
+        form=partial(significant, digits=3),
+        meaning="Clock under the work, of repetitions that nothing disturbed.",
+    )
+    share = Column(
+        heading="Clock (% of the best seen)",
+        of=lambda row: row.clock.share if row.clock else None,
+        factor=100,
+        label="% of best",
+        group="Clock",
+        kind="number",
+        form=lambda shown: percent(shown / 100),
+        meaning="Share of the best clock seen with the same work.",
+    )
+    return [hertz, share]
 
 
 def _energy(table: Table) -> list[Column]:
     """Joules of the node, and what it did for each; a latency is no rate."""
-    meaning = "Energy of processors and memory of the node in the measured time."
-    plain = replace(table, factor=1.0)
-    joules = quantity_column(plain, "J", _joules(table), "Energy", "Energy (J)", meaning)
-    if table.lower_is_better:
-        return [joules]
 
     def per_joule(series: Series) -> float | None:
         watts = series.detail("watts")
         return series.centre / watts if watts else None
 
+    joules = quantity_column(
+        replace(table, factor=1.0),
+        "J",
+        _detail(table, "joules"),
+        group="Energy",
+        heading="Energy (J)",
+        meaning="Energy of processors and memory of the node in the measured time.",
+    )
     unit = f"{table.shown.partition('/')[0].removesuffix('S') or '1'}/J"
-    meaning = "Rate by mean power, in the unit of the table for each joule."
-    heading, value = f"Operations per joule ({unit})", of_series(table.own, per_joule)
-    return [joules, quantity_column(table, unit, value, "Energy", heading, meaning)]
-
-
-def _joules(table: Table) -> Callable[[Row], float | None]:
-    return of_series(table.own, lambda series: series.detail("joules"))
+    rate = quantity_column(
+        table,
+        unit,
+        of_series(table.own, per_joule),
+        group="Energy",
+        heading=f"Operations per joule ({unit})",
+        meaning="Rate by mean power, in the unit of the table for each joule.",
+    )
+    return [joules] if table.lower_is_better else [joules, rate]
 
 
 def _end(at: int) -> Column:
@@ -537,4 +559,6 @@ def _end(at: int) -> Column:
         alone = dict.fromkeys((host, host) for host in (point.context["host"] for point in points))
         return "; ".join(pair[at] for pair in row.endpoints or alone)
 
-    return Column(ENDS[at], hosts, meaning=f"Host of the {ENDS[at].lower()}, of each pair.")
+    return Column(
+        heading=ENDS[at], of=hosts, meaning=f"Host of the {ENDS[at].lower()}, of each pair."
+    )

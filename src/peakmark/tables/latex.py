@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from textwrap import wrap
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from peakmark.analysis import fleet
 from peakmark.analysis.label_formatter import noun, repeated
 from peakmark.analysis.row import Row
-from peakmark.formatting import size
 from peakmark.messages import Severity, WarningKind
 from peakmark.resources import ROOT
 from peakmark.tables import presentation
+from peakmark.tables.captions import NO_NOTES
 from peakmark.tables.columns import (
     NOT_MEASURED,
     Column,
     efficiency_column,
+    key_columns,
     measured_column,
-    numbers,
     place_columns,
     theoretical_column,
-    warning_kinds,
-    words,
+    warning_column,
 )
 from peakmark.tables.presentation import PrintedTable
-from peakmark.tools.tables import Program
 
 MOST = 7
 MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
@@ -46,57 +45,42 @@ def brief(every: Sequence[Row], of_many: bool = False) -> PrintedTable:
         every: rows of one table, at least one.
         of_many: they are of many nodes: those of the typical node stand for all.
     """
-    rows = fleet.typical_rows(every) if of_many else every
-    nodes = len({row.key.node for row in every})
-    what = (
-        f" on {rows[0].key.node}, the typical one of {nodes} {fleet.noun(rows)}" if of_many else ""
+    rows, table, what = every, every[0].table, ""
+    if of_many:
+        rows = fleet.typical_rows(every)
+        nodes = len({row.key.node for row in every})
+        what = f" on {rows[0].key.node}, the typical one of {nodes} {fleet.noun(rows)}"
+    threads = Column(
+        label="N", kind="number", of=lambda row: str(row.key.concurrency or row.key.word)
     )
-    table = rows[0].table
-    first, *sizes = _keys(rows)
-    place = [replace(column, heading="") for column in place_columns(rows) if column.label]
+    keys = [column for column in key_columns(table) if column.heading != "Concurrency"]
     with_limit = any(row.limit.value is not None for row in rows)
-    room = MOST - 3 - len(sizes) - 2 * with_limit - len(place)
-    programs = (table.own, *_references(rows)[: max(0, room)])
     limit = [
         replace(theoretical_column(table), label="Limit"),
         replace(efficiency_column(table.own), label="%"),
     ]
     columns = [
-        *place,
-        replace(first, in_print=lambda row: first.text(row) + _mark(warning_kinds([row]))),
-        *sizes,
-        numbers("N", lambda row: str(row.key.concurrency or row.key.word)),
-        *(replace(measured_column(table, each), label=each.instrument) for each in programs),
+        *place_columns(rows),
+        *keys,
+        threads,
+        *(replace(measured_column(table, each), label=each.instrument) for each in table.series),
         *(limit if with_limit else []),
-    ]
-    counted = [row.own.summary.n for row in rows if row.own]
-    legend = [
-        repeated(counted) if counted else "",
-        "% share of the limit" if with_limit else "",
-        *_legend(map(warning_kinds, ([row] for row in rows))),
+        warning_column(lambda row: [row]),
     ]
     unit = f" in {table.shown}" if table.shown else ""
-    parts = (f"{table.title}{unit}{what}", f"N {noun(table)}s", *legend)
-    return PrintedTable(
-        name=table.name,
-        title=table.title,
-        columns=tuple(columns),
-        body=tuple(tuple(column.text(row) for column in columns) for row in rows),
-        remarks=(f"{'; '.join(filter(None, parts))}.",),
+    counted = [row.own.summary.n for row in rows if row.own]
+    parts = (
+        f"{table.title}{unit}{what}",
+        f"N {noun(table)}s",
+        repeated(counted) if counted else "",
+        "% share of the limit" if with_limit else "",
     )
-
-
-def _keys(rows: Sequence[Row]) -> list[Column]:
-    """Workload, with its variant where there are several, and size where there is one."""
-    table, variants = rows[0].table, {row.key.variant for row in rows}
-
-    def name(row: Row) -> str:
-        variant = f" {row.key.variant}" if len(variants) > 1 else ""
-        return f"{table.workload_label(row.key.workload)}{variant}"
-
-    sized = any(row.key.block for row in rows)
-    sizes = [words("Size", lambda row: size(row.key.block))] if sized else []
-    return [words(table.first, name), *sizes]
+    remarks = ["; ".join(filter(None, parts))]
+    grid = starred(PrintedTable.of(table.name, table.title, columns, rows, NO_NOTES, remarks))
+    references = [each.instrument for each in table.references]
+    shown = [column.label for column in grid.columns if column.label in references]
+    surplus = shown[max(0, len(shown) - max(0, len(grid.columns) - MOST)) :]
+    return presentation.without(grid, lambda column: column.label in surplus)
 
 
 def starred(grid: PrintedTable) -> PrintedTable:
@@ -104,44 +88,27 @@ def starred(grid: PrintedTable) -> PrintedTable:
     and no notes below.
     """
     warnings = grid.texts("warning") or [""] * len(grid.body)
-    plain = presentation.without(presentation.without(grid, "warning"), "notes")
+    plain = presentation.without(grid, lambda column: column.kind in ("warning", "notes"))
+    marks = [
+        next((mark for kind, mark in MARKS.items() if kind in warning), "") for warning in warnings
+    ]
     return replace(
         plain,
         columns=(replace(plain.columns[0], kind="text"), *plain.columns[1:]),
         body=tuple(
-            (line[0] + _mark(warning), *line[1:])
-            for line, warning in zip(plain.body, warnings, strict=True)
+            (line[0] + mark, *line[1:]) for line, mark in zip(plain.body, marks, strict=True)
         ),
         notes=(),
         numbered=False,
-        remarks=(*plain.remarks, *(f"{text}." for text in _legend(warnings))),
-    )
-
-
-def _mark(warning: str) -> str:
-    """The mark of the heaviest of the kinds that a column of warnings names."""
-    return next((mark for kind, mark in MARKS.items() if kind in warning), "")
-
-
-def _legend(warnings: Iterable[str]) -> list[str]:
-    """What the marks of these warnings mean."""
-    marks = set(map(_mark, warnings))
-    return [text for kind, text in LEGEND.items() if MARKS[kind] in marks]
-
-
-def _references(rows: Sequence[Row]) -> list[Program]:
-    """Those that measured, the one with most rows first."""
-    counted = {
-        series: sum(series.instrument in row.series for row in rows)
-        for series in rows[0].table.references
-    }
-    return sorted(
-        (series for series, count in counted.items() if count), key=lambda series: -counted[series]
+        remarks=(
+            *plain.remarks,
+            *(f"{text}." for kind, text in LEGEND.items() if MARKS[kind] in marks),
+        ),
     )
 
 
 LONG = 55  # rows that a page holds
-WORD = 10  # characters of a heading's line, up to which words stand beside each other
+WORD = 10  # characters of a line of a heading; a longer word has a line of its own
 
 _NAMES = "backslash asciicircum asciitilde less greater bar mu times minus dagger"
 _NAMED = dict(zip("\\^~<>|µ×−†", _NAMES.split(), strict=True))
@@ -187,9 +154,7 @@ def render(grid: PrintedTable, across: bool = False) -> str:
         kind="longtable" if long else "tabular",
         size="\\scriptsize" if across else "\\footnotesize",
         gap=2 if across else 2.5,
-        specification="".join(
-            _specification(grid, number, column) for number, column in enumerate(grid.columns)
-        ),
+        specification="".join(map(_specification, grid.columns, zip(*grid.body, strict=True))),
         headings=[f"{{{_stacked(column)}}}" for column in grid.columns],
         body=[
             [_cell(column, text) for column, text in zip(grid.columns, line, strict=True)]
@@ -224,26 +189,20 @@ def _stacked(column: Column) -> str:
     """A heading with its words one below the other, short ones together: it is hardly wider than
     the numbers below it.
     """
-    lines: list[str] = []
-    for word in column.label.replace("-", "- ").split():
-        if lines and len(lines[-1]) + len(word) < WORD:
-            lines[-1] += word if lines[-1].endswith("-") else f" {word}"
-        else:
-            lines.append(word)
+    lines = wrap(column.label, WORD, break_long_words=False)
     side = "r" if column.kind == "number" else "l"
     text = "\\\\".join(map(escape, lines))
     return text if len(lines) == 1 else f"\\shortstack[{side}]{{{text}}}"
 
 
-def _specification(grid: PrintedTable, number: int, column: Column) -> str:
+def _specification(column: Column, texts: Sequence[str]) -> str:
     if column.kind != "number":
         return "l"
-    texts = [line[number] for line in grid.body]
-    if not all(_is_number(text) for text in texts if text and text != NOT_MEASURED):
+    numbers = [text for text in texts if text and text != NOT_MEASURED]
+    if not all(map(_is_number, numbers)):
         return "r"
-    parts = [text.partition(".") for text in texts if _is_number(text)]
-    whole = max((len(part[0]) for part in parts), default=1)
-    decimals = max((len(part[2]) for part in parts), default=0)
+    whole = max((len(text.partition(".")[0]) for text in numbers), default=1)
+    decimals = max((len(text.partition(".")[2]) for text in numbers), default=0)
     return f"S[table-format={whole}.{decimals}]"
 
 

@@ -4,8 +4,9 @@ asks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,92 +15,77 @@ from peakmark.analysis.row import Row
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent, significant
 from peakmark.storage.results import Results
-from peakmark.tables import footnotes, presentation
+from peakmark.tables import presentation
+from peakmark.tables.captions import Notes
 from peakmark.tables.columns import (
     NOT_MEASURED,
     Column,
+    frame_of,
     place,
     place_label,
     published,
     through,
     warning_column,
-    words,
 )
 from peakmark.tables.presentation import PrintedTable
 from peakmark.units import evaluate
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One line of a layout table: what {workload}, {concurrency} and {block} stand for, and its rows,
     mostly one.
     """
 
     names: Mapping[str, str]
-    rows: tuple[Row, ...]
-
-    def text(self, column: LayoutColumn) -> str:
-        """What a column of text shows."""
-        return (column.text or "").format(**self.names)
+    rows: list[Row]
 
 
 def lines(layout_table: LayoutTable, rows: Sequence[Row]) -> list[Line]:
     """The lines of a layout table in its order; rows that the layout does not ask for are left out."""
-    workloads = list(layout_table.workloads)
-
-    def position(row: Row, key: str) -> int | tuple[int | str, ...]:
-        if key == "workload":
-            if workloads:
-                return workloads.index(row.key.workload)
-            return layout_table.table.order(row.key.workload, row.key.variant, 0, 0)
-        return row.key.concurrency if key == "concurrency" else row.key.block or 0
-
     taken = [row for row in rows if layout_table.takes(row.key.workload, row.key.variant)]
-    # A label may split a workload in two, such as RWS and RWR of a latency: then the block decides
-    # first.
-    labelled = {
-        row.key: layout_table.names(row.key.workload, row.key.concurrency, row.key.block)
-        for row in taken
-    }
-    taken.sort(
-        key=lambda row: (
-            natural(row.key.node),
-            [
-                (
-                    position(row, key),
-                    (row.key.block or 0)
-                    if key == "workload" and _renamed(layout_table, row)
-                    else 0,
-                )
-                for key in layout_table.order
-            ],
-        )
-    )
-    grouped: dict[tuple[str, ...], list[Row]] = {}
-    for row in taken:
+    grouped: dict[tuple[str, ...], Line] = {}
+    for row in sorted(taken, key=partial(_position, layout_table)):
+        key = row.key
+        names = layout_table.names(key.workload, key.concurrency, key.block)
         # Variants are never mixed: two of them stand in two lines.
-        variant = row.key.variant
-        group = (row.key.node, variant, *(labelled[row.key][key] for key in layout_table.group))
-        grouped.setdefault(group, []).append(row)
-    return [Line(labelled[members[0].key], tuple(members)) for members in grouped.values()]
+        group = (key.node, key.variant, *(names[part] for part in layout_table.group))
+        grouped.setdefault(group, Line(names, [])).rows.append(row)
+    return list(grouped.values())
 
 
-def _renamed(layout_table: LayoutTable, row: Row) -> bool:
-    return (row.key.workload, row.key.block or 0) in layout_table.labels
+def _position(layout_table: LayoutTable, row: Row) -> tuple[Any, ...]:
+    """Sort key of a row. A label may split a workload in two, such as RWS and RWR of a latency:
+    then the block decides first.
+    """
+    key, block, workloads = row.key, row.key.block or 0, layout_table.workloads
+    usual = layout_table.table.order(key.workload, key.variant, 0, 0)
+    is_split = (key.workload, block) in layout_table.labels
+    parts = {
+        "workload": (
+            workloads.index(key.workload) if workloads else usual,
+            block if is_split else 0,
+        ),
+        "concurrency": key.concurrency,
+        "block": block,
+    }
+    return natural(key.node), *(parts[part] for part in layout_table.order)
 
 
 def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
     """Rows of the table ``name`` that no table of the layout shows."""
-    layout_tables = [
-        layout_table for layout_table in layout.layout_tables if layout_table.table.name == name
-    ]
+    shown = [one for one in layout.layout_tables if one.table.name == name]
     return [
         row
         for row in rows
-        if not any(
-            layout_table.takes(row.key.workload, row.key.variant) for layout_table in layout_tables
-        )
+        if not any(one.takes(row.key.workload, row.key.variant) for one in shown)
     ]
+
+
+def columns(layout_table: LayoutTable, layout_lines: Sequence[Line]) -> list[Column]:
+    """Where the rows were measured, if they differ in it, then the columns of the layout."""
+    where = place_label([row for line in layout_lines for row in line.rows])
+    first = Column(heading=where, of=lambda line: place(line.rows), label=where)
+    return [first, *(_column(layout_table, each, layout_lines) for each in layout_table.columns)]
 
 
 def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
@@ -107,21 +93,37 @@ def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
     measured.
     """
     layout_lines = lines(layout_table, rows)
-    where = place_label([row for line in layout_lines for row in line.rows])
-    body = [
-        [
-            *([place(line.rows)] if where else []),
-            *(
-                line.text(column) if column.text is not None else value(layout_table, column, line)
-                for column in layout_table.columns
-            ),
-        ]
-        for line in layout_lines
-    ]
-    return pd.DataFrame(
-        body,
-        columns=[*([where] if where else []), *(column.heading for column in layout_table.columns)],
-    )
+    return frame_of(columns(layout_table, layout_lines), layout_lines)
+
+
+def _column(
+    layout_table: LayoutTable, column: LayoutColumn, layout_lines: Sequence[Line]
+) -> Column:
+    heading, text = column.heading, column.text
+    if text is not None:
+        # Texts that are numbers, such as thread counts, stand to the right as numbers do.
+        texts = [text.format(**line.names) for line in layout_lines]
+        digits = bool(texts) and all(each[:1].isdigit() and " " not in each for each in texts)
+        kind = "number" if digits else "text"
+        return Column(
+            heading=heading, label=heading, kind=kind, of=lambda line: text.format(**line.names)
+        )
+    is_own = column.instrument == layout_table.table.own.instrument
+    hole = NOT_MEASURED if is_own and column.value in ("measured", "mean") else ""
+
+    def shown(line: Line) -> str:
+        number, row = value(layout_table, column, line), row_of(column, line)
+        if number is None:
+            return hole if row is None or row.own is None else ""
+        if column.value == "efficiency":
+            return percent(number / 100)
+        if column.value == "deviation":
+            return significant(number, 3)
+        series = row.column_of(column.instrument) if row else None
+        return significant(number, step=series.step * layout_table.factor if series else 0.0)
+
+    of = partial(value, layout_table, column)
+    return Column(heading=heading, label=heading, kind="number", of=of, in_print=shown)
 
 
 def value(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> float | None:
@@ -129,37 +131,38 @@ def value(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> float 
     not known.
     """
     row = row_of(column, line)
-    if row is None:
-        return None
+    number = _value(column, row) if row else None
+    is_percent = column.value == "efficiency"
+    return number if number is None or is_percent else number * layout_table.factor
+
+
+def _value(column: LayoutColumn, row: Row) -> float | None:
+    """What a value column shows of a row, in SI units or in percent; None where it is not known."""
+    limit, series = row.limit.value, row.column_of(column.instrument)
     if column.value == "theoretical":
-        return None if row.limit.value is None else row.limit.value * layout_table.factor
-    series = row.column_of(column.instrument)
+        return limit
     if series is None:
         return None
     if column.value == "efficiency":
-        if column.formula is None or row.limit.value is None:
+        if column.formula is None or limit is None:
             return None if series.efficiency is None else 100 * series.efficiency
-        return evaluate(column.formula, {"measured": series.centre, "theoretical": row.limit.value})
+        return evaluate(column.formula, {"measured": series.centre, "theoretical": limit})
     if column.value == "run":
-        values = [point.value for point in series.points if point.repetition == column.run - 1]
-        return values[0] * layout_table.factor if values else None
-    summary = series.summary
-    chosen = {
-        "measured": series.centre,
-        "mean": summary.mean,
-        "median": summary.median,
-        "deviation": summary.stdev,
-    }[str(column.value)]
-    return None if chosen is None else chosen * layout_table.factor
+        runs = {point.repetition: point.value for point in series.points}
+        return runs.get(column.run - 1)
+    if column.value == "measured":
+        return series.centre
+    name = "stdev" if column.value == "deviation" else str(column.value)
+    number: float | None = getattr(series.summary, name)
+    return number
 
 
 def row_of(column: LayoutColumn, line: Line) -> Row | None:
     """The row of a line that a column speaks of."""
     for row in line.rows:
-        if column.workload in (None, row.key.workload) and column.concurrency in (
-            None,
-            row.key.concurrency,
-        ):
+        key = row.key
+        wanted = (column.workload or key.workload, column.concurrency or key.concurrency)
+        if wanted == (key.workload, key.concurrency):
             return row
     return None
 
@@ -170,83 +173,33 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> Pr
     """
     layout_lines = lines(layout_table, rows)
     shown = [row for line in layout_lines for row in line.rows]
-    notes = footnotes.Notes.of(shown)
+    notes = Notes.of(shown)
     # Beside a line of several rows a published value could stand for any of them.
     names = published_names(shown) if len(layout_lines) == len(shown) else []
-
-    where = place_label(shown)
-
-    def text(column: LayoutColumn) -> Callable[[Line], str]:
-        return lambda line: _text(layout_table, column, line)
-
-    columns = [
-        *([words(where, lambda line: place(line.rows))] if where else []),
-        *(
-            replace(_described(column, layout_lines), in_print=text(column))
-            for column in layout_table.columns
-        ),
-        *through(
-            [published(name, layout_table.table, layout_table.factor) for name in names],
-            lambda line: line.rows[0],
-        ),
+    others = [published(name, layout_table.table, layout_table.factor) for name in names]
+    every = [
+        *columns(layout_table, layout_lines),
+        *through(others, lambda line: line.rows[0]),
         warning_column(lambda line: line.rows),
-        Column(label="Notes", kind="notes", in_print=lambda line: notes.warnings(line.rows)),
+        Column(label="Notes", kind="notes", of=lambda line: notes.warnings(line.rows)),
     ]
     remarks = _remarks(results, layout_table, shown)
-    return PrintedTable.of(
-        layout_table.name,
-        layout_table.title,
-        columns,
-        layout_lines,
-        notes,
-        remarks,
-        layout_table.remark,
-    )
-
-
-def _described(column: LayoutColumn, layout_lines: Sequence[Line]) -> Column:
-    """Texts that are numbers, such as thread counts, stand to the right as numbers do."""
-    texts = [line.text(column) for line in layout_lines]
-    digits = bool(texts) and all(text[:1].isdigit() and " " not in text for text in texts)
-    kind = "number" if digits or column.text is None else "text"
-    return Column(label=column.heading, kind=kind)
-
-
-def _text(layout_table: LayoutTable, column: LayoutColumn, line: Line) -> str:
-    if column.text is not None:
-        return line.text(column)
-    shown, row = value(layout_table, column, line), row_of(column, line)
-    if shown is None:
-        hole = (
-            column.value in ("measured", "mean")
-            and column.instrument == layout_table.table.own.instrument
-        )
-        return NOT_MEASURED if hole and (row is None or row.own is None) else ""
-    if column.value == "efficiency":
-        return percent(shown / 100)
-    if column.value == "deviation":
-        return significant(shown, 3)
-    series = row.column_of(column.instrument) if row else None
-    return significant(shown, step=series.step * layout_table.factor if series else 0.0)
+    name, title, remark = layout_table.name, layout_table.title, layout_table.remark
+    return PrintedTable.of(name, title, every, layout_lines, notes, remarks, remark)
 
 
 def _remarks(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> list[str]:
-    shown = {
-        column.instrument
-        for column in layout_table.columns
-        if column.value not in (None, "theoretical")
-    }
+    columns = layout_table.columns
+    shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
     remarks = []
     if layout_table.sizes == "KB" and any((row.key.block or 0) >= 1024 for row in rows):
         remarks.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")
-    for column in layout_table.columns:
-        if column.value == "efficiency" and column.formula is not None:
-            remarks.append(
-                f"{column.heading} is {column.formula}, as in the report that this layout follows"
-            )
-    with_limit = any(
-        column.value in ("theoretical", "efficiency") for column in layout_table.columns
-    )
+    remarks += [
+        f"{column.heading} is {column.formula}, as in the report that this layout follows"
+        for column in columns
+        if column.value == "efficiency" and column.formula is not None
+    ]
+    with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
     return remarks + presentation.remarks_on_gaps(
         results, layout_table.table, rows, shown, with_limit
     )

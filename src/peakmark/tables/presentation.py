@@ -1,4 +1,8 @@
-"""A table's rows as cells of text, with the notes on them: what PDF, HTML report and LaTeX show."""
+"""A table's rows as cells of text, with the notes on them: what PDF, HTML report and LaTeX show.
+
+Of many nodes, paper has a line for each point with the median of all, the lowest, the highest and
+those that are slow; a line for each node stands in the CSV files and in the HTML report.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,30 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
+from peakmark import statistics
+from peakmark.analysis import fleet
+from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.row import Row
-from peakmark.formatting import typeset
+from peakmark.formatting import counted, listed, percent, typeset
 from peakmark.messages import Message, message
 from peakmark.storage.results import Results
 from peakmark.tables import captions
-from peakmark.tables.columns import NOT_MEASURED, Column, columns, common_kinds, printed
-from peakmark.tables.footnotes import BESIDE, Footnote, Notes, closed
+from peakmark.tables.captions import BESIDE, Footnote, Notes, closed
+from peakmark.tables.columns import (
+    EFFICIENCY,
+    NOT_MEASURED,
+    Column,
+    columns,
+    common_kinds,
+    key_columns,
+    of_quantity,
+    of_series,
+    quantity_column,
+    through,
+)
 from peakmark.tools.tables import Table
 
 USUAL = ("psync", "plain", "")
@@ -48,30 +67,29 @@ class PrintedTable:
     @classmethod
     def of(
         cls, name: str, title: str, columns: Sequence[Column], lines: Sequence[Any], notes: Notes, remarks: Sequence[str],
-        reading: str, general: Sequence[str] = (),
+        reading: str = "", general: Sequence[str] = (),
     ) -> PrintedTable:  # fmt: skip
-        """The ``columns`` of each line, without the columns that say nothing: those empty in all
-        lines, and such as are the same in all, which a remark then says. Remarks and notes get
-        their full stop.
+        """The ``columns`` of each line, warning and notes last, without the columns that say
+        nothing: those empty in all lines, and such as are the same in all, which a remark then
+        says. Remarks and notes get their full stop.
         """
 
         def typeset_all(sentences: Iterable[str]) -> tuple[str, ...]:
             return tuple(typeset(closed(sentence)) for sentence in sentences)
 
-        texts = [[column.text(line) for line in lines] for column in columns]
-        kept, once = [], []
-        for place, column in enumerate(columns):
-            if column.once and len(lines) > 1 and len(set(texts[place])) == 1:
-                once += (
-                    [column.once.format(texts[place][0])] if texts[place][0] not in USUAL else []
-                )
-            elif not lines or any(texts[place]):
-                kept.append(place)
+        kept, texts, once = [], [], []
+        for column in sorted(columns, key=lambda column: column.kind in ("warning", "notes")):
+            shown = [column.text(line) for line in lines] if column.label else [""]
+            if column.once and len(lines) > 1 and len(set(shown)) == 1:
+                once += [] if shown[0] in USUAL else [column.once.format(shown[0])]
+            elif any(shown) or (column.label and not lines):
+                kept.append(column)
+                texts.append(shown)
         return cls(
             name=name,
             title=title,
-            columns=tuple(columns[place] for place in kept),
-            body=tuple(zip(*(texts[place] for place in kept), strict=True)),
+            columns=tuple(kept),
+            body=tuple(zip(*texts, strict=True)),
             notes=notes.footnotes(),
             remarks=(*once, *typeset_all(remarks)),
             reading=reading and typeset(closed(reading)),
@@ -99,13 +117,13 @@ class PrintedTable:
 def without_notes(grid: PrintedTable, told_at: str) -> PrintedTable:
     """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
     elsewhere = f"Notes on these rows stand below the table “{told_at}”."
-    bare = without(grid, "notes")
+    bare = without(grid, lambda column: column.kind == "notes")
     return replace(bare, notes=(), shared=(), numbered=False, remarks=(*grid.remarks, elsewhere))
 
 
-def without(grid: PrintedTable, kind: str) -> PrintedTable:
-    """The grid without the columns of this kind."""
-    kept = [number for number, column in enumerate(grid.columns) if column.kind != kind]
+def without(grid: PrintedTable, is_dropped: Callable[[Column], bool]) -> PrintedTable:
+    """The grid without some columns."""
+    kept = [number for number, column in enumerate(grid.columns) if not is_dropped(column)]
     return replace(
         grid,
         columns=tuple(grid.columns[number] for number in kept),
@@ -118,7 +136,6 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
     throughout are left out, and a remark says why.
     """
     notes = Notes.of(rows)
-    shown = printed(columns(table, rows, notes))
     remarks = remarks_on_gaps(results, table, rows, {name for row in rows for name in row.series})
     kinds = ", ".join(sorted(common_kinds(rows)))
     if kinds:
@@ -127,9 +144,91 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
     time = " of a time" if table.unit == "s" else ""
     for kind in dict.fromkeys(row.limit.kind for row in rows if row.limit.bound is not None):
         general.append(message("bounds", case=f"{kind}{time}").text)
+    every = columns(table, rows, notes)
     return PrintedTable.of(
-        table.name, table.title, shown, rows, notes, remarks, table.remark, general
+        table.name, table.title, every, rows, notes, remarks, table.remark, general
     )
+
+
+NAMED = 3
+"""So many nodes are named in a line or a note."""
+
+
+def grid_of_nodes(
+    results: Results, table: Table, rows: Sequence[Row]
+) -> tuple[PrintedTable, list[Row]]:
+    """The points of one table as text, and for each the row of the node that is nearest to the
+    median.
+    """
+    groups = fleet.group_rows(rows)
+    every, noun = len({row.key.node for row in rows}), fleet.noun(rows)
+    notes = Notes.of(rows)
+
+    def median(label: str, of: Callable[[Row], float | None], group: str = "") -> Column:
+        """The median over the nodes of a point that have such a number."""
+
+        def value(group: NodeGroup) -> float | None:
+            known = [number for row in group.rows if (number := of(row)) is not None]
+            return statistics.median(known) if known else None
+
+        return quantity_column(table, label, value, group=group)
+
+    measured = [
+        median(
+            program.heading,
+            of_series(program, lambda series: series.centre),
+            "Medians of references",
+        )
+        for program in table.references
+    ]
+    own = f"{table.own.heading}: {of_quantity(table, 'Measured')}"
+    share = median(EFFICIENCY, lambda row: row.measured.efficiency)
+    shown = [
+        *through(key_columns(table), attrgetter("middle")),
+        Column(label="Class", of=attrgetter("node_class")),
+        *(
+            quantity_column(table, name, attrgetter(name), own)
+            for name in ("median", "low", "high")
+        ),
+        Column(label="Spread (%)", kind="number", of=attrgetter("range"), form=percent),
+        Column(label="Slowest", of=lambda group: group.worst.key.node),
+        *measured,
+        median(of_quantity(table, "Theoretical"), lambda row: row.limit.value),
+        replace(share, factor=None, form=percent),
+        Column(label=noun.title(), kind="number", of=lambda group: len(group.rows)),
+        Column(
+            label="Slow",
+            of=lambda group: (
+                counted([row.key.node for row in group.slow], NAMED) if group.slow else ""
+            ),
+        ),
+        Column(label="Notes", kind="notes", of=lambda group: notes.warnings(group.every)),
+    ]
+
+    def where(letter: str) -> str:
+        """The nodes that a note is about, in brackets; nothing where it is about all."""
+        about = {
+            row.key.node: letter
+            for row in rows
+            if letter in (notes.letters.get(note) for note in row.remarks)
+        }
+        if len(about) in (0, every):
+            return ""
+        few = len(about) <= NAMED
+        return f" (on {listed([*about]) if few else f'{len(about)} of {every} {noun}'})"
+
+    instruments = {series.instrument for series in table.series}
+    remarks = remarks_on_gaps(results, table, rows, instruments)
+    points = len({(row.node_class, fleet.place(row)) for row in rows})
+    if points > len(groups):
+        remarks.append(
+            f"{points - len(groups)} of {points} points were measured on no node, or are wrong on all"
+        )
+    reading = f"A line for each point: {every} {noun}. {table.remark}"
+    whole = PrintedTable.of(
+        f"{table.name}_nodes", table.title, shown, groups, notes, remarks, reading
+    )
+    return replace(whole, notes=notes.footnotes(where)), [group.middle for group in groups]
 
 
 def without_columns(
@@ -190,10 +289,11 @@ def empty_reason(results: Results, instrument: str) -> str:
             package = reference.get("package")
             hint = f"; `apt install {package}` fills them" if package else ""
             return f"{reference['reason'] or 'the program is not on this machine'}{hint}"
-    stored = [record.data for record in (*results.records, *results.attempts) if not record.ok]
-    refused = dict.fromkeys(
-        str(data["reason"]) for data in stored if data["cell"]["instrument"] == instrument
-    )
+    refused = {
+        str(record.data["reason"]): record
+        for record in (*results.records, *results.attempts)
+        if not record.ok and record.cell.instrument == instrument
+    }
     if refused:
         return "; ".join(refused)
     if any(cell.instrument == instrument for cell in results.cells):
@@ -211,22 +311,11 @@ def as_data(grid: PrintedTable, rows: Sequence[Row]) -> dict[str, Any]:
     """A grid with what only the page needs: headings over several columns, thin rules, numbers
     padded to their decimal mark.
     """
-    measured = [
-        [text for text in texts if text != NOT_MEASURED] for texts in zip(*grid.body, strict=True)
-    ]
-    decimals = [
-        max((len(text.partition(".")[2]) for text in texts), default=0) for texts in measured
-    ]
-
-    def cell(place: int, text: str) -> str | dict[str, str]:
-        if grid.columns[place].kind != "number" or text == NOT_MEASURED:
-            return text
-        fraction = text.partition(".")[2]
-        lacking = decimals[place] - len(fraction)
-        pad = "" if not text or lacking <= 0 else ("" if fraction else ".") + "0" * lacking
-        return {"text": text, "pad": pad}
-
     head, subhead = _headings(grid)
+    cells = [
+        _padded(texts) if column.kind == "number" else texts
+        for column, texts in zip(grid.columns, zip(*grid.body, strict=True), strict=True)
+    ]
     return {
         "name": grid.name,
         "title": f"{captions.of_table(grid.title, rows[0].table.subsystem)}.",
@@ -235,11 +324,24 @@ def as_data(grid: PrintedTable, rows: Sequence[Row]) -> dict[str, Any]:
         "head": head,
         "subhead": subhead,
         "breaks": _breaks(rows),
-        "body": [[cell(place, text) for place, text in enumerate(line)] for line in grid.body],
+        "body": list(zip(*cells, strict=True)),
         "notes": [[note.letter, note.text] for note in grid.notes],
         "remarks": [*grid.remarks, *grid.shared],
         "general": list(grid.general),
     }
+
+
+def _padded(texts: Sequence[str]) -> list[str | dict[str, str]]:
+    """Numbers with what is missing behind their decimal mark, which is set but not seen."""
+    fractions = [text.partition(".")[2] for text in texts if text != NOT_MEASURED]
+    most = max(map(len, fractions), default=0)
+    cells: list[str | dict[str, str]] = []
+    for text in texts:
+        fraction = text.partition(".")[2]
+        mark = "" if fraction or len(fraction) == most else "."
+        pad = f"{mark}{'0' * (most - len(fraction))}" if text else ""
+        cells.append(text if text == NOT_MEASURED else {"text": text, "pad": pad})
+    return cells
 
 
 def _headings(grid: PrintedTable) -> tuple[list[dict[str, Any]], list[str]]:
@@ -247,19 +349,22 @@ def _headings(grid: PrintedTable) -> tuple[list[dict[str, Any]], list[str]]:
     in groups.
     """
     head: list[dict[str, Any]] = []
-    subhead: list[str] = []
-    lines = 2 if any(column.group for column in grid.columns) else 1
+    grouped = [column.label for column in grid.columns if column.group]
     for title, members in groupby(grid.columns, key=lambda column: column.group):
         columns = list(members)
         if title:
             head.append({"title": title, "span": len(columns), "rows": 1, "kind": "number"})
-            subhead += [column.label for column in columns]
         else:
             head += [
-                {"title": _wrapped(column.label), "span": 1, "rows": lines, "kind": column.kind}
+                {
+                    "title": _wrapped(column.label),
+                    "span": 1,
+                    "rows": 2 if grouped else 1,
+                    "kind": column.kind,
+                }
                 for column in columns
             ]
-    return head, subhead
+    return head, grouped
 
 
 def _wrapped(heading: str) -> str:
@@ -271,12 +376,12 @@ def _breaks(rows: Sequence[Row]) -> list[int]:
     """Rows above which a thin rule stands: where the workload changes; in a long table of one,
     where the concurrency does.
     """
+    starts = [(row.key.node, row.key.workload, row.key.variant) for row in rows]
+    steps = changes([row.key.concurrency for row in rows])
+    is_busy = len(rows) < LONG or 2 * len(steps) >= len(rows)
+    return changes(starts) or ([] if is_busy else steps)
 
-    def changes(of: Callable[[Row], object]) -> list[int]:
-        return [
-            number for number in range(1, len(rows)) if of(rows[number]) != of(rows[number - 1])
-        ]
 
-    starts = changes(lambda row: (row.key.node, row.key.workload, row.key.variant))
-    steps = changes(lambda row: row.key.concurrency)
-    return starts if starts or len(rows) < LONG or 2 * len(steps) >= len(rows) else steps
+def changes(keys: Sequence[object]) -> list[int]:
+    """The places at which a key differs from the one before."""
+    return [number for number in range(1, len(keys)) if keys[number] != keys[number - 1]]

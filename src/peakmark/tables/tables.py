@@ -5,21 +5,21 @@ digits.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from peakmark import files, output
-from peakmark.analysis import clocks
+from peakmark.analysis import clocks, fleet
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import ABOVE, Row, Rows
+from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.messages import worst
 from peakmark.storage.results import Results, StoredRecord
-from peakmark.tables import latex, layout_tables, nodes, presentation
-from peakmark.tables.columns import columns
-from peakmark.tables.footnotes import NO_NOTES
+from peakmark.tables import columns, latex, layout_tables, presentation
+from peakmark.tables.captions import NO_NOTES
 from peakmark.tools.tables import TABLES, Table
 
 _CELL = (
@@ -32,7 +32,8 @@ _CELL = (
     "node",
     "repetition",
 )
-_MEASUREMENT = ("workload", "variant", "block", "concurrency", "metric", "value", "unit")
+POINT = ("workload", "variant", "block", "concurrency")
+_MEASUREMENT = (*POINT, "metric", "value", "unit")
 _CONTEXT = ("host", "server_host", "started", "job_id")
 _NUMBERS = {"block": "Int64", "concurrency": "Int64", "repetition": "Int64", "value": "Float64"}
 COLUMNS = {
@@ -108,45 +109,36 @@ def build(campaign: Path | Analysis) -> None:
     Errors: PeakmarkError when the folder holds no campaign; RecordError for a damaged record.
     """
     analysis = Analysis.of(campaign)
-    results, rows = analysis.results, analysis.rows
+    results, rows, layout = analysis.results, analysis.rows, analysis.layout
     folder = files.made_folder(results.directory, "tables")
-    several = analysis.has_several_nodes
     frames = {table.name: frame(table, rows[table.name]) for table in TABLES}
     texts = {
-        table.name: latex.render(latex.brief(rows[table.name], analysis.is_fleet))
-        for table in TABLES
-        if rows[table.name]
+        name: latex.render(latex.brief(rows[name], analysis.is_fleet))
+        for name in frames
+        if rows[name]
     }
     # Of rows that are gone, or of an earlier choice of nodes.
-    for stale in (
-        *(f"{name}.tex" for name in frames.keys() - texts.keys()),
-        *(() if several else ("nodes.csv",)),
-        *(() if analysis.suspects else ("suspects.csv",)),
-    ):
-        (folder / stale).unlink(missing_ok=True)
-    frames |= {
-        "summary": summary([row for table in TABLES for row in rows[table.name]]),
-        "findings": sentences(analysis),
-    }
-    frames |= {"nodes": nodes.frame(rows)} if several else {}
-    frames |= {"suspects": nodes.suspects(analysis.suspects)} if analysis.suspects else {}
+    for stale in (*folder.glob("*.tex"), folder / "nodes.csv", folder / "suspects.csv"):
+        stale.unlink(missing_ok=True)
+    frames["summary"] = summary([row for table in TABLES for row in rows[table.name]])
+    frames["findings"] = sentences(analysis)
+    if analysis.has_several_nodes:
+        frames["nodes"] = nodes(rows)
+    if analysis.suspects:
+        frames["suspects"] = suspects(analysis.suspects)
     frames["runs"] = runs(long_table(results), rows)
-    layout = analysis.layout
     if layout:
         (folder / layout.name).mkdir(exist_ok=True)
         for layout_table in layout.layout_tables:
-            frames[f"{layout.name}/{layout_table.name}"] = layout_tables.frame(
-                layout_table, rows[layout_table.table.name]
-            )
-            grid = layout_tables.grid(results, layout_table, rows[layout_table.table.name])
-            # A page of a paper has no room for a column of warnings: its notes say them, in a column
-            # of it stars.
-            printed = (
-                latex.starred(grid) if layout.narrow else presentation.without(grid, "warning")
-            )
-            texts[f"{layout.name}/{layout_table.name}"] = latex.render(
-                printed, across=not layout.narrow
-            )
+            name, shown = f"{layout.name}/{layout_table.name}", rows[layout_table.table.name]
+            frames[name] = layout_tables.frame(layout_table, shown)
+            grid = layout_tables.grid(results, layout_table, shown)
+            # A page of a paper has no room for a column of warnings: its notes say them, in a
+            # column of it stars.
+            printed = presentation.without(grid, lambda column: column.kind == "warning")
+            if layout.narrow:
+                printed = latex.starred(grid)
+            texts[name] = latex.render(printed, across=not layout.narrow)
     for name, content in frames.items():
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
@@ -162,51 +154,98 @@ def frame(table: Table, rows: Sequence[Row]) -> pd.DataFrame:
     A column of an instrument that measured nothing is there and empty. ``Notes`` are joined by ";
     ".
     """
-    kept = [column for column in columns(table, rows, NO_NOTES) if column.heading]
-    return pd.DataFrame(
-        [[column.value(row) for column in kept] for row in rows],
-        columns=[column.heading for column in kept],
-    )
+    return columns.frame_of(columns.columns(table, rows, NO_NOTES), rows)
 
 
 def summary(rows: Sequence[Row]) -> pd.DataFrame:
     """A line per row and instrument: n, mean, standard deviation (n - 1), median, extremes,
     interval; SI units.
     """
-    lines = [
-        {
-            "table": row.table.name,
-            "node": row.key.node,
-            "instrument": instrument,
-            "workload": row.key.workload,
-            "variant": row.key.variant,
-            "block": row.key.block,
-            "concurrency": row.key.concurrency,
-            "asked": row.key.word,
-            "unit": row.table.unit,
-            "n": series.summary.n,
-            "mean": series.summary.mean,
-            "standard_deviation": series.summary.stdev,
-            "median": series.summary.median,
-            "min": series.summary.minimum,
-            "max": series.summary.maximum,
-            "median_low": series.summary.low,
-            "median_high": series.summary.high,
-            "level": series.summary.level if series.summary.n > 1 else None,
-            "doubt": str(worst(row.warnings_of(instrument)) or ""),
-            "theoretical": row.limit.value,
-            "theoretical_formula": row.limit.explained,
-            "theoretical_source": "; ".join(row.limit.sources),
-            "efficiency": series.efficiency,
-            "limit_kind": row.limit.kind,
-            "bound": row.limit.bound,
-        }
-        for row in rows
-        for instrument, series in row.series.items()
-    ]
-    return (
-        pd.DataFrame(lines).astype({"block": "Int64"}) if lines else pd.DataFrame(columns=["table"])
+    return _lines_of_rows(
+        summary_line(row, instrument) for row in rows for instrument in row.series
     )
+
+
+def summary_line(row: Row, instrument: str) -> dict[str, Any]:
+    """What an instrument measured in a row, by the headings of ``summary.csv``."""
+    series = row.series[instrument]
+    summary, limit = series.summary, row.limit
+    return {
+        "table": row.table.name,
+        "node": row.key.node,
+        "instrument": instrument,
+        **{name: getattr(row.key, name) for name in POINT},
+        "asked": row.key.word,
+        "unit": row.table.unit,
+        "n": summary.n,
+        "mean": summary.mean,
+        "standard_deviation": summary.stdev,
+        "median": summary.median,
+        "min": summary.minimum,
+        "max": summary.maximum,
+        "median_low": summary.low,
+        "median_high": summary.high,
+        "level": summary.level if summary.n > 1 else None,
+        "doubt": str(worst(row.warnings_of(instrument)) or ""),
+        "theoretical": limit.value,
+        "theoretical_formula": limit.explained,
+        "theoretical_source": "; ".join(limit.sources),
+        "efficiency": series.efficiency,
+        "limit_kind": limit.kind,
+        "bound": limit.bound,
+    }
+
+
+def nodes(rows: Rows) -> pd.DataFrame:
+    """Every node in every point: its value in SI units, beside the median of its class; how far slow
+    ones are behind, with the interval, and by what chance a healthy node would be.
+    """
+    return _lines_of_rows(
+        {
+            **_point(row),
+            "asked": row.key.word,
+            "node": row.key.node,
+            "class": row.node_class,
+            "unit": row.table.unit,
+            "value": row.measured.centre,
+            "median_low": row.measured.summary.low,
+            "median_high": row.measured.summary.high,
+            "median_of_nodes": group.median,
+            "behind": group.behind(row),
+            "slow": "slow" if row.slow else "",
+            "behind_low": row.slow and row.slow.low,
+            "behind_high": row.slow and row.slow.high,
+            "p": row.slow and row.slow.p,
+        }
+        for table in rows.values()
+        for group in fleet.group_rows(table)
+        for row in group.rows
+    )
+
+
+def suspects(outcomes: Iterable[SecondMeasurement]) -> pd.DataFrame:
+    """Rows of slow nodes that were measured again: how far behind they were before and are now."""
+    return _lines_of_rows(
+        {
+            **_point(each.row),
+            "node": each.row.key.node,
+            "beside": " ".join(each.controls),
+            "behind": each.row.slow and each.row.slow.behind,
+            "behind_again": each.behind,
+            "outcome": each.case,
+        }
+        for each in outcomes
+    )
+
+
+def _point(row: Row) -> dict[str, Any]:
+    """The row's point, as CSV files name it."""
+    return {"table": row.table.name} | {name: getattr(row.key, name) for name in POINT}
+
+
+def _lines_of_rows(lines: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    found = pd.DataFrame(lines)
+    return found.astype({"block": "Int64"}) if len(found) else pd.DataFrame(columns=["table"])
 
 
 def sentences(analysis: Analysis) -> pd.DataFrame:

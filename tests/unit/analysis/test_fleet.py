@@ -26,8 +26,7 @@ from peakmark.report import (
 )
 from peakmark.report.document import ReportContent
 from peakmark.storage.results import Results
-from peakmark.tables import nodes as node_tables
-from peakmark.tables import tables
+from peakmark.tables import presentation, tables
 from peakmark.workflow import status
 
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
@@ -98,7 +97,7 @@ def test_slow_nodes_are_told(twelve: Analysis) -> None:
         )  # fmt: skip
         assert slow.low <= slow.behind <= slow.high
         assert slow.behind == pytest.approx(behind, abs=0.01)
-        assert all(row.p < 1e-4 for row in slow.rows)
+        assert all(each.p < 1e-4 for each in slow.verdicts)
     text = " ".join(fleet_text.sentences(twelve))
     assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
     lines = fleet_text.build(twelve)["lines"]
@@ -120,15 +119,17 @@ def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(
     assert [gap.case for gap in gaps] == [["class"], ["rows"], []][(nodes > 3) + (n > 5 < nodes)]
 
 
-def values(
-    nodes: int, behind: Mapping[int, float], rows: int = 4
-) -> dict[str, dict[int, list[float]]]:
+def values(nodes: int, behind: Mapping[int, float], rows: int = 4) -> fleet.Values:
     """Repetitions of nodes that lie within one per cent of each other."""
     lot = np.random.default_rng(nodes)
     made = lot.lognormal(0, 0.01, (nodes, rows, 6))
     for node, share in behind.items():
         made[node] *= 1 - share
-    return {f"node{node}": dict(enumerate(each.tolist())) for node, each in enumerate(made)}
+    return {
+        (f"node{node}", row): made[node, row].tolist()
+        for node in range(nodes)
+        for row in range(rows)
+    }
 
 
 @pytest.mark.parametrize(
@@ -136,18 +137,15 @@ def values(
 )
 def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes: int, slow: range) -> None:
     of = values(nodes, dict.fromkeys(slow, 0.08))
-    assert {row.node for row in fleet.judge(of)} == {f"node{node}" for node in slow}
-    times = {
-        node: {key: [1 / value for value in each] for key, each in rows.items()}
-        for node, rows in of.items()
-    }
-    assert {row.node for row in fleet.judge(times, range(4))} == {f"node{node}" for node in slow}
-    assert fleet.judge(times) == []  # which are faster
+    assert {node for node, _ in fleet.judge(of)} == {f"node{node}" for node in slow}
+    times = {place: [1 / value for value in each] for place, each in of.items()}
+    assert {node for node, _ in fleet.judge(times, range(4))} == {f"node{node}" for node in slow}
+    assert fleet.judge(times) == {}  # which are faster
 
 
 def test_less_than_delta_is_not_slow_however_sure() -> None:
-    assert fleet.judge(values(64, {5: 0.025}, rows=20)) == []
-    assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != []
+    assert fleet.judge(values(64, {5: 0.025}, rows=20)) == {}
+    assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != {}
 
 
 CPU = {"model_name": "one", "threads": 2}
@@ -188,7 +186,7 @@ def test_nodes_are_judged_by_their_class(tmp_path: Path) -> None:
     assert (slow.node, len(slow.rows)) == ("node12", 4)
     group = verdict.headline_group(of.rows, "cpu")
     assert group is not None and len(group.rows) == 6
-    (table, _) = node_tables.grid(of.results, of.rows["cpu"][0].table, of.rows["cpu"])
+    (table, _) = presentation.grid_of_nodes(of.results, of.rows["cpu"][0].table, of.rows["cpu"])
     assert "Class" in [column.label for column in table.columns]
     assert pdf_report.build(ReportContent.read(of.results.directory)).exists()
 

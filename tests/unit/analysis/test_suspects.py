@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import certificate, suspects
+from peakmark.analysis import suspects
 from peakmark.analysis.analysis import Analysis
+from peakmark.analysis.fleet import Values
 from peakmark.cell import AGAIN, TRIAL, Cell
 from peakmark.report import fleet_text
 from peakmark.storage import planfile
@@ -143,34 +144,28 @@ def test_the_certificate_counts_what_was_slowed_and_no_table_has_it(tmp_path: Pa
 
 
 def test_rates_from_records_follow_their_spread() -> None:
-    def fleet(spread: float) -> suspects.Values:
+    def fleet(spread: float) -> Values:
         return {
             (node, row): [1 + spread * ((7 * place + 3 * row + 5 * n) % 11 - 5) for n in range(6)]
             for place, node in enumerate(NODES)
             for row in range(6)
         }
 
-    quiet, wild = (certificate.of_records(fleet(spread), (), 1, 60) for spread in (0.001, 0.02))
+    quiet, wild = (suspects.of_records(fleet(spread), (), 1, 60) for spread in (0.001, 0.02))
     assert quiet.found == quiet.slowed and quiet.false == 0
     assert wild.found < 0.5 * wild.slowed
-    assert quiet.slowed == len(NODES) * 6 * certificate.SHARE  # no more than the records tell
-    assert certificate.of_records(fleet(0.001), (), 1, 60) == quiet  # seeded
-    times = certificate.of_records(fleet(0.001), range(6), 1, 60)
+    assert quiet.slowed == len(NODES) * 6 * suspects.SHARE  # no more than the records tell
+    assert suspects.of_records(fleet(0.001), (), 1, 60) == quiet  # seeded
+    times = suspects.of_records(fleet(0.001), range(6), 1, 60)
     assert times.found == times.slowed
 
 
 def test_a_row_that_is_slow_anyway_tries_nothing() -> None:
-    values: suspects.Values = {
+    values: Values = {
         (node, 0): [(0.8 if node == "node1" else 1.0) * near for near in make.near(1.0)]
         for node in NODES
     }
     trial = [0.9 * near for near in make.near(1.0)]
     trials = {("node1", 0): trial, ("node2", 0): trial}
-    opened: list[int] = []
-
-    def seal_opened() -> set[suspects.Place]:
-        opened.append(1)
-        return set(trials)
-
-    rates = certificate.of_trials(values, trials, seal_opened, ())
-    assert rates == certificate.Rates(1, 1, 0, 0) and opened == [1]
+    rates = suspects.of_trials(values, trials, lambda: set(trials), ())
+    assert rates == suspects.Rates(1, 1, 0, 0)

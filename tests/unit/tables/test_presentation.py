@@ -7,7 +7,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import figures
-from peakmark.tables import captions, footnotes, presentation, tables
+from peakmark.tables import captions, presentation, tables
 from peakmark.tables.columns import of_quantity
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import BY_NAME
@@ -50,7 +50,7 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
 
 
 def test_letters_go_on_after_z() -> None:
-    shown = [footnotes.letter(number) for number in (0, 25, 26, 27, 52)]
+    shown = [captions.letter(number) for number in (0, 25, 26, 27, 52)]
     assert shown == ["a", "z", "aa", "ab", "ba"]
 
 

@@ -9,7 +9,7 @@ from tests.unit.analysis.checked import VM
 
 from peakmark.analysis.analysis import Analysis
 from peakmark.tables import columns, presentation, tables
-from peakmark.tables.footnotes import Notes
+from peakmark.tables.captions import Notes
 from peakmark.tools.tables import BY_NAME, TABLES
 
 
