@@ -143,7 +143,7 @@ def _line(row: Row, subsystem: str) -> list[str]:
     return [
         row.key.node,
         SUBSYSTEMS[subsystem].title,
-        labels.row(row, on_all=True),
+        labels.point(row, variant=True, node=False),
         labels.quantity(row.measured.centre),
         labels.quantity(row.measured.summary.median / factor),
         percent(slow.behind),

@@ -131,7 +131,6 @@ def test_what_was_measured_once_is_marked_as_not_tested(tmp_path: Path) -> None:
 
 
 def test_working_sets_are_compared_by_themselves(tmp_path: Path) -> None:
-    """A second thread doubles what caches give and adds little to DRAM, as one core fills it."""
     records = []
     for variant, gain in (("block", 2.0), ("pool", 1.2)):
         for block in (KIB, MIB):
@@ -146,7 +145,6 @@ def test_working_sets_are_compared_by_themselves(tmp_path: Path) -> None:
         (part,) = value(each, "parts")
         gain = 1.2 if "DRAM" in words else 2.0
         assert value(part, "factor").low == pytest.approx(gain, rel=0.01)
-        assert bool(value(each, "why")) == ("DRAM" in words)
 
 
 def test_widths_that_double_the_rate_are_one_sentence(tmp_path: Path) -> None:
@@ -159,21 +157,19 @@ def test_widths_that_double_the_rate_are_one_sentence(tmp_path: Path) -> None:
     assert (one.code, value(one, "numbers")) == ("proportions", "8 : 4 : 2 : 1")
 
 
-@pytest.mark.parametrize(("speeds", "case", "dips"), [
-    ((1.0, 2.0, 4.0, 8.0), "grows", ()),
-    ((1.0, 2.0, 2.0, 2.0), "saturates", ()),
-    ((1.0, 2.0, 2.0, 1.0), "peak", ()),
-    ((1.0, 0.5, 0.5, 0.4), "falls", ()),
-    ((1.446, 3.508, 2.631, 3.5), "saturates", ("4",)),
-    ((1.0, 0.8, 2.0, 3.0), "grows", ("2",)),
+@pytest.mark.parametrize(("speeds", "case"), [
+    ((1.0, 2.0, 4.0, 8.0), "grows"),
+    ((1.0, 2.0, 2.0, 2.0), "saturates"),
+    ((1.0, 2.0, 2.0, 1.0), "peak"),
+    ((1.0, 0.5, 0.5, 0.4), "falls"),
+    ((1.446, 3.508, 2.631, 3.5), "saturates"),
+    ((1.0, 0.8, 2.0, 3.0), "grows"),
 ])  # fmt: skip
 def test_a_trend_holds_at_every_later_point(
-    tmp_path: Path, speeds: Sequence[float], case: str, dips: tuple[str, ...]
+    tmp_path: Path, speeds: Sequence[float], case: str
 ) -> None:
     (shape,) = shapes(disk(tmp_path / "c", lines(RS=speeds))).values()
     assert shape.case == case
-    dip = value(shape, "dip")
-    assert (value(dip, "counts") if dip else ()) == dips
 
 
 def test_of_two_points_or_equal_ones_no_trend_is_said(tmp_path: Path) -> None:
@@ -192,18 +188,6 @@ def test_of_a_latency_the_lower_is_faster(tmp_path: Path) -> None:
             records += make.runs("rambench", "LAT", *make.near(time, 3), **place)
     rows = make.judge(tmp_path / "lat", records).rows["memory_latency"]
     assert parts(rows, "Block size")[0][:3] == (FASTER, "16 KiB", "256 MiB")
-
-
-def test_streams_that_answer_sooner_point_to_a_cpu_that_must_wake_up(tmp_path: Path) -> None:
-    records = []
-    for protocol in ("TCP", "UDP"):
-        for streams, time in ((1, 67e-6), (2, 14e-6)):
-            place = {"block": 1, "concurrency": streams, "metric": "latency"}
-            values = make.near(time, 3)
-            records += make.runs("netbench", f"LAT-{protocol}", *values, **place)
-    rows = make.judge(tmp_path / "c", records).rows["network_latency"]
-    (compared,) = messages(rows, "Streams")
-    assert value(compared, "why").code == "wake-up"
 
 
 def test_a_program_is_the_subject_beside_each_reference(tmp_path: Path) -> None:
