@@ -192,7 +192,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """Two choices in one working set, at all points that both have.
 
     Attributes:
@@ -208,10 +208,10 @@ class Comparison:
     groups: tuple[Group, ...] = ()
 
 
-def compare(labels: LabelFormatter, rows: Sequence[Row]) -> list[Comparison]:
+def compare(labels: LabelFormatter, rows: Sequence[Row]) -> list[PairedComparison]:
     """All comparisons of a table, in the order of the topics."""
     compared = [
-        Comparison(topic, first, second, tuple(in_set))
+        PairedComparison(topic, first, second, tuple(in_set))
         for topic, (first, second), pairs in (*_choices(labels, rows), *_references(labels, rows))
         for in_set in _by_field(pairs, "variant").values()
     ]

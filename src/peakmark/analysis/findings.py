@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from peakmark import statistics
 from peakmark.analysis import comparisons, shapes
-from peakmark.analysis.comparisons import Comparison, Group, Pair
+from peakmark.analysis.comparisons import Group, Pair, PairedComparison
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import MOST, Row
 from peakmark.config.layouts import LayoutTable
@@ -100,7 +100,7 @@ def _bests(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:
         yield message("spans", parts=tuple(parts))
 
 
-def _sentence(labels: LabelFormatter, comparison: Comparison) -> Message:
+def _sentence(labels: LabelFormatter, comparison: PairedComparison) -> Message:
     """What one comparison says in one working set."""
     groups = sorted(comparison.groups, key=lambda group: (group.direction == 0, -len(group.pairs)))
     working_set = labels.working_set(comparison.pairs[0].row)
@@ -124,7 +124,9 @@ def _remark_on_test(groups: Sequence[Group]) -> Message | str:
     return message("untested", case="once" if is_once else "few")
 
 
-def _group(labels: LabelFormatter, comparison: Comparison, group: Group, case: str) -> Message:
+def _group(
+    labels: LabelFormatter, comparison: PairedComparison, group: Group, case: str
+) -> Message:
     """What the points of one group say: which choice is faster and by how much, or that neither is.
 
     The own program stays the subject where it is compared with a reference.
@@ -172,7 +174,7 @@ def _where(labels: LabelFormatter, group: Group) -> str:
     return text
 
 
-def _proportions(compared: Sequence[Comparison]) -> Message | None:
+def _proportions(compared: Sequence[PairedComparison]) -> Message | None:
     """``QP : HP : SP : DP = 7.8 : 3.9 : 2 : 1`` where each is faster than the next by one factor."""
     is_chain = all(each.second == after.first for each, after in pairwise(compared))
     if len(compared) < 2 or not is_chain or not all(map(_is_steady, compared)):
@@ -187,7 +189,7 @@ def _proportions(compared: Sequence[Comparison]) -> Message | None:
     )
 
 
-def _is_steady(comparison: Comparison) -> bool:
+def _is_steady(comparison: PairedComparison) -> bool:
     """Whether the first choice is faster at all points, by one factor."""
     group, *others = comparison.groups
     low, high = group.factors
