@@ -17,15 +17,15 @@ the directions of the points best is the one that is reported.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from peakmark import statistics
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row, Series
-from peakmark.tools.tables import Program, Table
+from peakmark.tools.tables import Program
 
 LEVEL = 0.02
 """Probability of any false difference in a table, of which one half is for all points."""
@@ -35,11 +35,12 @@ BY_RANK = 1e-4
 """Where ranks can reach this p-value, they decide alone."""
 LEAST_FACTOR = 1.05
 """A smaller factor between two values that were measured once is no difference."""
-REVERSED, OTHERWISE, ONE_GROUP_MORE = 1.5, 0.5, 0.4
-"""Price of a point that says the opposite of its group, of one that says something else, and of one
-more group in a sentence.
+PRICES, ONE_GROUP_MORE = (0.0, 0.5, 1.5), 0.4
+"""Price of a point that says what its group says, something else or the opposite, and of one more
+group in a sentence.
 """
-WORKLOADS: Mapping[str, tuple[tuple[str, str], ...]] = {
+Pairs = Sequence[Sequence[str]]
+WORKLOADS: Mapping[str, Pairs] = {
     "cpu": (("QP", "HP"), ("HP", "SP"), ("SP", "DP")),
     "memory": (("RS", "RR"), ("WS", "WR"), ("RWS", "RWR"), ("RS", "WS")),
     "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
@@ -48,8 +49,6 @@ WORKLOADS: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Workloads that readers compare, by subsystem; a layout may have others."""
 DIMENSIONS = ("workload", "block", "concurrency", "node")
 """Fields of a row's key by which points are grouped."""
-
-
 NOT_ALIKE = ("ping",)
 """An echo is answered by the kernel, without waking a program: no reference for a round trip of
 programs.
@@ -58,36 +57,19 @@ HPL_SECONDS = 1.0
 """A matrix that HPL solves sooner is too small to show its rate."""
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """Own figure / reference's, of medians.
-
-    low, high   the lowest and the highest of those that it is the median of
-    """
-
-    value: float
-    low: float
-    high: float
-
-
-def ratio_of(own: Series, reference: Series) -> Ratio:
-    """The ratio of two series with positive values, taken within the nodes where both ran.
-
-    The machine may be another in each round, so the ratio is the median of the rounds' own; of a
-    node on which no round has both, the medians are divided, and where no node has both the medians
-    of all.
+def ratios(own: Series, reference: Series) -> list[float]:
+    """Own figure / reference's in each round that both measured on one node: the machine may be
+    another in each. Of a node without such a round that of its medians, without such a node that of
+    all medians.
     """
     ours, theirs = _by_node(own), _by_node(reference)
-    each: list[float] = []
+    found: list[float] = []
     for node in ours.keys() & theirs.keys():
-        shared = ours[node].keys() & theirs[node].keys()
-        each += [ours[node][number] / theirs[node][number] for number in shared]
-        if not shared:
-            medians = (statistics.median([*values[node].values()]) for values in (ours, theirs))
-            each.append(operator.truediv(*medians))
-    if not each:
-        each = [own.summary.median / reference.summary.median]
-    return Ratio(statistics.median(each), min(each), max(each))
+        first, second = ours[node], theirs[node]
+        of_rounds = [first[number] / second[number] for number in first.keys() & second.keys()]
+        medians = [statistics.median([*values.values()]) for values in (first, second)]
+        found += of_rounds or [medians[0] / medians[1]]
+    return found or [own.summary.median / reference.summary.median]
 
 
 def _by_node(series: Series) -> dict[str, dict[int, float]]:
@@ -114,36 +96,21 @@ def is_measured(series: Series) -> bool:
     )
 
 
-def references(table: Table) -> list[Program]:
-    """The references that measure the same as the own kernel."""
-    return [program for program in table.references if program.instrument not in NOT_ALIKE]
-
-
-def ratios(rows: Sequence[Row], instrument: str) -> list[tuple[Row, Series, Ratio]]:
-    """The measured rows in which a reference has measured the same figure on equal nodes, with the
-    reference's series and the ratio of the own figure to it.
-    """
-    there = [(row, row.series[instrument]) for row in rows if instrument in row.series]
+def references(row: Row) -> list[tuple[Program, Series]]:
+    """The references that have measured the row's figure on equal nodes, in the order of columns."""
     return [
-        (row, series, ratio_of(row.measured, series))
-        for row, series in there
-        if is_measured(series) and instrument not in row.unequal_nodes
+        (program, row.series[program.instrument])
+        for program in row.table.references
+        if program.instrument in row.series
+        and program.instrument not in (*NOT_ALIKE, *row.unequal_nodes)
+        and is_measured(row.series[program.instrument])
     ]
 
 
-def best_reference(row: Row) -> tuple[str, str, Series] | None:
-    """(instrument, heading, series) of the best reference that has measured the row's figure on
-    equal nodes; None without one.
-    """
-    candidates = [
-        (program.instrument, program.heading, series)
-        for program in references(row.table)
-        if (series := row.series.get(program.instrument))
-        and is_measured(series)
-        and program.instrument not in row.unequal_nodes
-    ]
+def best_reference(row: Row) -> tuple[Program, Series] | None:
+    """The best of the references; None without one."""
     choose = min if row.table.lower_is_better else max
-    return choose(candidates, key=lambda entry: entry[2].centre, default=None)
+    return choose(references(row), key=lambda entry: entry[1].centre, default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +129,15 @@ class Pair:
     factor: float
 
     @classmethod
-    def of(cls, row: Row, other: Row) -> Pair:
+    def of(cls, row: Row, second: Series, ratio: float) -> Pair:
+        """The own kernel's figure of a row and another; ``ratio`` is that of their values."""
+        return cls(row, row.measured, second, 1 / ratio if row.table.lower_is_better else ratio)
+
+    @classmethod
+    def of_rows(cls, row: Row, other: Row) -> Pair:
         """The own kernel's figures of two rows of one table."""
-        quotient = row.measured.summary.median / other.measured.summary.median
-        factor = 1 / quotient if row.table.lower_is_better else quotient
-        return cls(row, row.measured, other.measured, factor)
+        second = other.measured
+        return cls.of(row, second, row.measured.summary.median / second.summary.median)
 
     @property
     def runs(self) -> int:
@@ -184,22 +155,7 @@ class Pair:
         return 0 if not differ else 1 if self.factor > 1 else -1
 
 
-@dataclass(frozen=True)
-class PairedComparison:
-    """Two choices at all points that both have.
-
-    Attributes:
-        topic: what the choice is of.
-        first, second: their names.
-        instrument: the reference that is the second, "" where two choices of the same program are
-            compared.
-    """
-
-    topic: Topic
-    first: str
-    second: str
-    pairs: tuple[Pair, ...]
-    instrument: str = ""
+Cell = tuple[Pair, ...]
 
 
 @dataclass(frozen=True)
@@ -212,7 +168,7 @@ class Group:
         direction: 1 where the first choice is shown to be faster, -1 the second, 0 neither.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: Cell
     direction: int
     field: str = ""
     values: tuple[object, ...] = ()
@@ -225,8 +181,9 @@ class Group:
 
     @property
     def agreeing(self) -> list[Pair]:
-        """The points whose medians say what the group says."""
-        return [pair for pair in self.pairs if (pair.factor > 1) == (self.direction > 0)]
+        """The points whose medians say what the group says; all of a group that says nothing."""
+        up = self.direction > 0
+        return [pair for pair in self.pairs if not self.direction or (pair.factor > 1) == up]
 
     @property
     def is_tested(self) -> bool:
@@ -235,62 +192,49 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What one working set says about a comparison, in one or more groups of points."""
+class PairedComparison:
+    """Two choices in one working set, at all points that both have.
 
-    comparison: PairedComparison
-    variant: str
-    groups: tuple[Group, ...]
+    Attributes:
+        topic: what the choice is of.
+        first, second: their names.
+        groups: the points, divided by what they say.
+    """
+
+    topic: Topic
+    first: str
+    second: str
+    pairs: Cell
+    groups: tuple[Group, ...] = ()
 
 
-def compare(labels: LabelFormatter, rows: Sequence[Row]) -> list[Outcome]:
-    """The outcomes of all comparisons of a table, in the order of the topics."""
+def compare(labels: LabelFormatter, rows: Sequence[Row]) -> list[PairedComparison]:
+    """All comparisons of a table, in the order of the topics."""
     compared = [
-        *_workloads(labels, rows),
-        *_blocks(labels, rows),
-        *_concurrencies(labels, rows),
-        *_references(labels, rows),
+        PairedComparison(topic, first, second, tuple(in_set))
+        for topic, (first, second), pairs in (*_choices(labels, rows), *_references(labels, rows))
+        for in_set in _by_field(pairs, "variant").values()
     ]
-    sets = [
-        (comparison, variant, tuple(pairs))
-        for comparison in compared
-        for variant, pairs in _by_field(comparison.pairs, "variant").items()
-    ]
-    every = {pairs for *_, pairs in sets}
-    parts = {cell for pairs in every for cell in _cells(pairs)} - every
-    shown = _significant(every) | _significant(parts)
-    return [
-        Outcome(comparison, str(variant), _grouped(pairs, shown))
-        for comparison, variant, pairs in sets
-    ]
+    every = {each.pairs for each in compared}
+    parts = {
+        cell for pairs in every for cells in _divisions(pairs).values() for cell in cells.values()
+    }
+    shown = _significant(every) | _significant(parts - every)
+    return [replace(each, groups=_grouped(each.pairs, shown)) for each in compared]
 
 
-Cell = tuple[Pair, ...]
-
-
-def _cells(pairs: Cell) -> Iterator[Cell]:
-    """All points, and those of each workload, block size, concurrency and node."""
-    yield pairs
-    for name in DIMENSIONS:
-        cells = _by_field(pairs, name)
-        if len(cells) > 1:
-            yield from map(tuple, cells.values())
-
-
-def _by_field(pairs: Sequence[Pair], name: str) -> dict[object, list[Pair]]:
-    groups: dict[object, list[Pair]] = {}
+def _by_field(pairs: Sequence[Pair], name: str) -> dict[object, Cell]:
+    groups: dict[object, Cell] = {}
     for pair in pairs:
-        groups.setdefault(getattr(pair.row.key, name), []).append(pair)
+        value = getattr(pair.row.key, name)
+        groups[value] = (*groups.get(value, ()), pair)
     return groups
 
 
-def _least(pairs: Sequence[Pair]) -> float:
-    """The smallest p-value that so many repetitions can have: all of them apart."""
-    arrangements = math.prod(
-        math.comb(pair.first.summary.n + pair.second.summary.n, pair.first.summary.n)
-        for pair in pairs
-    )
-    return 2 / arrangements
+def _divisions(pairs: Cell) -> dict[str, dict[object, Cell]]:
+    """The points of each workload, block size, concurrency and node, where these differ."""
+    divisions = {name: _by_field(pairs, name) for name in DIMENSIONS}
+    return {name: cells for name, cells in divisions.items() if len(cells) > 1}
 
 
 def _significant(cells: set[Cell]) -> set[Cell]:
@@ -304,12 +248,18 @@ def _significant(cells: set[Cell]) -> set[Cell]:
     return shown
 
 
-def _can_be_tested(cell: Sequence[Pair]) -> bool:
+def _can_be_tested(cell: Cell) -> bool:
     """Whether ranks could show a difference: beside Welch's test, or alone."""
     return _least(cell) <= (GUARD if _is_repeated(cell) else LEVEL)
 
 
-def _is_repeated(cell: Sequence[Pair]) -> bool:
+def _least(cell: Cell) -> float:
+    """The smallest p-value that so many repetitions can have: all of them apart."""
+    sizes = [(pair.first.summary.n, pair.second.summary.n) for pair in cell]
+    return 2 / math.prod(math.comb(first + second, first) for first, second in sizes)
+
+
+def _is_repeated(cell: Cell) -> bool:
     return all(pair.runs > 1 for pair in cell)
 
 
@@ -325,29 +275,19 @@ def _p_value(cell: Cell) -> float:
 def _grouped(pairs: Cell, shown: set[Cell]) -> tuple[Group, ...]:
     """The division of the points that leaves the fewest of them unexplained."""
     divisions: list[tuple[Group, ...]] = [(Group(pairs, _direction(pairs, shown)),)]
-    for name in DIMENSIONS:
-        cells = _by_field(pairs, name)
-        if len(cells) > 1:
-            divisions.append(_merged(name, cells, shown))
+    for name, cells in _divisions(pairs).items():
+        directions: dict[int, list[object]] = {}
+        for value, cell in cells.items():
+            directions.setdefault(_direction(cell, shown), []).append(value)
+        if len(directions) == 1:
+            divisions.append((Group(pairs, min(directions)),))
+            continue
+        groups = []
+        for direction, values in directions.items():
+            members = tuple(pair for value in values for pair in cells[value])
+            groups.append(Group(members, direction, name, tuple(values)))
+        divisions.append(tuple(groups))
     return min(divisions, key=_unexplained)
-
-
-def _merged(
-    name: str, cells: Mapping[object, Sequence[Pair]], shown: set[Cell]
-) -> tuple[Group, ...]:
-    """The cells of one field, those of one direction together."""
-    directions: dict[int, list[object]] = {}
-    for value, pairs in cells.items():
-        directions.setdefault(_direction(tuple(pairs), shown), []).append(value)
-    if len(directions) == 1:
-        (direction,) = directions
-        return (Group(tuple(pair for pairs in cells.values() for pair in pairs), direction),)
-    return tuple(
-        Group(
-            tuple(pair for value in values for pair in cells[value]), direction, name, tuple(values)
-        )
-        for direction, values in directions.items()
-    )
 
 
 def _direction(cell: Cell, shown: set[Cell]) -> int:
@@ -357,86 +297,65 @@ def _direction(cell: Cell, shown: set[Cell]) -> int:
     if _is_repeated(cell) or _can_be_tested(cell):
         return 0
     directions = [pair.direction for pair in cell]
-    total = sum(directions)
-    is_one_way = -1 not in directions or 1 not in directions
-    return int(math.copysign(1, total)) if is_one_way and 2 * abs(total) > len(cell) else 0
+    most = max((1, -1), key=directions.count)
+    is_one_way = -most not in directions
+    return most if is_one_way and 2 * directions.count(most) > len(cell) else 0
 
 
 def _unexplained(groups: Sequence[Group]) -> float:
-    """Points that do not say what their group says, and a price for each group."""
-    points = 0.0
-    for group in groups:
-        for pair in group.pairs:
-            if pair.direction != group.direction:
-                is_reversed = pair.direction == -group.direction
-                points += REVERSED if is_reversed else OTHERWISE
-    return points + ONE_GROUP_MORE * len(groups)
+    """The price of points that do not say what their group says, and of the groups."""
+    gaps = [abs(pair.direction - group.direction) for group in groups for pair in group.pairs]
+    return sum(PRICES[gap] for gap in gaps) + ONE_GROUP_MORE * len(groups)
 
 
-def _workloads(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
+Choice = tuple[Topic, tuple[str, str], list[Pair]]
+
+
+def _choices(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Choice]:
+    """Workloads, neighbouring block sizes, and the most threads against the fewest: the rows with
+    the first and with the second value of one field that share all others.
+    """
     layout = labels.layout_table
-    chosen = layout.compare if layout and layout.compare is not None else None
-    for values in WORKLOADS[labels.table.subsystem] if chosen is None else chosen:
-        yield from _choices(Topic.WORKLOADS, labels, rows, "workload", values, labels.workload)
-
-
-def _blocks(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
-    blocks = sorted({row.key.block for row in rows if row.key.block is not None})
-    for smaller, larger in pairwise(blocks):
-        yield from _choices(Topic.BLOCKS, labels, rows, "block", (larger, smaller), labels.block)
-
-
-def _concurrencies(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
-    """The most beside the fewest."""
+    workloads: Pairs = WORKLOADS[labels.table.subsystem]
+    if layout and layout.compare is not None:
+        workloads = layout.compare
+    blocks = sorted({row.key.block for row in rows if row.key.block is not None}, reverse=True)
     counts = sorted({row.key.concurrency for row in rows})
-    if len(counts) > 1:
-        values = (counts[-1], counts[0])
-        yield from _choices(
-            Topic.THREADS,
-            labels,
-            rows,
-            "concurrency",
-            values,
-            lambda row: labels.many(row.key.concurrency),
-        )
+    ends = [(counts[-1], counts[0])] if len(counts) > 1 else []
+    fields: list[tuple[Topic, str, Iterable[Sequence[object]], Callable[[Row], str]]] = [
+        (Topic.WORKLOADS, "workload", workloads, labels.workload),
+        (Topic.BLOCKS, "block", reversed([*pairwise(blocks)]), labels.block),
+        (Topic.THREADS, "concurrency", ends, lambda row: labels.many(row.key.concurrency)),
+    ]
+    for topic, name, choices, label in fields:
+        for values in choices:
+            firsts, seconds = (
+                {_without(row.key, name): row for row in rows if getattr(row.key, name) == value}
+                for value in values
+            )
+            found = [(row, seconds[key]) for key, row in firsts.items() if key in seconds]
+            if found:
+                first, second = map(label, found[0])
+                if first == second:  # a layout may tell areas of one size apart by a workload
+                    first, second = map(labels.workload, found[0])
+                yield topic, (first, second), [Pair.of_rows(*both) for both in found]
 
 
-def _references(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[PairedComparison]:
+def _without(key: Key, name: str) -> Key:
+    """A key without one field; a word such as ``cores`` means a number, which is in the key."""
+    without: dict[str, Any] = {"word": "", name: None}
+    return key._replace(**without)
+
+
+def _references(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Choice]:
     """The own kernel beside each reference that measures the same."""
-    lower_is_better = labels.table.lower_is_better
-    for program in references(labels.table):
-        pairs = tuple(
-            Pair(row, row.measured, series, 1 / ratio.value if lower_is_better else ratio.value)
-            for row, series, ratio in ratios(rows, program.instrument)
-        )
+    for program in labels.table.references:
+        pairs = [
+            Pair.of(row, series, statistics.median(ratios(row.measured, series)))
+            for row in rows
+            for reference, series in references(row)
+            if reference.instrument == program.instrument
+        ]
         if pairs:
             names = labels.program(labels.table.own), labels.program(program)
-            yield PairedComparison(Topic.REFERENCE, *names, pairs, program.instrument)
-
-
-def _choices(
-    topic: Topic,
-    labels: LabelFormatter,
-    rows: Sequence[Row],
-    name: str,
-    values: Sequence[object],
-    label: Callable[[Row], str],
-) -> Iterator[PairedComparison]:
-    """The rows with the first and with the second value of one field that share all others."""
-    firsts, seconds = (
-        {_without(row.key, name): row for row in rows if getattr(row.key, name) == value}
-        for value in values
-    )
-    pairs = [Pair.of(row, seconds[point]) for point, row in firsts.items() if point in seconds]
-    if pairs:
-        row = pairs[0].row
-        other = seconds[_without(row.key, name)]
-        names = label(row), label(other)
-        if names[0] == names[1]:  # a layout may tell two areas of one size apart by a workload
-            names = labels.workload(row), labels.workload(other)
-        yield PairedComparison(topic, *names, tuple(pairs))
-
-
-def _without(key: Key, name: str) -> tuple[object, ...]:
-    """A key without one field; a word such as ``cores`` means a number, which is in the key."""
-    return tuple(value for field, value in key._asdict().items() if field not in (name, "word"))
+            yield Topic.REFERENCE, names, pairs

@@ -404,9 +404,9 @@ def node_conclusions(rows: Sequence[Row]) -> list[Conclusion]:
         "nodes-spread",
         case="" if most is not least else "one",
         low=least.range,
-        lowest=labels.row(least.middle, on_all=True),
+        lowest=labels.point(least.middle, variant=True, node=False),
         high=most.range,
-        highest=labels.row(most.middle, on_all=True),
+        highest=labels.point(most.middle, variant=True, node=False),
     )
     found = [(Topic.NODES, spread)]
     slow = slow_nodes({"": rows})

@@ -10,7 +10,7 @@ from enum import Enum
 
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.layouts import LayoutTable, name_in, written
+from peakmark.config.layouts import LayoutTable, name_in
 from peakmark.formatting import listed, plural, significant, size
 from peakmark.tools.tables import UNITS, Program, Table
 
@@ -56,39 +56,31 @@ class LabelFormatter:
         """``RWS``, or what the layout writes instead: a word of its own, or the heading of the
         workload's columns.
         """
-        if self.layout_table is None:
-            return self.table.workload_label(row.key.workload)
-        own = [
+        key, layout_table = row.key, self.layout_table
+        if layout_table is None:
+            return self.table.workload_label(key.workload)
+        columns = [
             column
-            for column in self.layout_table.columns
-            if column.workload == row.key.workload
+            for column in layout_table.columns
+            if column.workload == key.workload
             and column.instrument == self.table.own.instrument
             and column.value
         ]
-        if own:
-            return min(own, key=lambda column: column.concurrency or 0).heading
-        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)[
-            "workload"
-        ]
+        if columns:
+            return min(columns, key=lambda column: column.concurrency or 0).heading
+        return layout_table.names(key.workload, key.concurrency, key.block)["workload"]
 
     def block(self, row: Row) -> str:
         """``16 MiB``, or ``16MB`` where the layout has it so; empty without a block."""
-        if row.key.block is None:
-            return ""
-        if self.layout_table is None:
-            return size(row.key.block)
-        if self.layout_table.sizes.startswith("in "):
-            # A column of plain numbers has its unit in the heading; sentences and axes need it, and
-            # fewer digits.
-            called = self.layout_table.labels.get((row.key.workload, row.key.block), (None, None))[
-                1
-            ]
-            if called is None and self.layout_table.sizes == "in B":
-                return size(row.key.block)
-            return f"{called or written(row.key.block, self.layout_table.sizes)} {self.layout_table.sizes.removeprefix('in ')}"
-        return self.layout_table.names(row.key.workload, row.key.concurrency, row.key.block)[
-            "block"
-        ]
+        key, layout_table = row.key, self.layout_table
+        if key.block is None or layout_table is None:
+            return size(key.block)
+        text = layout_table.names(key.workload, key.concurrency, key.block)["block"]
+        # A column of plain numbers has its unit in the heading; sentences and axes need it.
+        if layout_table.sizes == "in B" and text == str(key.block):
+            return size(key.block)
+        unit = layout_table.sizes.removeprefix("in ")
+        return text if unit == layout_table.sizes else f"{text} {unit}"
 
     def many(self, count: int) -> str:
         """``1 thread``, ``8 streams``."""
@@ -104,9 +96,8 @@ class LabelFormatter:
         """The program as the headings call it: ``FileIO`` of ``FileIO Measured Throughput
         (MB/sec)``.
         """
-        return (
-            name_in(self.layout_table, series.instrument) if self.layout_table else ""
-        ) or series.heading
+        name = name_in(self.layout_table, series.instrument) if self.layout_table else ""
+        return name or series.heading
 
     @property
     def _scale(self) -> tuple[float, str]:
@@ -131,26 +122,21 @@ class LabelFormatter:
         """A value in SI units with the unit of the table: ``38.4 GigaOPS``."""
         return f"{self.number(value)} {self.unit}"
 
-    def row(self, row: Row, on_all: bool = False) -> str:
-        """``RWS pool of 4 KiB, 8 threads``: the point, with the variant where it says something;
-        ``on_all``: of all nodes.
+    def point(self, row: Row, *, variant: bool = False, node: bool = True) -> str:
+        """``RR of 4 KiB, 8 threads on node1``.
+
+        Args:
+            row: of the table.
+            variant: whether the variant is said, where it says something.
+            node: whether the node is said, where there are several.
         """
-        variant = (
-            f" {row.key.variant}"
-            if self.table.variant and row.key.variant not in ("", "psync")
-            else ""
-        )
-        return self.point_on_all(row, variant) if on_all else self.point(row, variant)
-
-    def point(self, row: Row, variant: str = "") -> str:
-        """``RR of 4 KiB, 8 threads``, with the node where there are several."""
-        node = f" on {row.key.node}" if row.key.node != "any" else ""
-        return f"{self.point_on_all(row, variant)}{node}"
-
-    def point_on_all(self, row: Row, variant: str = "") -> str:
-        """The same without the node."""
-        block = f" of {self.block(row)}" if row.key.block else ""
-        return f"{self.workload(row)}{variant}{block}, {self.threads(row)}"
+        text = self.workload(row)
+        if variant and self.table.variant and row.key.variant not in USUAL:
+            text += f" {row.key.variant}"
+        if row.key.block:
+            text += f" of {self.block(row)}"
+        place = f" on {row.key.node}" if node and row.key.node != "any" else ""
+        return f"{text}, {self.threads(row)}{place}"
 
     def working_set(self, row: Row) -> str:
         """``in caches`` or ``in DRAM`` of a memory row, else the disk engine that is not the usual one."""
@@ -158,52 +144,41 @@ class LabelFormatter:
             return WORKING_SETS.get(row.key.variant, "")
         return f"with {row.key.variant}" if row.key.variant not in USUAL else ""
 
-    def workload_in_set(self, row: Row, rows: Sequence[Row]) -> str:
-        """``RWS in DRAM on node1``: what tells groups of rows apart, as far as ``rows`` differ."""
-        return self.workload(row) + self._in_set(row, rows)
-
-    def _in_set(self, row: Row, rows: Sequence[Row]) -> str:
-        words = [""]
+    def line(self, row: Row, rows: Sequence[Row], *, block: bool = True) -> str:
+        """``RWS of 1 MiB in DRAM on node1``: what rows that differ in their number of threads
+        share, and in their block without ``block``. Working set and node are said where ``rows``
+        differ in them.
+        """
+        words = [self.workload(row)]
+        if block and row.key.block:
+            words.append(f"of {self.block(row)}")
         if len({each.key.variant for each in rows}) > 1:
-            words += filter(None, [self.working_set(row)])
+            words.append(self.working_set(row))
         if len({each.key.node for each in rows}) > 1:
             words.append(f"on {row.key.node}")
-        return " ".join(words)
-
-    def line(self, row: Row, rows: Sequence[Row]) -> str:
-        """``RWS of 1 MiB in DRAM``: what rows that differ in their number of threads share."""
-        block = f" of {self.block(row)}" if row.key.block else ""
-        return f"{self.workload(row)}{block}{self._in_set(row, rows)}"
+        return " ".join(filter(None, words))
 
     def values(self, field: str, values: Sequence[object], rows: Sequence[Row]) -> str:
         """`` at 64KB and 1MB``, `` with 2 and 4 threads``: values of one field of the rows' keys."""
-        rows = sorted({getattr(row.key, field): row for row in rows if field}.values(), key=_order)
+        rows = [*{getattr(row.key, field): row for row in rows if field}.values()]
         rows = [row for row in rows if getattr(row.key, field) in values]
+        rows.sort(key=lambda row: (row.key.block or 0, row.key.concurrency))
         if field == "concurrency":
-            counts = listed(
-                [str(row.key.concurrency) for row in rows[:-1]] + [self.threads(rows[-1])]
-            )
-            return f" with {counts}"
+            counts = [str(row.key.concurrency) for row in rows]
+            return f" with {listed([*counts[:-1], self.threads(rows[-1])])}"
         if field == "block":
-            return f" at {listed([self.block(row) for row in rows])}"
+            return f" at {listed([*map(self.block, rows)])}"
         if field == "workload":
-            return f" for {listed([self.workload(row) for row in rows])}"
-        return f" on {listed([str(value) for value in values])}" if field else ""
+            return f" for {listed([*map(self.workload, rows)])}"
+        return f" on {listed([*map(str, values)])}" if field else ""
 
     def place(self, row: Row, group: Sequence[Row]) -> str:
         """What makes this row in its group: ``16 MiB, 8 threads``; what is the same in all is not
         said.
         """
-        parts = []
-        if len({member.key.block for member in group}) > 1:
-            parts.append(self.block(row))
-        if len({(member.key.concurrency, member.key.word) for member in group}) > 1 or not parts:
-            parts.append(self.threads(row))
-        return ", ".join(parts)
-
-
-def _order(row: Row) -> tuple[int, int]:
-    return row.key.block or 0, row.key.concurrency
+        parts = [self.block(row)] if len({each.key.block for each in group}) > 1 else []
+        counts = {(each.key.concurrency, each.key.word) for each in group}
+        return ", ".join([*parts, self.threads(row)] if len(counts) > 1 or not parts else parts)
 
 
 def repeated(counts: Iterable[int]) -> str:

@@ -240,7 +240,7 @@ def conclusions(maps: Sequence[LinkMap], again: Mapping[Key, str]) -> list[Concl
                 low=part.low,
                 high=part.high,
                 pairs=part.pairs,
-                row=LabelFormatter.of(row).point_on_all(row),
+                row=LabelFormatter.of(row).point(row, node=False),
                 rows=len(same),
                 of=len(maps),
             )

@@ -122,13 +122,12 @@ def disagreements(row: Row) -> Messages:
     own_points = row.own.points if row.own else ()
     if row.table.subsystem == "disk" and any(run.known("huge_pages") for run in own_points):
         compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    for program in comparisons.references(row.table):
-        for _, series, _ in comparisons.ratios([row] if row.own else [], program.instrument):
-            own, other = row.measured.centre, series.centre
-            factor = max(own, other) / min(own, other)
-            if factor > BAND and program.instrument not in unequal_nodes:
-                headings = {"first": row.table.own.heading, "second": program.heading}
-                yield message("disagreement", factor=factor, compare=compare, **headings)
+    for program, series in comparisons.references(row) if row.own else ():
+        own, other = row.measured.centre, series.centre
+        factor = max(own, other) / min(own, other)
+        if factor > BAND and program.instrument not in unequal_nodes:
+            headings = {"first": row.table.own.heading, "second": program.heading}
+            yield message("disagreement", factor=factor, compare=compare, **headings)
 
 
 def holes(results: Results, row: Row, planned: list[Cell]) -> Messages:

@@ -16,6 +16,7 @@ from peakmark.analysis.row import Row
 from peakmark.catalogue import PAGES
 from peakmark.formatting import binary
 from peakmark.messages import Message, message
+from peakmark.tools.tables import Table
 
 OUTLIER = 1.5
 """So many times the median of its kind a pair must take to be named."""
@@ -163,3 +164,13 @@ def loaded_finding(row: Row) -> Message:
         share=share,
         knee=doubled or 0.0,
     )
+
+
+def findings(table: Table, rows: Sequence[Row]) -> Iterator[Message]:
+    """What a matrix or curve says beyond its rows."""
+    if table.metric in ("core_to_core", "numa_latency", "numa_throughput"):
+        yield from outliers(rows)
+    if table.metric == "ladder_latency":
+        yield from measured_caches(rows)
+    if table.metric == "loaded_latency":
+        yield from map(loaded_finding, rows)

@@ -163,7 +163,7 @@ def _sentence(group: NodeGroup) -> Message:
     return message(
         "verdict",
         what=message("workload", case=row.key.workload),
-        point=labels.point_on_all(row) if nodes else labels.point(row),
+        point=labels.point(row, node=not nodes),
         loopback=message("over-loopback") if row.loopback else "",
         value=labels.quantity(group.median),
         spread=f" ({spread})" if ends[0] < ends[1] else "",
@@ -196,22 +196,25 @@ def _reference(rows: Sequence[Row]) -> Message | str:
     reference = comparisons.best_reference(rows[0])
     if reference is None:
         return ""
-    instrument, heading, _ = reference
+    program, _ = reference
     every = [
-        comparisons.ratio_of(row.measured, row.series[instrument])
+        ratio
         for row in rows
-        if instrument in row.series
+        if program.instrument in row.series
+        for ratio in comparisons.ratios(row.measured, row.series[program.instrument])
     ]
-    low, high = min(each.low for each in every), max(each.high for each in every)
+    low, high = min(every), max(every)
     if rows[0].table.lower_is_better:
         low, high = 1 / high, 1 / low
     if low >= 1:
-        return message("beside", case="faster", factor=Range(low, high), program=heading)
+        return message("beside", case="faster", factor=Range(low, high), program=program.heading)
     if high <= 1:
-        return message("beside", case="slower", factor=Range(1 / high, 1 / low), program=heading)
+        return message(
+            "beside", case="slower", factor=Range(1 / high, 1 / low), program=program.heading
+        )
     is_level = low >= 1 / LEVEL_UNTIL and high <= LEVEL_UNTIL
     case = "level" if is_level else "unclear"
-    return message("beside", case=case, factor=Range(low, high), program=heading)
+    return message("beside", case=case, factor=Range(low, high), program=program.heading)
 
 
 def build_caveats(rows: Rows, config: Mapping[str, object]) -> list[Message]:

@@ -19,7 +19,6 @@ from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.figures import style
 from peakmark.formatting import percent
-from peakmark.tools.tables import Table
 
 WIDTH, WIDE = 7.0, 10.2  # inches: a portrait page, a landscape page
 LINE, BIG = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
@@ -36,17 +35,17 @@ def overview(rows: Rows) -> Figure | None:
     for name in verdict.planned(rows):
         groups = verdict.headline_groups(rows, name)
         if groups:
-            point = LabelFormatter.of(groups[0].middle).point_on_all(groups[0].middle)
+            point = LabelFormatter.of(groups[0].middle).point(groups[0].middle, node=False)
             lines.append((f"{SUBSYSTEMS[name].title}\n{point}", _places(groups)))
     return _figure(lines, WIDTH, True)
 
 
-def plot(table: Table, rows: Sequence[Row]) -> Figure | None:
+def plot(rows: Sequence[Row]) -> Figure | None:
     """Every node in every point of a table; None where nothing was measured."""
     by_point: dict[fleet.PointOf, list[NodeGroup]] = {}
     for group in fleet.group_rows(rows):
         by_point.setdefault(fleet.place(group.middle), []).append(group)
-    lines = [(_name(table, groups[0]), _places(groups)) for groups in by_point.values()]
+    lines = [(_name(groups[0]), _places(groups)) for groups in by_point.values()]
     return _figure(lines, 0.54 * WIDE, False)
 
 
@@ -55,12 +54,8 @@ def _places(groups: Sequence[NodeGroup]) -> Places:
     return [(row, row.measured.centre / group.median - 1) for group in groups for row in group.rows]
 
 
-def _name(table: Table, group: NodeGroup) -> str:
-    row = group.middle
-    variant = (
-        f" {row.key.variant}" if table.variant and row.key.variant not in ("", "psync") else ""
-    )
-    return LabelFormatter.of(row).point_on_all(row, variant)
+def _name(group: NodeGroup) -> str:
+    return LabelFormatter.of(group.middle).point(group.middle, variant=True, node=False)
 
 
 def _figure(lines: Sequence[tuple[str, Places]], width: float, large: bool) -> Figure | None:

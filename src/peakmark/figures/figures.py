@@ -174,7 +174,7 @@ def _draw(drawn: Drawn, many: bool, behind: Behind) -> Figure | None:
     if drawn.name.endswith("_links"):
         return matrices.plot_links(table, drawn.rows, behind)
     if many:
-        return dots.plot(table, drawn.rows)
+        return dots.plot(drawn.rows)
     if table.metric in PLOTS:
         return PLOTS[table.metric](table, drawn.rows)
     if drawn.name.endswith("_percentiles"):
@@ -224,12 +224,12 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
     style.left_out(axis, disturbed, [height] * len(disturbed))
     caption, far = f"{point}: {row.table.own.heading} {percent(share)} %", max(shares)
     if reference is not None:
-        _, heading, series = reference
+        program, series = reference
         theirs, look = series.centre / limit, style.look(1)
         far = max(far, min(theirs, FARTHEST))
         axis.scatter(theirs, height, s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
                      linewidth=1.4, zorder=3)  # fmt: skip
-        caption += f", {heading} {percent(theirs)} %"
+        caption += f", {program.heading} {percent(theirs)} %"
     caption += f" of {quantity(row.table, limit)}"
     axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=style.SMALL,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=6)  # fmt: skip

@@ -74,7 +74,7 @@ def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
             for place in permutations(index[node] for node in row.key.node.split("+")):
                 field[place] = worst(field[place], row.measured.centre * table.factor)
         _show(axis, table, field, nodes[::group], ("Node", "Node"))
-        axis.set_title(LabelFormatter.of(point[0]).point_on_all(point[0]))
+        axis.set_title(LabelFormatter.of(point[0]).point(point[0], node=False))
     return figure
 
 

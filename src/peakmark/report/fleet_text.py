@@ -115,7 +115,7 @@ def _line(row: Row) -> list[str]:
     return [
         row.key.node,
         SUBSYSTEMS[row.table.subsystem].title,
-        labels.row(row, on_all=True),
+        labels.point(row, variant=True, node=False),
         labels.quantity(row.measured.centre),
         labels.quantity(row.measured.summary.median / factor),
         percent(slow.behind),

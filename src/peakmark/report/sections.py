@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from peakmark.analysis import findings, fleet, verdict
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.label_formatter import LabelFormatter
+from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout, LayoutTable
@@ -130,9 +130,10 @@ class Sections:
                 part["findings"] = [_as_data(each.heading, each.text) for each in said]
         distinct = len({printed.keys for printed in every if printed.layout_table})
         if distinct > 1:
-            for finding in findings.joint_conclusions(rows, every[-1].layout_table):
-                heading = f"{distinct} tables together"
-                parts[-1]["findings"].append(_as_data(heading, finding.text))
+            for finding in findings.conclusions(rows, every[-1].layout_table):
+                if finding.topic is Topic.WORKLOADS:
+                    heading = f"{distinct} tables together"
+                    parts[-1]["findings"].append(_as_data(heading, finding.text))
         for drawn in figures_of(table, self.analysis.rows, layout):
             picture, keys = (
                 picture_of_rows(drawn, self.widths),
