@@ -65,7 +65,7 @@ def _figure(lines: Sequence[tuple[str, Places]], width: float, large: bool) -> F
     axis = figure.subplots()
     for position, (_, places) in enumerate(lines):
         _dots(axis, position, places, large)
-    axis.axvline(0, color=style.LIMIT, linewidth=0.8, zorder=1)
+    axis.axvline(0, color=style.INK, linewidth=0.8, zorder=1)
     for side in (-1, 1):
         axis.axvline(side * fleet.DELTA, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
     axis.set_yticks(range(len(lines)), [name for name, _ in lines])

@@ -21,16 +21,16 @@ from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.verdict import with_limit
 from peakmark.catalogue import SHAPES
 from peakmark.config.layouts import Drawing, Layout
-from peakmark.figures import curves, dots, matrices, panels, style
+from peakmark.figures import curves, dots, panels, style
 from peakmark.formatting import percent
 from peakmark.plan.pairs import Behind
 from peakmark.tables.columns import has_percentiles
 from peakmark.tools.tables import TABLES, Table
 
 PLOTS = {
-    "core_to_core": matrices.plot,
-    "numa_latency": matrices.plot,
-    "numa_throughput": matrices.plot,
+    "core_to_core": curves.plot_matrices,
+    "numa_latency": curves.plot_matrices,
+    "numa_throughput": curves.plot_matrices,
     "ladder_latency": curves.plot_ladder,
     "ladder_throughput": curves.plot_ladder,
     "loaded_latency": curves.plot_loaded,
@@ -172,15 +172,13 @@ def _draw(drawn: Drawn, many: bool, behind: Behind) -> Figure | None:
         return curves.plot_roofline(drawn.rows)
     table = drawn.rows[0].table
     if drawn.name.endswith("_links"):
-        return matrices.plot_links(table, drawn.rows, behind)
+        return curves.plot_links(table, drawn.rows, behind)
     if many:
         return dots.plot(drawn.rows)
     if table.metric in PLOTS:
         return PLOTS[table.metric](table, drawn.rows)
     if drawn.name.endswith("_percentiles"):
-        return curves.plot_percentiles(table, drawn.rows)
-    if drawn.drawing and drawn.drawing.kind == "bars":
-        return panels.plot_bars(table, drawn.rows, drawn.drawing)
+        return panels.plot_percentiles(table, drawn.rows)
     return panels.plot(table, drawn.rows, drawn.drawing)
 
 
@@ -204,7 +202,7 @@ def overview(rows: Rows) -> Figure | None:
     axis.set_xlabel("% of the limit")
     axis.grid(axis="x")
     axis.grid(False, axis="y")
-    axis.axvline(1, color=style.LIMIT, linewidth=1.6, zorder=5)
+    axis.axvline(1, color=style.INK, linewidth=1.6, zorder=5)
     sns.despine(ax=axis, left=True)
     return figure
 
@@ -221,11 +219,12 @@ def _bar(axis: Axes, position: int, row: Row) -> float:
     axis.barh(height, share, height=0.34, facecolor=style.look(0).colour, zorder=2)
     axis.scatter(shares, [height] * len(shares), s=7, color=style.INK, zorder=4)
     disturbed = [value / limit for value in own.disturbed]
-    style.left_out(axis, disturbed, [height] * len(disturbed))
+    axis.scatter(disturbed, [height] * len(disturbed), s=13, facecolor="none", edgecolor=style.INK,
+                 linewidth=0.6, zorder=4)  # fmt: skip
     caption, far = f"{point}: {row.table.own.heading} {percent(share)} %", max(shares)
     if reference is not None:
         program, series = reference
-        theirs, look = series.centre / limit, style.look(1)
+        theirs, look = series.centre / limit, style.look(1, is_open=True)
         far = max(far, min(theirs, FARTHEST))
         axis.scatter(theirs, height, s=42, marker=look.marker, facecolor="white", edgecolor=look.colour,
                      linewidth=1.4, zorder=3)  # fmt: skip

@@ -1,24 +1,26 @@
-"""Rows as small multiples: lines of programs or of workloads, repetitions as points, limits dashed;
-and bars of single rows, as layouts ask for.
+"""Rows as small multiples: lines of programs or of workloads with every repetition as a point and
+dashed limits, or bars; and percentiles of single operations.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
+from peakmark import histograms
 from peakmark.analysis.analysis import published_names
 from peakmark.analysis.label_formatter import LabelFormatter, noun
-from peakmark.analysis.row import Row, Rows, Series
+from peakmark.analysis.row import Row, Series
 from peakmark.config.layouts import Drawing
 from peakmark.figures import style
 from peakmark.figures.style import Look
@@ -27,9 +29,11 @@ from peakmark.tools.tables import Table
 
 MAX_COLUMNS = 4
 SLIM = 6  # panels side by side where each has but one or two places
-MAX_TICKS = 6  # labels beside each other below one panel
-SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic
-
+MAX_TICKS = 6  # labels side by side below one panel
+FEW = 5  # bars of a panel, up to which each has its value written above it
+FARTHEST = 150.0  # percent of the limit at which references beyond it are drawn
+PUBLISHED = "DvPX"
+"""Markers of published sets, by their place."""
 _SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")
 """The end of a size, with or without a space before its unit."""
 _VARIANTS = {
@@ -37,77 +41,126 @@ _VARIANTS = {
     "pool-temporal": "pool (DRAM, ordinary stores)",
     "block": "one block (cache)",
 }
-Panels = Rows
-"""Title -> rows."""
+Place = tuple[float, float]
+"""Where something is drawn: to the right, and upwards."""
 
 
-@dataclass(frozen=True)
-class Across:
-    """What stands on the horizontal axis: the block size, or else the concurrency."""
+@dataclass
+class DrawnLine:
+    """What is drawn in one look in one panel.
 
-    block: bool
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> Across:
-        """Whichever has more values among the rows of a workload."""
-        blocks = {(row.key.workload, row.key.block) for row in rows}
-        counts = {(row.key.workload, row.key.concurrency) for row in rows}
-        return cls(len({block for _, block in blocks}) > 1 and len(blocks) >= len(counts))
-
-    @property
-    def other(self) -> Across:
-        """The one that is not on the axis."""
-        return Across(not self.block)
-
-    def place(self, row: Row) -> int:
-        """Where a row stands: its block in bytes, or its number of threads."""
-        return (row.key.block or 0) if self.block else row.key.concurrency
-
-    def places(self, rows: Iterable[Row]) -> list[int]:
-        """Where rows stand, each place once, left to right."""
-        return sorted({self.place(row) for row in rows})
-
-    def name(self, row: Row) -> str:
-        """``16 MiB`` or ``8 threads``, as the row's layout has it."""
-        labels = LabelFormatter.of(row)
-        return labels.block(row) if self.block else labels.many(row.key.concurrency)
-
-    def label(self, table: Table) -> str:
-        """What the axis is called."""
-        if not self.block:
-            return f"{noun(table).capitalize()}s"
-        return "Area walked" if table.name == "memory_latency" else "Block size"
-
-    def scale(self, axis: Axes, rows: Sequence[Row]) -> None:
-        """Equal steps for doublings, from the first to the last place of the rows."""
-        places = self.places(rows)
-        margin = 2 ** max(0.35, octaves(places) / 10)
-        axis.set_xscale("log", base=2)
-        axis.set_xlim(places[0] / margin, places[-1] * margin)
-        names = {self.place(row): self.name(row) if self.block else "" for row in rows}
-        axis.set_xticks(places, tick_labels(places, names))
-        axis.xaxis.set_minor_locator(NullLocator())
-
-
-def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
-    """Labels of the horizontal axis: blocks in two lines, or numbers; of two that would touch, the
-    first alone.
+    Attributes:
+        panel: its title.
+        name: in the legend, of the colour and the marker.
+        dashes: what the dashes stand for, in the legend too; empty without a meaning.
+        dashes_order: where these stand in the legend.
+        path: summarised values, which are joined.
+        points: repetitions.
+        left_out: repetitions that no summary has.
+        limits: of the values of the path.
+        limit_colour: of these.
     """
-    least = octaves(places) / MAX_TICKS
-    written: list[str] = []
-    last = 0.0
-    for place in places:
-        if written and math.log2(place) - last < least:
-            written.append("")
-            continue
-        last = math.log2(place)
-        written.append(_SIZE.sub(r"\1\n\2", names[place]) or str(place))
-    return written
+
+    panel: str
+    name: str
+    dashes: str = ""
+    dashes_order: int = 0
+    path: list[Place] = field(default_factory=list)
+    points: list[Place] = field(default_factory=list)
+    left_out: list[Place] = field(default_factory=list)
+    limits: list[Place] = field(default_factory=list)
+    limit_colour: str = style.INK
 
 
-def octaves(places: Sequence[int]) -> float:
-    """How many doublings lie between the first and the last place, 1 for a single one."""
-    return math.log2(places[-1] / places[0]) if len(places) > 1 else 1.0
+def draw(
+    lines: Sequence[DrawnLine],
+    labels: tuple[str, str],
+    looks: Mapping[str, Look] | None = None,
+    bars: bool = False,
+    **grid: Any,
+) -> tuple[Figure, list[Axes]]:
+    """A panel for each title of the lines, and one legend.
+
+    Args:
+        lines: at least one.
+        labels: of the horizontal and of the vertical axis.
+        looks: of names; by default in their order.
+        bars: draw paths as bars.
+        grid: see ``style.small_multiples``.
+    """
+    names = list(dict.fromkeys(line.name for line in lines))
+    looks = looks or {name: style.look(place) for place, name in enumerate(names)}
+    ordered = sorted(lines, key=lambda line: line.dashes_order)
+    named = dict.fromkeys(line.dashes for line in ordered)
+    dashes = dict(zip(named, style.DASHES * len(named), strict=False))
+    titles = list(dict.fromkeys(line.panel for line in lines))
+    figure, axes = style.small_multiples(titles, labels, **grid)
+    for axis, title in zip(axes, titles, strict=True):
+        shown = [line for line in lines if line.panel == title]
+        for line in shown:
+            _draw_line(axis, line, looks[line.name], dashes[line.dashes], bars)
+        _draw_limits(axis, shown)
+    style.scale_values(axes, bool(grid.get("sharey")))
+    joined = {line.name for line in lines if line.path}
+    handles: list[Patch | Line2D] = [
+        Patch(facecolor=looks[name].colour, label=name)
+        if bars and name in joined
+        else _entry(looks[name], name, "-" if name in joined else "none")
+        for name in looks
+        if name in names
+    ]
+    if len(dashes) > 1:
+        handles += [
+            Line2D([], [], color=style.QUIET, dashes=each, label=name)
+            for name, each in dashes.items()
+        ]
+    if any(line.limits for line in lines):
+        handles.append(Line2D([], [], label="limit", **style.LIMIT))
+    style.legend(figure, handles)
+    return figure, axes
+
+
+def _draw_line(axis: Axes, line: DrawnLine, look: Look, dashes: Any, bars: bool) -> None:
+    places, values = np.reshape(line.path, (-1, 2)).T
+    if bars:
+        bar = axis.bar(places, values, width=0.4 * places, facecolor=look.colour, linewidth=0)
+        if len(places) <= FEW:
+            axis.bar_label(
+                bar, [significant(value, 2) for value in values], padding=2, fontsize=style.SMALL
+            )
+    elif line.path:
+        marker = "_" if len(places) == 1 else ""  # a path of one place would not be seen
+        axis.plot(
+            places, values, color=look.colour, dashes=dashes, linewidth=1.1, zorder=3, markersize=4,
+            marker=marker if line.points else look.marker,
+        )  # fmt: skip
+    hollow = Look(style.INK, "o", "none")
+    for points, each in ((line.points, look), (line.left_out, hollow)):
+        if points:
+            across, up = np.transpose(points)
+            axis.scatter(
+                across, up, s=11, marker=each.marker, facecolor=each.face, edgecolor=each.colour,
+                linewidth=0.7, zorder=4,
+            )  # fmt: skip
+
+
+def _draw_limits(axis: Axes, lines: Sequence[DrawnLine]) -> None:
+    """The limits dashed: one line where all rows have the same, else each along its rows."""
+    limits = {round(limit, 9) for line in lines for _, limit in line.limits}
+    if len(limits) == 1:
+        axis.axhline(*limits, **style.LIMIT)
+        return
+    for line in lines:
+        if line.limits:
+            look = {**style.LIMIT, "color": line.limit_colour}
+            axis.plot(*np.transpose(line.limits), marker="_", **look)
+
+
+def _entry(look: Look, name: str, linestyle: Any) -> Line2D:
+    return Line2D(
+        [], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markersize=4, linewidth=1.1,
+        linestyle=linestyle, label=name,
+    )  # fmt: skip
 
 
 def value_of(value: str, row: Row, series: Series) -> float | None:
@@ -121,64 +174,126 @@ def value_of(value: str, row: Row, series: Series) -> float | None:
     return series.centre * row.table.factor
 
 
-@dataclass(frozen=True)
-class DrawnLine:
-    """Rows that differ in their place alone, with the program whose values are joined.
-
-    Attributes:
-        look: of the program or of the workload.
-        dashes: of the number of threads, or of the block.
-        limit: colour of the rows' limits, empty where another line has the same.
-    """
-
-    instrument: str
-    rows: Sequence[Row]
-    look: Look
-    dashes: Any = ()
-    limit: str = ""
+def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
+    """Whether bars of efficiency have a reference that is drawn lower than it is."""
+    if drawing.kind != "bars" or drawing.value != "efficiency":
+        return False
+    every = (series.efficiency or 0.0 for row in rows for series in row.series.values())
+    return 100 * max(every, default=0.0) > FARTHEST
 
 
 def plot(table: Table, rows: Sequence[Row], drawing: Drawing | None = None) -> Figure | None:
     """The figure of one table, None when none of its rows was measured.
 
     Horizontal is the block size or the concurrency, whichever has more values. There is a panel for
-    each workload with lines of all programs, or, as a layout may ask for, a panel for each block or
-    number of threads with lines of all workloads. Vertical is logarithmic where the values and
-    their limits span more than a factor of 20, else it starts at zero.
+    each workload with all programs or, as a layout may ask for, one for each block or number of
+    threads with lines of all workloads. Bars stand over the concurrency, with the references as
+    open marks.
     """
     measured = [row for row in rows if row.series]
     if not measured:
         return None
-    across = Across.of(measured)
-    value = drawing.value if drawing else "measured"
-    is_together = drawing is not None and drawing.kind == "together"
-    panels = (_by_place if is_together else _by_workload)(measured, across)
-    names = list(dict.fromkeys(map(workload, measured)))
-    is_slim = all(len(across.places(members)) <= 2 for members in panels.values())
-    is_shared = is_together or table.subsystem != "cpu"
-    figure, axes = style.small_multiples(
-        list(panels),
-        (across.label(table), style.vertical_label(table, value)),
-        (0.23, 1.14 if across.block else 1.02),  # blocks have labels of two lines
-        most=SLIM if is_slim else MAX_COLUMNS,
+    kind, value = (drawing.kind, drawing.value) if drawing else ("panels", "measured")
+    bars, is_together = kind == "bars", kind == "together"
+    across, other = "concurrency", "block"
+    if not bars and _is_over_blocks(measured):
+        across, other = other, across
+    names = {_place(row, across): _name(row, across) for row in measured}
+    octaves = math.log2(max(names) / min(names)) or 1
+    lines: dict[tuple[str, ...], DrawnLine] = {}
+    looks = _looks(table, measured, is_together)
+    for row, title, dashes in _panels(measured, other, kind):
+        place = float(_place(row, across))
+        for rank, program in enumerate(table.series[: 1 if is_together else None]):
+            series = row.series.get(program.instrument)
+            height = value_of(value, row, series) if series else None
+            if series is None or height is None or (rank and value == "deviation"):
+                continue
+            name = workload(row) if is_together else program.heading
+            line = lines.setdefault(
+                (title, dashes, name), DrawnLine(title, name, dashes, _place(row, other))
+            )
+            if bars and rank:
+                highest = FARTHEST if value == "efficiency" else math.inf
+                line.points.append((place, min(height, highest)))
+                continue
+            # Programs and workloads stand a little to the right of each other.
+            aside = place * 2 ** (0 if bars else [*looks].index(name) * octaves / 50)
+            line.path.append((aside, height))
+            if is_together:
+                line.limit_colour = looks[name].colour
+            if value == "efficiency":
+                line.limits.append((place, 100))
+            if value != "measured" or bars:
+                continue
+            line.points += [(aside, each * row.table.factor) for each in series.values]
+            line.left_out += [(aside, each * row.table.factor) for each in series.disturbed]
+            if row.limit.value is not None and not rank:
+                line.limits.append((place, row.limit.value * row.table.factor))
+        for source, published in row.published.items() if value == "measured" else ():
+            name = _called(source)
+            line = lines.setdefault(
+                (title, dashes, name), DrawnLine(title, name, dashes, _place(row, other))
+            )
+            line.points.append((place, published * row.table.factor))
+    for line in lines.values():
+        line.path.sort()
+        line.limits.sort()
+    is_shared = is_together or bars or table.subsystem != "cpu"
+    figure, axes = draw(
+        list(lines.values()),
+        (_label(table, across), style.vertical_label(table, value)),
+        looks,
+        bars,
+        panel=(0.23, 1.3 if drawing else 1.14 if across == "block" else 1.02),
+        most=SLIM if len(names) <= 2 else MAX_COLUMNS,
         sharex=True,
         sharey=is_shared,
     )
-    for axis, members in zip(axes, panels.values(), strict=True):
-        lines = (
-            [*_of_workloads(members, names)] if is_together else [*_of_programs(members, across)]
-        )
-        for rank, line in enumerate(lines):
-            shift = (rank - (len(lines) - 1) / 2) / 50
-            _draw(axis, line, across, value, shift * octaves(across.places(measured)))
-        if value == "measured":
-            _draw_limits(axis, lines, across)
-            _draw_published(axis, members, across)
-        _scale(axis, measured if is_shared else members, value)
-        across.scale(axis, measured)
-    handles = _workloads(names) if is_together else _programs(table, measured, across)
-    style.legend(figure, handles)
+    places = sorted(names)
+    for axis in axes:
+        axis.set_xscale("log", base=2)
+        axis.margins(x=0.1)
+        axis.set_xticks(places, tick_labels(places, names))
+        axis.xaxis.set_minor_locator(NullLocator())
     return figure
+
+
+def _is_over_blocks(rows: Sequence[Row]) -> bool:
+    """Whether the rows of a workload have more block sizes than concurrencies."""
+    blocks = {(row.key.workload, row.key.block) for row in rows}
+    counts = {(row.key.workload, row.key.concurrency) for row in rows}
+    return len({block for _, block in blocks}) > 1 and len(blocks) >= len(counts)
+
+
+def _place(row: Row, across: str) -> int:
+    """Where a row stands: its block in bytes, or its number of threads."""
+    return (row.key.block or 0) if across == "block" else row.key.concurrency
+
+
+def _name(row: Row, across: str) -> str:
+    """``16 MiB`` or ``8``, as the row's layout has it."""
+    return LabelFormatter.of(row).block(row) if across == "block" else str(row.key.concurrency)
+
+
+def _label(table: Table, across: str) -> str:
+    if across == "concurrency":
+        return f"{noun(table).capitalize()}s"
+    return "Area walked" if table.name == "memory_latency" else "Block size"
+
+
+def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
+    """Labels of the horizontal axis: blocks in two lines, or numbers; of two that would touch, the
+    first alone.
+    """
+    least = math.log2(places[-1] / places[0]) / MAX_TICKS
+    written: list[str] = []
+    last = -math.inf
+    for place in places:
+        is_free = math.log2(place) - last >= least
+        last = math.log2(place) if is_free else last
+        written.append(_SIZE.sub(r"\1\n\2", names[place]) if is_free else "")
+    return written
 
 
 def workload(row: Row) -> str:
@@ -189,289 +304,84 @@ def workload(row: Row) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _by_workload(rows: Sequence[Row], across: Across) -> Panels:
-    """A panel for each workload; of a single workload one for each block or concurrency, so that few
-    lines meet in each.
+def _panels(rows: Sequence[Row], other: str, kind: str) -> list[tuple[Row, str, str]]:
+    """Each row with the title of its panel, and what its dashes stand for.
+
+    A block or number of threads that is not on the axis has a panel for itself where a workload
+    would else have several of them in one look, or where the table has but one workload.
     """
-    table, other = rows[0].table, across.other
+    table = rows[0].table
     nodes, variants = ({getattr(row.key, name) for row in rows} for name in ("node", "variant"))
-    is_alone = len({(row.key.node, row.key.variant, row.key.workload) for row in rows}) == 1
-    is_split = is_alone and 1 < len(other.places(rows)) <= MAX_COLUMNS
-    grouped: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=other.place) if is_split else rows:
+    distinct = {(workload(row), _place(row, other)) for row in rows}
+    count, workloads = len({place for _, place in distinct}), len({name for name, _ in distinct})
+    is_split = len(distinct) > workloads
+    if kind == "panels":
+        is_split = workloads == 1 and 1 < count <= MAX_COLUMNS
+    found = []
+    for row in sorted(rows, key=lambda row: _place(row, other) if is_split else 0):
+        labels = LabelFormatter.of(row)
+        name = labels.block(row) if other == "block" else labels.many(row.key.concurrency)
         variant = table.variant_label(row.key.variant)
         parts = (
-            LabelFormatter.of(row).workload(row),
-            other.name(row) if is_split else "",
+            labels.workload(row),
+            name if is_split else "",
             _VARIANTS.get(variant, variant) if len(variants) > 1 and table.variant else "",
             row.key.node if len(nodes) > 1 else "",
         )
-        grouped.setdefault(", ".join(filter(None, parts)), []).append(row)
-    return grouped
+        title = ", ".join(filter(None, parts[1:2] if kind == "together" else parts))
+        found.append((row, title, name if kind == "panels" and not is_split and count > 1 else ""))
+    return found
 
 
-def _by_place(rows: Sequence[Row], across: Across) -> Panels:
-    """A panel for each block size, or number of threads, that is not on the horizontal axis.
+def _looks(table: Table, rows: Sequence[Row], is_together: bool) -> dict[str, Look]:
+    """Name in the legend -> its look: of workloads, or of programs; and of published sets."""
+    if is_together:
+        names = dict.fromkeys(map(workload, rows))
+        looks = {name: style.look(rank) for rank, name in enumerate(names)}
+    else:
+        looks = {one.heading: style.look(rank, rank > 0) for rank, one in enumerate(table.series)}
+    hollow = {
+        _called(name): Look(style.INK, mark, "none")
+        for name, mark in zip(published_names(rows), PUBLISHED * len(rows), strict=False)
+    }
+    return looks | hollow
 
-    A workload that has one block of its own, such as a latency under two names, needs no panel for
-    it.
+
+def _called(source: str) -> str:
+    return f"{source} (published)"
+
+
+NINES = {name: -math.log10(1 - share) for name, share in histograms.SHARES.items()}
+"""Detail of a latency -> its place on the axis: so many nines."""
+TAIL = np.linspace(NINES["p50"], 4, 112).tolist()
+"""Places at which a histogram is drawn."""
+
+
+def plot_percentiles(table: Table, rows: Sequence[Row]) -> Figure:
+    """Times of single operations on an axis of nines: a panel for each workload, a line for each
+    number of threads or streams, each repetition's percentiles as points.
     """
-    other = across.other
-    distinct: dict[str, set[int]] = {}
-    for row in rows:
-        distinct.setdefault(workload(row), set()).add(other.place(row))
-    if all(len(places) == 1 for places in distinct.values()):
-        return {"": rows}
-    grouped: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=other.place):
-        grouped.setdefault(other.name(row), []).append(row)
-    return grouped
-
-
-def _of_programs(rows: Sequence[Row], across: Across) -> Iterator[DrawnLine]:
-    """A line for each program and each block or number of threads that is not on the axis."""
-    table = rows[0].table
-    for position, program in enumerate(table.series):
-        for rank, place in enumerate(across.other.places(rows)):
-            line = [
-                row
-                for row in rows
-                if across.other.place(row) == place and program.instrument in row.series
-            ]
-            dashes = style.DASHES[rank % len(style.DASHES)]
-            limit = style.LIMIT if program is table.own else ""
-            yield DrawnLine(program.instrument, line, style.look(position), dashes, limit)
-
-
-def _of_workloads(rows: Sequence[Row], names: Sequence[str]) -> Iterator[DrawnLine]:
-    """A line for each workload of the own kernel."""
-    for rank, name in enumerate(names):
-        line = [row for row in rows if workload(row) == name and row.own]
-        look = style.line(rank)
-        yield DrawnLine(rows[0].table.own.instrument, line, look, limit=look.colour)
-
-
-def _draw(axis: Axes, line: DrawnLine, across: Across, value: str, shift: float) -> None:
-    """A line through the summarised values, every repetition beside it, ``shift`` octaves to the
-    right.
-    """
-    shown: list[tuple[float, float]] = []
-    points: list[tuple[float, float]] = []
-    disturbed: list[tuple[float, float]] = []
-    for row in sorted(line.rows, key=across.place):
-        series, place = row.series[line.instrument], across.place(row) * 2**shift
-        number = value_of(value, row, series)
-        if number is not None:
-            shown.append((place, number))
-        if value == "measured":
-            points += [(place, each * row.table.factor) for each in series.values]
-            disturbed += [(place, each * row.table.factor) for each in series.disturbed]
-    if not shown:
-        return
-    axis.plot(
-        *zip(*shown, strict=True), color=line.look.colour, linewidth=1.1, zorder=3, markersize=4,
-        dashes=line.dashes or (None, None), marker="_" if points else line.look.marker,
-    )  # fmt: skip
-    for x, y in points:
-        axis.scatter(x, y, s=11, zorder=4, alpha=0.9, linewidth=0.7, marker=line.look.marker,
-                     facecolor=line.look.face, edgecolor=line.look.colour)  # fmt: skip
-    style.left_out(axis, [x for x, _ in disturbed], [y for _, y in disturbed])
-
-
-def _draw_limits(axis: Axes, lines: Sequence[DrawnLine], across: Across) -> None:
-    """The limits dashed: one line where all rows have the same, else each along its rows."""
-    known = [
-        (
-            line.limit,
-            sorted((across.place(row), limit) for row in line.rows if (limit := _limit(row))),
-        )
-        for line in lines
-        if line.limit
-    ]
-    limits = [limit for _, places in known for _, limit in places]
-    if len({round(limit, 9) for limit in limits}) == 1:
-        style.limit_line(axis, limits[0])
-        return
-    for colour, places in known:
-        if places:
-            axis.plot(*zip(*places, strict=True), color=colour, linewidth=0.9, dashes=(5, 2),
-                      marker="_", zorder=1)  # fmt: skip
-
-
-def _limit(row: Row) -> float | None:
-    """In the unit of the table."""
-    return None if row.limit.value is None else row.limit.value * row.table.factor
-
-
-def _draw_published(axis: Axes, rows: Sequence[Row], across: Across) -> None:
-    """A mark for each value that others published, in the middle of its place."""
-    for number, name in enumerate(published_names(rows)):
-        shown = [row for row in rows if name in row.published]
-        values = [row.published[name] * row.table.factor for row in shown]
-        look = style.published(number)
-        axis.scatter([*map(across.place, shown)], values, s=20, linewidth=0.9, zorder=5, **look)
-
-
-def _scale(axis: Axes, rows: Sequence[Row], value: str) -> None:
-    """The vertical axis for all that is drawn of these rows; one of deviations is never logarithmic,
-    as some are none.
-    """
-    every = [
-        number
-        for row in rows
-        for series in row.series.values()
-        for number in (
-            [each * row.table.factor for each in (*series.values, *series.disturbed)]
-            if value == "measured"
-            else [value_of(value, row, series)]
-        )
-        if number
-    ]
-    if value == "measured":
-        every += [limit for row in rows if (limit := _limit(row))]
-        every += [each * row.table.factor for row in rows for each in row.published.values()]
-    highest, lowest = max(every, default=1.0), min(every, default=1.0)
-    is_logarithmic = value != "deviation" and highest > SPAN * lowest
-    ends = (lowest / 1.4, highest * 1.6) if is_logarithmic else (0.0, highest * 1.12)
-    axis.set_ylim(*ends)
-    style.scale_values(axis, is_logarithmic)
-
-
-def _workloads(names: Sequence[str]) -> list[Line2D]:
-    return [style.entry(style.line(rank), name) for rank, name in enumerate(names)]
-
-
-def _programs(table: Table, rows: Sequence[Row], across: Across) -> list[Line2D]:
-    """What is in a figure of programs, as far as it has more than one of it."""
-    handles = [
-        style.entry(style.look(position), series.heading)
-        for position, series in enumerate(table.series)
-        if any(series.instrument in row.series for row in rows)
-    ]
-    for number, name in enumerate(published_names(rows)):
-        mark = style.published(number)["marker"]
-        handles.append(
-            Line2D([], [], linestyle="none", marker=mark, markerfacecolor="none",
-                   markeredgecolor=style.INK, markersize=4.5, label=f"{name} (published)")
-        )  # fmt: skip
-    panels = _by_workload(rows, across).values()
-    if any(len(across.other.places(members)) > 1 for members in panels):
-        names = {across.other.place(row): across.other.name(row) for row in rows}
-        for rank, place in enumerate(sorted(names)):
-            dashes = style.DASHES[rank % len(style.DASHES)] or (None, None)
-            handles.append(Line2D([], [], color=style.QUIET, dashes=dashes, label=names[place]))
-    if any(row.limit.value is not None for row in rows):
-        handles.append(
-            Line2D([], [], color=style.LIMIT, linewidth=0.9, dashes=(5, 2), label="limit")
-        )
-    return handles
-
-
-BARS = 0.46, 1.2  # share of the page's width, and inches, of a panel
-HALF = 24  # bars that half the width holds
-FARTHEST = 150.0  # percent of the limit: a reference beyond it is a mark at the upper edge
-FEW = 12  # bars of a panel, up to which each has its value written above it
-GAP = 0.8  # bars between two groups
-
-
-def plot_bars(table: Table, rows: Sequence[Row], drawing: Drawing) -> Figure | None:
-    """The figure of ``drawing``, None without rows.
-
-    Tables without block sizes have one panel with a group of bars for each workload; others a panel
-    for each workload with a group for each size.
-    """
-    if not rows:
-        return None
-    grouped = _bars(rows)
-    widest = max(sum(map(len, groups.values())) for groups in grouped.values())
-    labels = Across(block=False).label(table), style.vertical_label(table, drawing.value)
-    most = 1 if widest > HALF else 2
-    figure, axes = style.small_multiples(list(grouped), labels, BARS, most, sharey=True)
-    for axis, groups in zip(axes, grouped.values(), strict=True):
-        _draw_bars(axis, drawing, groups, _top(drawing, rows))
-    handles: list[Patch | Line2D] = [Patch(facecolor=style.look(0).colour, label=table.own.heading)]
-    for rank, program in enumerate(table.references, 1):
-        if any(_reference(drawing, row, program.instrument) is not None for row in rows):
-            handles.append(style.entry(style.look(rank), program.heading, linestyle="none"))
-    style.legend(figure, handles)
-    return figure
-
-
-def _bars(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
-    """Title of a panel -> name of a group -> rows in the order of their threads."""
-    is_sized = len({row.key.block for row in rows}) > 1
-    grouped: dict[str, dict[str, list[Row]]] = {}
+    several = len({row.key.node for row in rows}) > 1
+    ticks = [*NINES.values(), *([4] if any(row.measured.histogram for row in rows) else [])]
+    names = [f"{100 - 100 * 10**-nines:g}" for nines in ticks]
+    names[4:] = [f"\n{name}" for name in names[4:]]  # no room beside the one before
+    lines = []
     for row in sorted(rows, key=lambda row: row.key.concurrency):
-        name = workload(row)
-        title, group = (name, LabelFormatter.of(row).block(row)) if is_sized else ("", name)
-        grouped.setdefault(title, {}).setdefault(group, []).append(row)
-    return grouped
-
-
-def _top(drawing: Drawing, rows: Sequence[Row]) -> float:
-    """The upper end of the vertical axis, the same in all panels; what lies beyond is drawn at it."""
-    own = [value_of(drawing.value, row, row.measured) or 0.0 for row in rows]
-    every = [
-        value_of(drawing.value, row, series) or 0.0
-        for row in rows
-        for series in row.series.values()
-    ]
-    if drawing.value == "efficiency":
-        return max(105.0, 1.08 * max(own), min(FARTHEST, 1.08 * max(every)))
-    return 1.12 * (max(own) if drawing.value == "deviation" else max(every))
-
-
-def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
-    """Whether a reference lies beyond the upper edge, where a filled triangle stands for it."""
-    if drawing.kind != "bars" or not rows:
-        return False
-    top = _top(drawing, rows)
-    every = (_reference(drawing, row, name) or 0.0 for row in rows for name in row.series)
-    return any(value > top for value in every)
-
-
-def _draw_bars(axis: Axes, drawing: Drawing, groups: Panels, top: float) -> None:
-    colour = style.look(0).colour
-    is_few = sum(map(len, groups.values())) <= FEW
-    ticks: list[tuple[float, str]] = []
-    at = 0.0
-    for name, members in groups.items():
-        first = at
-        for row in members:
-            value = value_of(drawing.value, row, row.measured) or 0.0
-            bar = axis.bar(at, value, width=0.74, facecolor=colour, linewidth=0, zorder=2)
-            if is_few:
-                axis.bar_label(bar, [significant(value, 2)], padding=2, fontsize=style.SMALL)
-            _mark_references(axis, drawing, row, at, top)
-            ticks.append((at, str(row.key.concurrency or row.key.word)))
-            at += 1
-        axis.annotate(name, ((first + at - 1) / 2, 0), xycoords=("data", "axes fraction"), xytext=(0, -15),
-                      textcoords="offset points", ha="center", va="top", fontsize=style.SMALL, fontweight="bold",
-                      color=style.INK, annotation_clip=False)  # fmt: skip
-        at += GAP
-    places, texts = zip(*ticks, strict=True)
-    axis.set_xticks(places, texts, fontsize=style.SMALL)
-    axis.tick_params(axis="x", length=0, labelbottom=True)
-    axis.set_xlim(-0.8, at - GAP - 0.2)
-    axis.set_ylim(0, top)
-    axis.xaxis.labelpad = 17  # below the names of the groups
-    style.scale_values(axis, logarithmic=False)
-    if drawing.value == "efficiency":
-        style.limit_line(axis, 100)
-
-
-def _reference(drawing: Drawing, row: Row, instrument: str) -> float | None:
-    """What stands beside the bar of a row; nothing beside deviations, which are the own kernel's."""
-    series = row.series.get(instrument) if drawing.value != "deviation" else None
-    return value_of(drawing.value, row, series) if series else None
-
-
-def _mark_references(axis: Axes, drawing: Drawing, row: Row, at: float, top: float) -> None:
-    """An open mark for each reference tool, at the upper edge where its value lies beyond."""
-    for rank, program in enumerate(row.table.references, 1):
-        value, look = _reference(drawing, row, program.instrument), style.look(rank)
-        if value is not None:
-            is_beyond = value > top
-            axis.scatter([at], [0.985 * top if is_beyond else value], s=16, marker="^" if is_beyond else look.marker,
-                         facecolor=look.colour if is_beyond else "white", edgecolor=look.colour, linewidth=1.0, zorder=5,
-                         clip_on=False)  # fmt: skip
+        labels, factor = LabelFormatter.of(row), row.table.factor
+        title = labels.workload(row) + (f", {row.key.node}" if several else "")
+        line = DrawnLine(title, labels.many(row.key.concurrency))
+        for name, nines in NINES.items():
+            line.points += [(nines, value * factor) for value in row.measured.percentiles(name)]
+            if value := row.measured.percentile(name):
+                line.path.append((nines, value.value * factor))
+        if row.measured.histogram:
+            shares = [1 - 10**-nines for nines in TAIL]
+            times = np.multiply(histograms.percentiles(row.measured.histogram, shares), factor)
+            line.path = list(zip(TAIL, times, strict=False))
+        lines.append(line)
+    labels_of = "% of operations", style.vertical_label(table)
+    # Two panels stand beside the figure of the means.
+    figure, axes = draw(lines, labels_of, panel=(0.175, 1.02), sharex=True, sharey=True)
+    for axis in axes:
+        axis.set_xticks(ticks, names)
+    return figure

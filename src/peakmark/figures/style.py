@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,16 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
-from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullLocator, ScalarFormatter
+from matplotlib.ticker import Formatter, LogLocator, NullLocator
 
 from peakmark.formatting import decimal_mark
 from peakmark.resources import ROOT
@@ -33,19 +36,27 @@ SMALL = 7.3  # points, of the smallest type
 QUIET = "#6b6b6b"
 WIDTH = 6.85  # inches; an A4 page between its margins
 LABELS, LEGEND_LINE = 0.3, 0.17  # inches
-MAX_TICKS = 6  # numbers of a vertical axis, at each step of a decade
-DECADES = 30  # highest by lowest end from which on a logarithmic axis names powers of ten only
-LIMIT = "#222222"
-_PUBLISHED = ("D", "v", "P", "X")
-"""Markers of published sets, by their place."""
+MAX_TICKS = 6  # numbers of a logarithmic axis
+SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic
+NUMBER = "{x:.10g}"
+"""Numbers of an axis, without powers of ten."""
+PADS = {"w_pad": 0.06, "h_pad": 0.06}
+LIMIT: dict[str, Any] = {"color": INK, "linewidth": 0.9, "dashes": (5, 2), "zorder": 1}
 METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
 """Ending of a file -> what its format would tell of when and by what it was made."""
-DASHES: tuple[Any, ...] = ((), (4, 1.6), (1.2, 1.4), (6, 1.5, 1.2, 1.5), (9, 2), (3, 1, 1, 1, 1, 1))
+DASHES: tuple[Any, ...] = (
+    (None, None),
+    (4, 1.6),
+    (1.2, 1.4),
+    (6, 1.5, 1.2, 1.5),
+    (9, 2),
+    (3, 1, 1, 1, 1, 1),
+)
 
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (Okabe and Ito 2008), marker and its face for one instrument; own kernels are filled,
+    """Colour (after Okabe and Ito 2008), marker and its face: own kernels and workloads are filled,
     references are open.
     """
 
@@ -54,69 +65,36 @@ class Look:
     face: str
 
 
-_LOOKS = (
-    Look("#0072B2", "o", "#0072B2"),
-    Look("#D55E00", "s", "white"),
-    Look("#009E73", "^", "white"),
-)
-_COLOURS = ("#0072B2", "#B84F00", "#00785A", "#9B3D7E", "#5A5A5A", "#7A5C00")
-"""Of workloads beside each other."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#9B3D7E", "#5A5A5A", "#7A5C00")
+MARKERS = "os^DvP"
 
 
-def line(position: int) -> Look:
-    """The look of a workload's line where several stand in one panel."""
-    colour = _COLOURS[position % len(_COLOURS)]
-    return Look(colour, "os^DvP"[position % len(_COLOURS)], colour)
+def look(position: int, is_open: bool = False) -> Look:
+    """The look of a program or workload by its place: 0 is the own kernel.
 
-
-def look(position: int) -> Look:
-    """The look of a table's instrument by its place: 0 is the own kernel."""
-    return _LOOKS[position % len(_LOOKS)]
+    Beyond six, colours come with other markers.
+    """
+    colour = COLOURS[position % len(COLOURS)]
+    marker = MARKERS[(position + position // len(COLOURS)) % len(MARKERS)]
+    return Look(colour, marker, "white" if is_open else colour)
 
 
 def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
     """Draw a legend above the panels: as many entries side by side as the figure is wide."""
-    if not handles:
-        return
     longest = max(len(str(handle.get_label())) for handle in handles)
-    side_by_side = max(1, int(figure.get_figwidth() / (0.53 + 0.055 * longest)))
-    lines = math.ceil(len(handles) / side_by_side)
+    columns = max(1, int(figure.get_figwidth() / (0.53 + 0.055 * longest)))
+    lines = math.ceil(len(handles) / columns)
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * lines)
     figure.legend(
-        handles=handles,
-        loc="outside upper left",
-        ncols=min(len(handles), side_by_side),
-        frameon=False,
-        handlelength=2.4,
+        handles=handles, loc="outside upper left", ncols=columns, frameon=False, handlelength=2.4
     )
-
-
-def entry(look: Look, label: str, **more: Any) -> Line2D:
-    """A program or a workload in a legend."""
-    return Line2D(
-        [], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markeredgecolor=look.colour, markersize=4,
-        linewidth=1.1, label=label, **more,
-    )  # fmt: skip
-
-
-def published(position: int) -> dict[str, Any]:
-    """The marker of a published set by its place, an empty one."""
-    return {"marker": _PUBLISHED[position % len(_PUBLISHED)], "facecolor": "none", "edgecolor": INK}
 
 
 def figure(width: float, height: float) -> Figure:
     """An empty figure of so many inches, which finds room for all labels by itself."""
     empty = Figure(figsize=(width, height))
-    empty.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    empty.set_layout_engine("constrained", **PADS)
     return empty
-
-
-def panels(figure: FigureBase, count: int, columns: int, **shared: Any) -> list[Axes]:
-    """So many panels in lines of ``columns``; the last line may have fewer."""
-    axes = figure.subplots(math.ceil(count / columns), columns, squeeze=False, **shared).flat
-    for axis in axes[count:]:
-        axis.set_visible(False)
-    return list(axes[:count])
 
 
 def small_multiples(
@@ -126,43 +104,45 @@ def small_multiples(
     most: int = 4,
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each title, in even lines.
+    """A figure with a panel for each title, in even lines; labels stand at the outer panels.
 
     Args:
         titles: at least one.
-        labels: of the horizontal and of the vertical axis; they stand at the outer panels.
+        labels: of the horizontal and of the vertical axis.
         panel: its share of the page's width, and its height in inches.
         most: panels side by side.
         shared: which axes panels share.
     """
-    lines = math.ceil(len(titles) / most)
-    columns = math.ceil(len(titles) / lines)
+    columns = math.ceil(len(titles) / math.ceil(len(titles) / most))
     share, height = panel
-    width = min(1.0, max(share * columns, min(2 * share, 0.46)) + 0.09)
-    whole = figure(WIDTH * width, height * lines + LABELS)
-    axes = panels(whole, len(titles), columns, **shared)
-    for place, (axis, title) in enumerate(zip(axes, titles, strict=True)):
-        axis.set_title(title)
-        if place % columns == 0:
-            axis.set_ylabel(labels[1])
-        if place + columns >= len(titles):
-            axis.set_xlabel(labels[0])
-            axis.tick_params(labelbottom=True)
-        sns.despine(ax=axis)
-    return whole, axes
+    width = WIDTH * min(1.0, max(share * columns, min(2 * share, 0.46)) + 0.09)
+    grid = sns.FacetGrid(
+        pd.DataFrame({"panel": titles}), col="panel", col_wrap=columns, **{"sharex": False, "sharey": False, **shared}
+    )  # fmt: skip
+    plt.close(grid.figure)
+    grid.set_titles("{col_name}").set_axis_labels(*labels)
+    grid.figure.set_size_inches(width, height * math.ceil(len(titles) / columns) + LABELS)
+    grid.figure.set_layout_engine("constrained", **PADS)
+    return grid.figure, list(grid.axes.flat)
 
 
-def scale_values(axis: Axes, logarithmic: bool) -> None:
-    """The vertical axis, whose ends are known: few round numbers."""
-    if not logarithmic:
-        axis.yaxis.set_major_formatter(Ticks())
-        return
-    axis.set_yscale("log")
-    low, high = axis.get_ylim()
-    steps = (1.0, 2.0, 5.0) if high < DECADES * low else (1.0,)
-    axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=MAX_TICKS * len(steps)))
-    axis.yaxis.set_minor_locator(NullLocator())
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
+    """Few round numbers on vertical axes; logarithmic where all that is drawn spans more than a
+    factor of 20, else from zero.
+    """
+    for axis in axes:
+        low, high = np.transpose(
+            [each.dataLim.intervaly for each in (axes if is_shared else [axis])]
+        )
+        lowest, highest = low.min(), high.max()
+        if 0 < lowest * SPAN < highest:
+            axis.set_yscale("log")
+            axis.set_ylim(lowest / 1.4, highest * 1.6)
+            axis.yaxis.set_major_locator(LogLocator(numticks=MAX_TICKS))
+            axis.yaxis.set_minor_locator(NullLocator())
+        else:
+            axis.set_ylim(0, 1.12 * highest)
+        axis.yaxis.set_major_formatter(NUMBER)
 
 
 def vertical_label(table: Table, value: str = "measured") -> str:
@@ -175,41 +155,6 @@ def vertical_label(table: Table, value: str = "measured") -> str:
     if value == "deviation":
         return f"Standard deviation ({unit or table.quantity})"
     return unit if unit in ("GigaOPS", table.quantity) else f"{table.quantity} ({unit})"
-
-
-def left_out(axis: Axes, across: Sequence[float], values: Sequence[float]) -> None:
-    """Repetitions that are not part of a summary, as hollow circles."""
-    if values:
-        axis.scatter(across, values, s=13, marker="o", facecolor="none", edgecolor=INK,
-                     linewidth=0.6, zorder=3.5)  # fmt: skip
-
-
-def limit_line(axis: Axes, value: float) -> None:
-    """A limit that is the same for all that is drawn."""
-    axis.axhline(value, color=LIMIT, linewidth=0.9, dashes=(5, 2), zorder=1)
-
-
-class Ticks(ScalarFormatter):
-    """Numbers of one axis with equally many decimals."""
-
-    def __init__(self) -> None:
-        super().__init__(useOffset=False)
-        self.set_scientific(False)
-
-
-class DecimalMark(Formatter):
-    """The labels of another formatter, with a decimal mark of choice."""
-
-    def __init__(self, formatter: Formatter, mark: str) -> None:
-        self._formatter, self._mark = formatter, mark
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """The label of a tick."""
-        return decimal_mark(self._formatter(x, pos), self._mark)
-
-    def format_ticks(self, values: Any) -> list[str]:
-        """The labels of all ticks."""
-        return [decimal_mark(label, self._mark) for label in self._formatter.format_ticks(values)]
 
 
 def begin() -> None:
@@ -248,4 +193,8 @@ def use_decimal_mark(figure: Figure, mark: str) -> None:
         text.set_text(decimal_mark(text.get_text(), mark))
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(DecimalMark(axis.get_major_formatter(), mark))
+            axis.set_major_formatter(_marked(axis.get_major_formatter(), mark))
+
+
+def _marked(usual: Formatter, mark: str) -> Callable[[float, Any], str]:
+    return lambda value, place: decimal_mark(usual(value, place), mark)

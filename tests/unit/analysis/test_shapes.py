@@ -13,7 +13,7 @@ from peakmark.analysis import findings, shapes
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
 from peakmark.cell import Cell
-from peakmark.figures import matrices
+from peakmark.figures import curves
 
 NODE = (2, 4, 2, 8, 2)  # 256 CPUs
 
@@ -78,9 +78,9 @@ def test_a_matrix_of_nodes_has_a_row_for_each_place(
         assert (values["distance"], values["worst"]) == ("other-socket", ("1 and 6",))
         assert (values["count"], values["pairs"]) == (1, 32)
         assert values["factor"] == pytest.approx(3)
-    figure = matrices.plot(rows[0].table, rows)
+    figure = curves.plot_matrices(rows[0].table, rows)
     assert figure is not None
-    panels = [axis.images[0].get_array() for axis in figure.axes if axis.images]
+    panels = [axis.collections[0].get_array() for axis in figure.axes[:workloads]]
     assert len(panels) == workloads
     worst = (np.argmax if metric == "latency" else np.argmin)(panels[0])
     assert divmod(int(worst), 8) == slow
@@ -89,14 +89,14 @@ def test_a_matrix_of_nodes_has_a_row_for_each_place(
 @pytest.mark.parametrize("sizes", [NODE, (1, 1, 2, 2, 1)])
 def test_a_heat_map_has_a_field_for_each_pair(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     rows = rows_of(tmp_path / "c", *sizes)
-    figure = matrices.plot(rows[0].table, rows)
+    figure = curves.plot_matrices(rows[0].table, rows)
     assert figure is not None
     cpus = len(shapes.places_of(rows))
-    field = figure.axes[0].images[0].get_array()
+    field = figure.axes[0].collections[0].get_array()
     assert field is not None and field.shape == (cpus, cpus)
     assert field.mask.sum() == cpus  # nothing from a CPU to itself
 
 
 def test_two_places_are_no_matrix(tmp_path: Path) -> None:
     rows = rows_of(tmp_path / "c", 1, 1, 1, 2, 1)
-    assert matrices.plot(rows[0].table, rows) is None
+    assert curves.plot_matrices(rows[0].table, rows) is None

@@ -62,11 +62,11 @@ def drawn(drawing: Drawing, rows: list[Row]) -> list[Row]:
 def plot(drawing: Drawing, rows: list[Row]) -> list[Axes]:
     """The panels of a drawing."""
     style.begin()
-    bars = drawing.kind == "bars"
-    figure = (panels.plot_bars if bars else panels.plot)(DISK, rows, drawing)
+    figure = (panels.plot)(DISK, rows, drawing)
     assert figure is not None
-    if not bars:
-        assert [text.get_text() for text in figure.legends[0].get_texts()] == SHOWN
+    if drawing.kind == "together":
+        names = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert [name for name in names if name != "limit"] == SHOWN
     return [axis for axis in figure.axes if axis.get_visible()]
 
 
@@ -92,7 +92,8 @@ def test_deviations_are_those_of_the_runs(limited: list[Row]) -> None:
 
 def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited: list[Row]) -> None:
     axes = plot(SHARES, drawn(SHARES, limited))
-    assert [axis.get_title(loc="left") for axis in axes] == SHOWN
+    titles = [f"{name}, {block}" for block in ("64 KiB", "1 MiB") for name in SHOWN]
+    assert [axis.get_title(loc="left") for axis in axes] == titles
     heights = sorted(bar.get_height() for axis in axes for bar in axis.patches)
     shares = sorted(100 * (row.measured.efficiency or 0) for row in limited)
     assert heights == pytest.approx(shares)
@@ -101,7 +102,7 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited: li
     assert marks == pytest.approx([2 * share for share in shares])
     for axis in axes:
         assert [100.0, 100.0] in [list(line.get_ydata()) for line in axis.lines], "the limit"
-        assert {text.get_text() for text in axis.texts} >= {"64 KiB", "1 MiB"}
+        assert len(axis.texts) == 3, "values above the bars"
 
 
 def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited: list[Row]) -> None:
@@ -111,9 +112,9 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited: list[Row
     ]
     for axis in plot(SHARES, far):
         top = axis.get_ylim()[1]
-        assert top <= panels.FARTHEST
-        assert len(axis.collections) == 6
-        assert all(points.get_offsets()[0][1] <= top for points in axis.collections)
+        (marks,) = axis.collections
+        assert [float(y) for _, y in marks.get_offsets()] == [panels.FARTHEST] * 3
+        assert top > panels.FARTHEST
     assert panels.goes_beyond(SHARES, far)
     whole = captions.of_drawing(SHARES, captions.PARTS)
     short = captions.of_drawing(SHARES, ())
@@ -124,7 +125,7 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e8))
     rows = drawn(SHARES, list(found.rows["disk_throughput"]))
     assert rows == []
-    assert panels.plot_bars(DISK, rows, SHARES) is None
+    assert panels.plot(DISK, rows, SHARES) is None
     reason = figures.without_rows(SHARES)
     assert "“Four patterns”" in reason and "limit" in reason
 
