@@ -48,7 +48,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     assert "results/tiny/report.pdf" in again.stdout
 
     # Exactly the cells whose records are gone are measured again. A source newer than its kernel
-    # voids nothing, and is compiled before the next cell; so is a kernel that is not there.
+    # voids nothing, and is compiled before the next cell; so is, later, a kernel that is not there.
     gone = sorted(before)[::5]
     for name in gone:
         (results / "cells" / f"{name}.json").unlink()
@@ -59,11 +59,9 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == set(gone)
     assert kernel.stat().st_mtime_ns > source.stat().st_mtime_ns
-    kernel.unlink()
-    checkout.measure(config, *TO_TABLES)
-    assert checkout.started("tiny") == after
 
     # A changed option voids the cells it belongs to and no others.
+    kernel.unlink()
     changed = {**TINY, "cpu": [{**TINY["cpu"][0], "seconds": 0.04}]}
     checkout.measure(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     newest = checkout.started("tiny")
