@@ -11,12 +11,11 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 
 from benchmarks import results
-from benchmarks.kernels import load, namespaces, pairs, table
+from benchmarks.kernels import namespaces, pairs, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
-from benchmarks.kernels.run import INSTRUMENTS, Runner
+from benchmarks.kernels.run import INSTRUMENTS, Runner, settle
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
@@ -78,9 +77,8 @@ def expected_seconds(rows: Sequence[Row], turns: int) -> float:
     for row in rows:
         for cell in filter(None, (row.ours, row.reference)):
             cells[row.bundle, cell.spec(), row.route] = cell
-    return turns * sum(
-        INSTRUMENTS[cell.instrument].estimate(cell).seconds for cell in cells.values()
-    )
+    costs = (INSTRUMENTS[cell.instrument].estimate(cell) for cell in cells.values())
+    return turns * sum(cost.seconds for cost in costs)
 
 
 def measure(
@@ -96,7 +94,7 @@ def measure(
         for turn in range(MOST * turns):
             if turn >= turns and not any(_spoiled(line, turns) for line in own):
                 break
-            load.settle(settle_s, len(runner.cpus))
+            settle(settle_s, len(runner.cpus))
             try:
                 found = runner.turn([line.row for line in own])
             except PeakmarkError as error:
@@ -111,7 +109,7 @@ def measure(
                     line.pairs.append(pair)
         ratios = []
         for line in own:
-            ratio = f"{line.comparison.ratios.median:.3f}" if line.comparison else line.note
+            ratio = f"{line.ratios.median:.3f}" if line.ratios else line.note
             ratios.append(f"{line.row.against} {ratio}")
         took = time.monotonic() - started
         print(f"{bundle}: {', '.join(ratios)} ({took:.0f} s)", file=sys.stderr, flush=True)
@@ -119,18 +117,14 @@ def measure(
 
 def _spoiled(line: Line, turns: int) -> bool:
     """Whether a peak has fewer pairs than were asked for."""
-    whole = line.comparison.ratios.n if line.comparison else 0
-    return line.row.against == pairs.PEAK and bool(line.pairs) and whole < turns
-
-
-def _ended(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    return line.row.against == pairs.PEAK and bool(line.pairs) and line.counts["n"] < turns
 
 
 def main() -> int:
     """Exit code 0 also when targets are missed: the table says so."""
     chosen = arguments()
-    signal.signal(signal.SIGTERM, _ended)  # so that namespaces and files are removed
+    # So that namespaces and files are removed.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     cpus = facts["limits"]["cpus_allowed"]
     small = not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(encoding="ascii")
@@ -163,10 +157,7 @@ def main() -> int:
             stopped = True  # what was measured until then is shown and kept
     tools = {name: tool.version for name, tool in sorted(runner.tools.items())}
     text = table.markdown(lines)
-    files = {
-        "summary.csv": table.summary_csv(lines, short),
-        "table.md": text,
-    }
+    files = {"summary.csv": table.summary_csv(lines, short), "table.md": text}
     folder = results.write(chosen.out, {**facts, "bench_tools": tools}, files)
     print(text)
     print(table.legend(lines))

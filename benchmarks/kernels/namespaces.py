@@ -12,7 +12,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,9 +47,8 @@ class Namespaces:
         values = {"address": SERVER, "port": str(PORT), "key": secrets.token_hex(16)}
         with execute.start(self.inside(self.server, server), folder, values) as process:
             if not pair.listens(process, PORT):
-                raise MeasurementError(
-                    "no-listening", program=server.argv[0], said=execute.last_lines(folder)
-                )
+                said = execute.last_lines(folder)
+                raise MeasurementError("no-listening", program=server.argv[0], said=said)
             yield values
 
 
@@ -64,11 +63,11 @@ def joined() -> Iterator[Namespaces]:
     if shutil.which("ip") is None:
         raise Unavailable("ip not found; install the package iproute2")
     names = Namespaces(f"peakmark-{os.getpid()}-a", f"peakmark-{os.getpid()}-b")
+    link, peer = f"pm{os.getpid()}a", f"pm{os.getpid()}b"
     with ExitStack() as stack:
         for name in (names.client, names.server):
             _ip("netns", "add", name)
-            stack.callback(_remove, name)
-        link, peer = f"pm{os.getpid()}a", f"pm{os.getpid()}b"
+            stack.callback(_ip, "netns", "delete", name)
         ends = ("netns", names.client, "type", "veth", "peer", "name", peer, "netns", names.server)
         _ip("link", "add", link, *ends)
         for name, device, address in ((names.client, link, CLIENT), (names.server, peer, SERVER)):
@@ -83,8 +82,3 @@ def _ip(*arguments: str) -> None:
     if done.returncode != 0:
         said = done.stderr.strip() or f"exit code {done.returncode}"
         raise Unavailable(f"ip {' '.join(arguments)}: {said}")
-
-
-def _remove(name: str) -> None:
-    with suppress(Unavailable):
-        _ip("netns", "delete", name)

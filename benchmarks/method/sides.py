@@ -65,26 +65,22 @@ class Bench:
         first that failed.
         """
         path = self.work / "orders.json"
-        cells = [{"campaign": str(folder), "cell": cell.to_json()} for folder, cell in orders]
-        names = asdict(around.namespaces) if around.namespaces else None
-        orders_json: dict[str, Any] = {
+        orders_json = {
             "kernels": str(self.kernels.resolve()),
             "tools": dict(around.tools),
+            "namespaces": asdict(around.namespaces) if around.namespaces else None,
+            "cells": [{"campaign": str(folder), "cell": cell.to_json()} for folder, cell in orders],
         }
-        orders_json |= {"namespaces": names, "cells": cells}
         write_text(path, json.dumps(orders_json))
         inside = ["ip", "netns", "exec", around.namespaces.client] if around.namespaces else []
-        join = "".join(
-            f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}; " for group in around.cgroups
-        )
+        files = [shlex.quote(str(group / "cgroup.procs")) for group in around.cgroups]
+        join = "".join(f"echo $$ > {file}; " for file in files)
         worker = [sys.executable, "-m", "benchmarks.method.worker", str(path)]
         argv = [*inside, "sh", "-c", f'{join}exec "$@"', "sh", *worker]
         environment = {**os.environ, **around.environment, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+        how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": LIMIT_S}
         try:
-            done = subprocess.run(
-                argv, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S,
-                check=False,
-            )  # fmt: skip
+            done = subprocess.run(argv, env=environment, cwd=ROOT, check=False, **how)
         except subprocess.TimeoutExpired:
             raise MeasurementError(f"{len(orders)} cells took more than {LIMIT_S:.0f} s") from None
         if done.returncode != 0:

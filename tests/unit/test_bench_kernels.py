@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 from benchmarks.kernels import __main__ as command
 from benchmarks.kernels import namespaces, pairs, table
-from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row
-from benchmarks.kernels.ratios import Comparison, Pair, Target, compare, judge
+from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row, Target
 from benchmarks.kernels.run import INSTRUMENTS, Run, Runner
-from benchmarks.kernels.table import Line
+from benchmarks.kernels.table import Line, Pair, judge
 from tests.unit import campaign_data
 
 from peakmark import machine, statistics
@@ -31,10 +30,6 @@ ROWS = pairs.rows(Plan(seconds=0.5, cpus=2, small_pages=True, caches=CACHES))
 PEAK = next(one for one in ROWS if one.against == pairs.PEAK and one.ours.workload == "DP")
 CLOCK = next(one for one in ROWS if one.metric == "clock")
 CLOCKS = {"clock_hz_before": 3.1e9, "clock_hz_after": 2.9e9}
-
-
-def comparison(ratio: float, low: float, high: float) -> Comparison:
-    return Comparison(replace(statistics.summarise([ratio]), low=low, high=high))
 
 
 def row(workload: str, against: str) -> Row:
@@ -52,12 +47,13 @@ def runner() -> Runner:
 
 def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none() -> None:
     # The machine halves its speed after two pairs, which the ratio of the medians, 20 / 11, shows.
-    found = compare([Pair(20, 22), Pair(20, 20), Pair(10, 11), Pair(10, 10), Pair(10, 10.5)])
-    assert found is not None and (found.ours, found.reference) == (10, 11)
-    assert found.ratios.median == pytest.approx(10 / 10.5)
-    failed = compare([Pair(1.0, 1.0), Pair(None, 3.0), Pair(3.0, None)])
-    assert failed is not None and (failed.ratios.n, failed.failed) == (1, 2)
-    assert compare([Pair(None, 3.0)]) is None
+    pairs = [Pair(20, 22), Pair(20, 20), Pair(10, 11), Pair(10, 10), Pair(10, 10.5)]
+    found = Line(PEAK, pairs).values
+    assert (found["ours"], found["reference"]) == (10, 11)
+    assert found["ratio"] == pytest.approx(10 / 10.5)
+    failed = [Pair(None, 3.0), Pair(3.0, None)]
+    assert Line(PEAK, [Pair(1.0, 1.0), *failed]).counts == {"n": 1, "failed": 2}
+    assert Line(PEAK, failed).values == {} and Line(PEAK, failed).verdict == "no pair"
 
 
 @pytest.mark.parametrize(("target", "found", "word"), [
@@ -71,10 +67,11 @@ def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none(
     (Target(0.98, 1.02), (1.1, 1.05, 1.2), "missed"),
     (Target(0.98, 1.02), (1.1, 0.9, 1.2), "missed?"),
     (Target(high=1.0), (0.8, 0.7, 0.9), "met"),
-    (Target(low=1.0), None, "no pair"),
 ])  # fmt: skip
-def test_verdicts(target: Target, found: tuple[float, float, float] | None, word: str) -> None:
-    assert judge(target, found and comparison(*found)) == word
+def test_verdicts(target: Target, found: tuple[float, float, float], word: str) -> None:
+    ratio, low, high = found
+    ratios = replace(statistics.summarise([ratio]), low=low, high=high)
+    assert judge(target, ratios) == word
 
 
 def test_the_table_scales_and_the_csv_is_in_si_units() -> None:
