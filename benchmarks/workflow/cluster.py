@@ -1,9 +1,10 @@
-"""What a cell and a campaign cost on the test cluster, beside other ways to have cells measured."""
+"""What a cell and a campaign cost on the test cluster, beside bare jobs of the same kernel."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import time
 from collections import defaultdict
@@ -19,31 +20,15 @@ from tests.cluster.testcluster import Cluster, why_not  # The real one that the 
 
 from benchmarks.workflow.checkout import TimedCheckout
 from benchmarks.workflow.lines import Line
-from benchmarks.workflow.reframe import ReFrame
 from peakmark.errors import PeakmarkError
 
 NODES = 2
 LIMIT_S = 1200.0
 SECONDS = 0.05
+BARE = "bare jobs"
 FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node", "batch: 10": {"batch": 10}}
-BESIDE = {"node": 1.0, "batch: 10": 1.0}
-"""At most so many times the node time of ReFrame."""
-
-RULE = """
-rule all:
-    input:
-        expand("out/{{number}}", number=range({jobs})),
-
-rule one:
-    output:
-        "out/{{number}}",
-    resources:
-        runtime=2,
-        mem_mb=512,
-        slurm_extra="--exclusive",
-    shell:
-        "sleep {seconds}; touch {{output}}"
-"""
+PROMISED = {"node": 1.0, "batch: 10": 1.0}
+"""At most so many times the node time of bare jobs."""
 BEGUN = re.compile(
     r"(?:sched: Allocate|_start_job: Started) JobId=(\S+)(?: in \S+ on| NodeList=)\s*(\S+)"
 )
@@ -89,21 +74,6 @@ def ended_jobs(log: Path, after: int = 0) -> list[Job]:
     return found
 
 
-def _part(cluster: Cluster) -> None:
-    """Give each node processors of this machine for itself.
-
-    A program pins itself to the first that it may use. On one that two nodes share, a way would be
-    the slower the more of its time it measures.
-    """
-    cpus = sorted(os.sched_getaffinity(0))
-    share = max(1, len(cpus) // NODES)
-    for place, name in enumerate(cluster.layout.names):
-        own = [cpus[(place * share + number) % len(cpus)] for number in range(share)]
-        for daemon in cluster.processes(name):
-            for thread in Path(f"/proc/{daemon.pid}/task").iterdir():
-                os.sched_setaffinity(int(thread.name), own)
-
-
 @dataclass(frozen=True)
 class Spent:
     """Seconds of nodes in all jobs of a run, from its start to its end, and after its last job."""
@@ -115,23 +85,30 @@ class Spent:
 
 @dataclass(frozen=True)
 class Ways:
-    """The cluster with a checkout of ours and ReFrame's folder."""
+    """The cluster with a checkout of ours: the ways to have cells measured."""
 
     cluster: Cluster
     checkout: TimedCheckout
-    reframe: ReFrame
 
     @classmethod
     @contextmanager
     def running(cls, checkout: TimedCheckout) -> Iterator[Ways]:
-        """Errors: PeakmarkError without a cluster or ReFrame."""
+        """Each node with processors of this machine for itself: a program pins itself to the first
+        that it may use, and on one that two nodes share, a way would be the slower the more of its
+        time it measures. Errors: PeakmarkError without a cluster.
+        """
         if reason := why_not():
             raise PeakmarkError(reason)
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        reframe = ReFrame.make(checkout.directory / "reframe")
+        cpus = sorted(os.sched_getaffinity(0))
+        share = max(1, len(cpus) // NODES)
         with Cluster.running(NODES, cpus=2) as cluster:
-            _part(cluster)
-            yield cls(cluster, checkout, reframe)
+            for place, name in enumerate(cluster.layout.names):
+                own = [cpus[(place * share + number) % len(cpus)] for number in range(share)]
+                for daemon in cluster.processes(name):
+                    for thread in Path(f"/proc/{daemon.pid}/task").iterdir():
+                        os.sched_setaffinity(int(thread.name), own)
+            yield cls(cluster, checkout)
 
     def spent(self, run: Callable[[], object]) -> Spent:
         """What the jobs of a run took."""
@@ -146,43 +123,37 @@ class Ways:
         last = max(job.ended for job in jobs)
         return Spent(sum(job.node_seconds for job in jobs), ended - began, ended - last)
 
-    def tests(self, cells: int, seconds: float) -> float:
-        """As many tests of ReFrame. Returns the seconds from start to end."""
+    def bare(self, cells: int, seconds: float) -> None:
+        """The kernel alone in as many jobs, by sbatch."""
         kernel = self.checkout.directory / "build" / "kernels" / "cpubench"
-        return self.reframe.measure(self.cluster, kernel, seconds, cells)
-
-    def rule(self, name: str, cells: int, seconds: float) -> None:
-        """A rule with nothing but an output, by Snakemake's own Slurm plugin."""
-        folder = self.checkout.directory / name
-        folder.mkdir()
-        (folder / "Snakefile").write_text(RULE.format(jobs=cells, seconds=seconds))
-        words = ["--executor=slurm", "--jobs=2000", "--scheduler=greedy"]
-        words += ["--slurm-status-command=squeue", "--slurm-init-seconds-before-status-checks=5"]
-        self._snakemake(folder, *words, "--default-resources", "slurm_account=none")
+        words = f"--workload DP --threads 1 --seconds {seconds} --warmup 0".split()
+        for _ in range(cells):
+            self.cluster.sbatch(
+                shlex.join([str(kernel), *words]), "--exclusive", "--output=/dev/null"
+            )
+        deadline = time.monotonic() + LIMIT_S
+        while self.cluster.run(["squeue", "--noheader"]).stdout:
+            if time.monotonic() > deadline:
+                raise PeakmarkError(f"{cells} bare jobs did not end in {LIMIT_S:g} s")
+            time.sleep(0.1)
 
     def own(self, name: str, fan_out: Any, cells: int, seconds: float) -> None:
         """A campaign of ours to its report; as many cells more when it is there already."""
-        config = self.checkout.configure(
-            name,
-            nodes="all",
-            fan_out=fan_out,
-            seconds=seconds,
-            repetitions=cells // NODES,
-            cpu=[{"workloads": ["DP"], "concurrency": [1]}],
-        )
-        self._snakemake(self.checkout.directory, "--profile", "slurm", "--configfile", config)
-        folder = self.checkout.directory / "results" / name
-        found = [path for path in (folder / "cells").rglob("*.json") if ".raw" not in str(path)]
-        if len(found) != cells or not (folder / "report.pdf").exists():
-            raise PeakmarkError(f"{name}: {len(found)} of {cells} cells measured, or no report")
-
-    def _snakemake(self, folder: Path, *words: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-        line = [sys.executable, "-m", "snakemake", *words]
-        done = self.cluster.run(line, cwd=folder, env=environment, check=False, timeout=LIMIT_S)
+        cpu = [{"workloads": ["DP"], "concurrency": [1]}]
+        values = {"fan_out": fan_out, "seconds": seconds, "repetitions": cells // NODES}
+        config = self.checkout.configure(name, nodes="all", cpu=cpu, **values)
+        words = ["-m", "snakemake", "--profile", "slurm", "--configfile", config]
+        where = self.checkout.directory
+        environment = {**os.environ, "PYTHONPATH": str(where / "src")}
+        how: dict[str, Any] = {"cwd": where, "env": environment, "timeout": LIMIT_S}
+        done = self.cluster.run([sys.executable, *words], check=False, **how)
         if done.returncode:
             end = (done.stdout + done.stderr)[-2000:]
             raise PeakmarkError(f"snakemake ended with exit code {done.returncode}:\n{end}")
+        folder = where / "results" / name
+        found = [path for path in (folder / "cells").rglob("*.json") if ".raw" not in str(path)]
+        if len(found) != cells or not (folder / "report.pdf").exists():
+            raise PeakmarkError(f"{name}: {len(found)} of {cells} cells measured, or no report")
 
 
 def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
@@ -191,14 +162,10 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
     What is done once for a node stands apart. Errors: PeakmarkError.
     """
     node: dict[str, list[float]] = defaultdict(list)
-    wall: dict[str, list[float]] = defaultdict(list)
     first: list[float] = []
     with Ways.running(checkout) as ways:
         for turn in range(turns):
-            runs: dict[str, Callable[[], object]] = {
-                "ReFrame": partial(ways.tests, cells, SECONDS),
-                "rule": partial(ways.rule, f"rule-{turn}", cells, SECONDS),
-            }
+            runs: dict[str, Callable[[], object]] = {BARE: partial(ways.bare, cells, SECONDS)}
             for number, (name, fan_out) in enumerate(FAN_OUTS.items()):
                 own = f"own-{number}-{turn}"
                 # The first cell of a node collects the facts that the others find.
@@ -206,34 +173,28 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
                 first.append(one_each.node_s / NODES - SECONDS)
                 runs[name] = partial(ways.own, own, fan_out, cells + NODES, SECONDS)
             for name, run in runs.items():
-                spent = ways.spent(run)
-                node[name].append(spent.node_s / cells - SECONDS)
-                wall[name].append(spent.wall_s)
+                node[name].append(ways.spent(run).node_s / cells - SECONDS)
     what = "node time per cell beside the measuring"
     facts = "node time of the first cell on a node beside the measuring, with the node's facts"
-
-    def line(text: str, way: str, at_most: float | None, times: dict[str, list[float]]) -> Line:
-        return Line(text, "s", times[way], at_most, "ReFrame", times["ReFrame"])
-
-    whole = f"whole run of {cells} cells"
     return [
-        line(f"{what}: a rule by the standard plugin", "rule", None, node),
         Line(facts, "s", first),
         Line(f"{what}, fan_out: cell", "s", node["cell"], 0.3),
-        *(line(f"{what}, fan_out: {name}", name, BESIDE.get(name), node) for name in FAN_OUTS),
-        *(line(f"{whole}, fan_out: {name}", name, None, wall) for name in FAN_OUTS),
+        *(
+            Line(f"{what}, fan_out: {name}", "s", node[name], PROMISED.get(name), BARE, node[BARE])
+            for name in FAN_OUTS
+        ),
     ]
 
 
 def to_the_report(
     checkout: TimedCheckout, turns: int, cells: int = 200, seconds: float = 0.2
 ) -> list[Line]:
-    """A campaign of short cells from its start to its report, beside as many tests of ReFrame."""
+    """A campaign of short cells from its start to its report, beside as many bare jobs."""
     walls: dict[str, list[float]] = defaultdict(list)
     after: list[float] = []
     with Ways.running(checkout) as ways:
         for turn in range(turns):
-            walls["ReFrame"].append(ways.tests(cells, seconds))
+            walls[BARE].append(ways.spent(partial(ways.bare, cells, seconds)).wall_s)
             for fan_out in ("cell", "node"):
                 name = f"{fan_out}-{turn}"
                 spent = ways.spent(partial(ways.own, name, fan_out, cells, seconds))
@@ -243,7 +204,7 @@ def to_the_report(
     what = f"{cells} cells of {seconds} s on {NODES} nodes, start to report"
     return [
         *(
-            Line(f"{what}, fan_out: {name}", "s", walls[name], 1.2, "ReFrame", walls["ReFrame"])
+            Line(f"{what}, fan_out: {name}", "s", walls[name], None, BARE, walls[BARE])
             for name in ("cell", "node")
         ),
         Line("end of the last job to the report, beside making the report", "s", after, 5.0),

@@ -6,7 +6,6 @@ about makes no difference to it.
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,7 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     """
     folder = checkout.directory / "results" / name
     plan = folder.relative_to(checkout.directory) / "plan.json"
-    words = ["plan", "--configfile", str(config), "--write", str(plan)]
-    checkout.run(sys.executable, "-m", "peakmark", *words)
+    checkout.peakmark("plan", "--configfile", config, "--write", str(plan))
     campaign = Results.read(folder)
     models: dict[Kind, tuple[dict[str, Any], Path]] = {}
     for cell in sorted(campaign.planned, key=lambda one: (one.concurrency, one.block or 0)):
@@ -51,8 +49,7 @@ def _measured(
 ) -> tuple[dict[str, Any], Path]:
     path = campaign.record_path(cell)
     plan = campaign.directory.relative_to(checkout.directory) / "plan.json"
-    words = ["measure", "--plan", str(plan), "--cell", cell.id]
-    checkout.run(sys.executable, "-m", "peakmark", *words)
+    checkout.peakmark("measure", "--plan", str(plan), "--cell", cell.id)
     finding = records.look(path, cell)
     if finding.state != records.GOOD or finding.data is None:
         raise PeakmarkError(f"{cell.id} was not measured: {finding.reason or finding.state}")

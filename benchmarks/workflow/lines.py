@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from benchmarks import results
 from peakmark import statistics
@@ -17,10 +17,10 @@ class Line:
     """Values of one quantity, lower is better.
 
     ours       one value a turn, in ``unit``
-    reference  the values of what stands beside it, turn by turn; empty where the target is an
-               absolute one
     at_most    target: of the ratio where there is a reference, else of the value; None where none
                was promised
+    reference  the values of what stands beside it, turn by turn; empty where the target is an
+               absolute one
     """
 
     name: str
@@ -28,44 +28,39 @@ class Line:
     ours: Sequence[float]
     at_most: float | None = None
     beside: str = ""
-    reference: Sequence[float] = field(default=())
+    reference: Sequence[float] = ()
 
     @property
-    def ratios(self) -> list[float]:
-        """Ratio of each turn; only values of one turn saw the same machine."""
+    def judged(self) -> list[float]:
+        """The ratio of each turn, as only values of one turn saw the same machine; without a
+        reference the values.
+        """
         if not self.reference:
-            return []
+            return list(self.ours)
         return [own / other for own, other in zip(self.ours, self.reference, strict=True)]
-
-    @property
-    def judged(self) -> float:
-        """The median ratio, or the median value where there is no reference."""
-        return statistics.median(self.ratios or list(self.ours))
 
     @property
     def verdict(self) -> str:
         """``met`` or ``missed``; nothing where nothing was promised."""
         if self.at_most is None:
             return ""
-        return "met" if self.judged <= self.at_most else "missed"
+        return "met" if statistics.median(self.judged) <= self.at_most else "missed"
 
-
-def _cells(line: Line) -> list[str]:
-    values = line.ratios or list(line.ours)
-    own, *other = (
-        f"{significant(statistics.median(list(side)))} {line.unit}"
-        for side in (line.ours, line.reference)
-        if side
-    )
-    target = "" if line.at_most is None else f"at most {line.at_most:g}"
-    if target and not line.reference:
-        target += f" {line.unit}"
-    ratio = f"{line.judged:.3f}" if line.reference else ""
-    spread = f"{min(values):.3g} to {max(values):.3g}"
-    beside = [line.beside, *(other or [""])]
-    return [line.name, own, *beside, ratio, spread, str(len(values)), target, line.verdict]
+    def cells(self) -> list[str]:
+        """The line's text under each heading."""
+        ours, reference = (
+            f"{significant(statistics.median(list(values)))} {self.unit}" if values else ""
+            for values in (self.ours, self.reference)
+        )
+        target = "" if self.at_most is None else f"at most {self.at_most:g}"
+        if target and not self.reference:
+            target += f" {self.unit}"
+        ratio = f"{statistics.median(self.judged):.3f}" if self.reference else ""
+        spread = f"{min(self.judged):.3g} to {max(self.judged):.3g}"
+        numbers = [ours, self.beside, reference, ratio, spread, str(len(self.judged))]
+        return [self.name, *numbers, target, self.verdict]
 
 
 def markdown(lines: Sequence[Line]) -> str:
     """An aligned Markdown table."""
-    return results.markdown(HEADINGS, map(_cells, lines))
+    return results.markdown(HEADINGS, [line.cells() for line in lines])

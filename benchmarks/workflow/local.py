@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from benchmarks.workflow import filled
@@ -66,9 +65,8 @@ def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> li
     costs = [checkout.snakemake(config) for _ in range(turns)]
     said = (checkout.directory / ".said").read_text()
     assert "nothing to do" in said, said  # noqa: S101 - otherwise something else was timed
-    return [
-        Line(f"nothing to do, {cells} finished cells", "s", [cost.wall for cost in costs], 15.0)
-    ]
+    walls = [cost.wall for cost in costs]
+    return [Line(f"nothing to do, {cells} finished cells", "s", walls, 15.0)]
 
 
 def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
@@ -77,22 +75,17 @@ def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
     text = (checkout.directory / "config" / "presets" / "full.yaml").read_text(encoding="utf-8")
     # The kinds of cells are measured as briefly as they can be; the grid stays as it is.
     (checkout.directory / config).write_text(f"{text}\nscale: 0.0001\n", encoding="utf-8")
-    name = "full"
-    cells = filled.fill(checkout, config, name)
-    walls = [checkout.report(name) for _ in range(turns)]
-    return [
-        Line(f"records to tables, figures and PDF, preset full ({cells} cells)", "s", walls, 20.0)
-    ]
+    cells = filled.fill(checkout, config, "full")
+    walls = [checkout.report("full") for _ in range(turns)]
+    name = f"records to tables, figures and PDF, preset full ({cells} cells)"
+    return [Line(name, "s", walls, 20.0)]
 
 
 def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
     """So many records to all tables, the long one as CSV and Parquet among them."""
     config = checkout.configure("long", **grid(cells, 500))
     filled.fill(checkout, config, "long")
-    costs = [
-        checkout.run(sys.executable, "-m", "peakmark", "tables", "results/long")
-        for _ in range(turns)
-    ]
+    costs = [checkout.peakmark("tables", "results/long") for _ in range(turns)]
     return [
         Line(f"{cells} records to the tables", "s", [cost.wall for cost in costs], 60.0),
         Line(f"{cells} records, memory", "GiB", [cost.memory / (1 << 30) for cost in costs], 1.5),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from bench import KERNELS, LIMIT_S
-from benchmarks import guest
-from benchmarks.guest import Machine
+from tests import guest
+from tests.guest import Machine
 
 from peakmark.catalogue import NUMA
 from peakmark.cell import Cell

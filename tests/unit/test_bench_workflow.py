@@ -33,7 +33,7 @@ def test_slurmctlds_log_gives_the_time_of_jobs(tmp_path: Path) -> None:
 
 
 def test_verdicts_of_ratios_and_of_values() -> None:
-    better = Line("b", "s", [1.0], 1.2, "ReFrame", [2.0])
+    better = Line("b", "s", [1.0], 1.2, "bare jobs", [2.0])
     cases = [Line("a", "s", [1.0, 2.0]), better, Line("c", "s", [3.0], 2.0)]
     assert [line.verdict for line in cases] == ["", "met", "missed"]
     assert "at most 2 s" in lines.markdown(cases)
