@@ -11,7 +11,6 @@ from itertools import product
 from peakmark.catalogue import UNITS
 from peakmark.cell import Cell, Scalar
 from peakmark.tools import references
-from peakmark.tools.base import Coverage
 from peakmark.tools.programs import pmbw
 from peakmark.units import format_size
 
@@ -313,14 +312,10 @@ def _network(plan: Plan) -> Iterator[Row]:
         for workload in ("LAT-TCP", "LAT-UDP"):
             ours = cell("netbench", (workload, "", 1, 1))
             bundle = f"network {workload} {route}"
-            for name, coverage in _of_messages(workload):
+            # The reference tools that exchange messages of the size of a row, as an own kernel does.
+            every = [(name, row) for name, tool in references().items() for row in tool.rows]
+            for name, coverage in every:
+                if workload not in coverage.workloads or not coverage.per_block:
+                    continue
                 theirs = cell(name, (coverage.cell or workload, "", 1, 1))
                 yield Row(ours, theirs, "latency", Target(high=1.0), route, bundle, quick=here)
-
-
-def _of_messages(workload: str) -> Iterator[tuple[str, Coverage]]:
-    """The reference tools that exchange messages of the size of a row, as an own kernel does."""
-    for name, tool in references().items():
-        for coverage in tool.rows:
-            if workload in coverage.workloads and coverage.per_block:
-                yield name, coverage

@@ -16,7 +16,7 @@ import psutil
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
 from benchmarks.kernels.references import CoreToCore, LoadedLatency
-from benchmarks.kernels.table import DISTURBED, Pair
+from benchmarks.kernels.table import Pair
 from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
@@ -27,7 +27,6 @@ from peakmark.tools.base import Measurement, Tool, Workspace, last_line
 from peakmark.tools.programs import pmbw
 
 NOT_POSSIBLE = 77
-SETTLE_S = 0.2
 INSTRUMENTS = {**REGISTRY, **{tool.name: tool for tool in (LoadedLatency(), CoreToCore())}}
 
 Clocks = tuple[float, float, float]
@@ -46,16 +45,6 @@ def share_of_others(before: Clocks, cpus: int) -> float:
     """Share of ``cpus`` CPUs, 0 to 1, that others used since ``before``."""
     seconds, everybody, ours = (now - then for now, then in zip(clocks(), before, strict=True))
     return min(1.0, max(0.0, (everybody - ours) / (seconds * cpus))) if seconds > 0 else 0.0
-
-
-def settle(limit_s: float, cpus: int) -> None:
-    """Wait, ``limit_s`` at most, until others use little of the machine."""
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        before = clocks()
-        time.sleep(SETTLE_S)
-        if share_of_others(before, cpus) < DISTURBED:
-            return
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,11 @@ from typing import Any
 from benchmarks import results
 from benchmarks.kernels.pairs import Row, Target
 from peakmark import statistics
-from peakmark.formatting import significant
 from peakmark.statistics import Summary
+from peakmark.units import quantity
 
 # Above this share of the machine used by others a line says so.
 DISTURBED = 0.05
-_SCALES = {
-    "op/s": (1e9, "Gop/s"),
-    "Hz": (1e9, "GHz"),
-    "B/s": (1e9, "GB/s"),
-    "bit/s": (1e9, "Gbit/s"),
-}
 _UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s"}
 
 
@@ -74,10 +68,10 @@ class Line:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The medians in SI units, and the ratio with its spread; empty without a pair."""
+        """Pairs with a ratio and without; the medians in SI units, and the ratio with its spread."""
         ratios = self.ratios
         if ratios is None:
-            return {}
+            return {"n": 0, "failed": len(self.pairs)}
         whole = [pair for pair in self.pairs if pair.ratio is not None]
         return {
             "ours": statistics.median([pair.ours or 0.0 for pair in whole]),
@@ -89,13 +83,9 @@ class Line:
             "high": ratios.high,
             "level": ratios.level,
             "others": statistics.median([pair.others for pair in self.pairs]),
+            "n": ratios.n,
+            "failed": len(self.pairs) - ratios.n,
         }
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Pairs with a ratio, and those without."""
-        n = self.ratios.n if self.ratios else 0
-        return {"n": n, "failed": len(self.pairs) - n}
 
     @property
     def verdict(self) -> str:
@@ -110,31 +100,20 @@ class Line:
         return _UNITS.get(self.row.metric, "s")
 
 
-def scale(value: float, si_unit: str) -> tuple[float, str]:
-    """What to divide a value by, and the unit it then has: ``(1e9, GB/s)``, ``(1e-9, ns)``."""
-    if si_unit == "s":
-        return (1e-9, "ns") if value < 1e-6 else (1e-6, "us")
-    if si_unit == "B/s" and value < 1e8:
-        return 1e6, "MB/s"
-    return _SCALES[si_unit]
-
-
 def cells(line: Line) -> dict[str, str]:
     """The line's text by its heading."""
-    row, found, counts = line.row, line.values, line.counts
+    row, found = line.row, line.values
     texts = {"row": row.name, "against": row.against, "target": str(row.target)}
-    if not found:
+    if not found["n"]:
         return {**texts, "n": "0", "verdict": "-", "others": line.note or "not measured"}
-    by, name = scale(found["ours"], line.unit)
     return {
         **texts,
-        "ours": significant(found["ours"] / by),
-        "reference": significant(found["reference"] / by),
-        "unit": name,
+        "ours": quantity(found["ours"], line.unit),
+        "reference": quantity(found["reference"], line.unit),
         "ratio": f"{found['ratio']:.3f}",
         "spread": f"{found['minimum']:.3f} to {found['maximum']:.3f}",
         "interval": f"{found['low']:.3f} to {found['high']:.3f} ({100 * found['level']:.0f} %)",
-        "n": f"{counts['n']}" + (f" ({counts['failed']} failed)" if counts["failed"] else ""),
+        "n": f"{found['n']}" + (f" ({found['failed']} failed)" if found["failed"] else ""),
         "verdict": line.verdict,
         "others": f"{found['others']:.0%}" + (" !" if found["others"] > DISTURBED else ""),
     }
@@ -142,7 +121,7 @@ def cells(line: Line) -> dict[str, str]:
 
 def markdown(lines: Sequence[Line]) -> str:
     """All lines as aligned Markdown tables, one for each group."""
-    names = "row against ours reference unit ratio spread interval n target verdict others"
+    names = "row against ours reference ratio spread interval n target verdict others"
     headings, parts = names.split(), []
     for group in dict.fromkeys(line.row.group for line in lines):
         texts = [cells(line) for line in lines if line.row.group == group]
@@ -152,14 +131,10 @@ def markdown(lines: Sequence[Line]) -> str:
 
 
 def legend(lines: Sequence[Line]) -> str:
-    """What the columns mean and how many targets were met."""
+    """How many targets were met; what the columns mean is in docs/performance.md."""
     words = [line.verdict.removesuffix("?") for line in lines]
-    return (
-        f"{words.count('met')} met, {words.count('missed')} missed, {words.count('no pair')} not measured.\n"
-        "ratio: median of the pairs' ratios, ours / reference; spread: the smallest and largest of them; interval: of the\n"
-        "median, with its probability. A verdict goes by the median alone; with '?' its interval holds the target's end.\n"
-        f"others: share of the machine that other processes used meanwhile, marked '!' above {DISTURBED:.0%}."
-    )
+    counts = (f"{words.count(word)} {word}" for word in ("met", "missed", "no pair"))
+    return f"{', '.join(counts)}; columns: docs/performance.md"
 
 
 def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
@@ -172,7 +147,7 @@ def _summary(line: Line) -> dict[str, Any]:
     return {
         **{"group": row.group, "row": row.name, "workload": ours.workload, "variant": ours.variant},
         **{"block": ours.block, "concurrency": ours.concurrency, "route": row.route},
-        **{"against": row.against, "unit": line.unit, **line.values, **line.counts},
+        **{"against": row.against, "unit": line.unit, **line.values},
         **{"target_low": row.target.low, "target_high": row.target.high, "verdict": line.verdict},
         "note": line.note,
     }

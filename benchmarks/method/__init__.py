@@ -7,6 +7,6 @@ rows.py         simulated rows: warnings, intervals, findings, change points
 fleets.py       simulated fleets: slow nodes, slow links, certificates
 faults.py       faults put in on purpose and taken out again: found, and named?
 sides.py        a campaign of a few short cells, measured as a job does it, in surroundings of
-                choice; worker.py is the process that measures them
+                choice
 strip_direct.c  makes a disk measurement use the page cache
 """

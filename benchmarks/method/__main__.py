@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -19,10 +18,9 @@ from benchmarks.method.faults import FAULTS, Outcome
 from benchmarks.method.promises import Count, Counts
 from benchmarks.method.sides import Bench
 from peakmark import machine
-from peakmark.errors import PeakmarkError
 
 
-def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="make bench-method ARGS=...",
@@ -35,7 +33,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
     add("--out", type=Path, default=Path("results/bench-method"), metavar="DIRECTORY")
-    return parser.parse_args(words)
+    return parser.parse_args()
 
 
 def simulated(only: str | None, quick: bool) -> Counts:
@@ -71,11 +69,9 @@ def to_csv(
     return results.to_csv({**line, **short} for line in lines)
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Exit code 1 when a fault was missed or a promise broken."""
-    chosen = arguments(words)
-    # So that namespaces, control groups and files are removed.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    chosen = arguments()
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     started = time.monotonic()
     counts: list[tuple[str, Count]] = []
@@ -112,7 +108,4 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PeakmarkError as failure:
-        sys.exit(f"bench-method: {failure}")
+    results.run(main, "bench-method")

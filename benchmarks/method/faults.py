@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks import results
 from benchmarks.kernels import namespaces
-from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import statistics
 from peakmark.analysis import analysis, compare, datasets
@@ -45,7 +46,6 @@ class Fault:
     grids: dict[str, Any]
     words: str
     put: Put
-    between_namespaces: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
     try:
         with ExitStack() as stack:
             plain = Surroundings()
-            if fault.between_namespaces:
+            if "network" in fault.grids:
                 plain = Surroundings(namespaces=stack.enter_context(namespaces.joined()))
             before, cells = bench.campaign(f"fault/{number}/without", fault.grids, repetitions)
             bench.measure([(before, cell) for cell in cells], plain)
@@ -151,8 +151,7 @@ def _competing(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surround
     loop = f"import os\nos.sched_setaffinity(0, [{cpu}])\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
     with subprocess.Popen([sys.executable, "-c", loop]) as process:
         try:
-            path = Path(f"/proc/{process.pid}/stat")
-            _wait(lambda: int(path.read_text().rpartition(")")[2].split()[11]) >= 2)
+            _wait(lambda: psutil.Process(process.pid).cpu_times().user > 0.01)
             yield plain
         finally:
             process.kill()
@@ -235,11 +234,7 @@ def _page_cache(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surroun
         )
     library = bench.work / "strip_direct.so"
     source = Path(__file__).with_name("strip_direct.c")
-    try:
-        argv = ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"]
-        subprocess.run(argv, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise Unavailable(f"{source.name} cannot be compiled: {error}") from error
+    namespaces.run("gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl")
     yield replace(plain, environment={**plain.environment, "LD_PRELOAD": str(library)})
 
 
@@ -249,31 +244,15 @@ def _shaped(*discipline: str) -> Put:
         names = plain.namespaces
         if names is None:
             raise Unavailable("no network namespaces: run as root, with iproute2")
-        device = device_of(names)
-        _tc(names, "add", "dev", device, "root", *discipline)
+        words = ("tc", "-n", names.client, "qdisc")
+        where = ("dev", names.device, "root")
+        namespaces.run(*words, "add", *where, *discipline)
         try:
             yield plain
         finally:
-            _tc(names, "del", "dev", device, "root")
+            namespaces.run(*words, "del", *where)
 
     return put
-
-
-def device_of(names: Namespaces) -> str:
-    """Name of the link's end in the client's namespace."""
-    argv = ["ip", "-n", names.client, "-o", "link", "show", "type", "veth"]
-    listed = subprocess.run(argv, capture_output=True, text=True, check=True)
-    return listed.stdout.split(":")[1].strip().partition("@")[0]
-
-
-def _tc(names: Namespaces, *words: str) -> None:
-    argv = ["tc", "-n", names.client, "qdisc", *words]
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise Unavailable(f"tc: {error.strerror}; install the package iproute2") from error
-    if done.returncode != 0:
-        raise Unavailable(f"{' '.join(words[4:6])}: {done.stderr.strip() or 'tc failed'}")
 
 
 _CPU: dict[str, Any] = {"workloads": ["DP"], "concurrency": [1], "seconds": 0.2}
@@ -301,13 +280,11 @@ FAULTS = (
         {"network": [_TCP]},
         "slowed down on purpose (tbf",
         _shaped("tbf", "rate", "100mbit", "burst", "64kb", "latency", "50ms"),
-        between_namespaces=True,
     ),
     Fault(
         "link: 2 ms by tc netem",
         {"network": [_LATENCY]},
         "slowed down on purpose (netem",
         _shaped("netem", "delay", "2ms"),
-        between_namespaces=True,
     ),
 )

@@ -6,7 +6,6 @@ Values are lognormal. Healthy nodes differ by ``EQUAL``, in all rows of a resour
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -33,8 +32,6 @@ EQUAL, TURBO = 0.003, 0.035
 """
 OFTEN, FAR = 0.05, 0.15
 """Share of repetitions that something slowed down, and by how much (standard deviation)."""
-CAMPAIGNS = 200
-"""That tell a certificate's true rates."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +100,15 @@ def slow_nodes(nodes: int, seed: int = 1) -> Counts:
         campaigns = -(-nodes // of.nodes)
         false = found = 0
         for _ in range(campaigns):
-            slow = {int(row.node) for row in fleet.judge(by_node(of.values(lot)))}
+            values = enumerate(of.values(lot).tolist())
+            by_node = {str(node): dict(enumerate(rows)) for node, rows in values}
+            slow = {int(row.node) for row in fleet.judge(by_node)}
             found += len(slow & set(range(of.slow)))
             false += len(slow - set(range(of.slow)))
         yield f"healthy nodes called slow, {of}", Count(false, campaigns * (of.nodes - of.slow))
         if of.slow:
             every = campaigns * of.slow
             yield f"slow nodes not found, {of}", Count(every - found, every)
-
-
-def by_node(values: Values) -> Mapping[str, Mapping[int, Sequence[float]]]:
-    """What ``fleet.judge`` takes."""
-    return {str(node): dict(enumerate(rows)) for node, rows in enumerate(values.tolist())}
 
 
 @dataclass(frozen=True)
@@ -244,7 +238,7 @@ CLUSTERS = (
 )
 
 
-def certificates(many: int, campaigns: int = CAMPAIGNS, seed: int = 1) -> Counts:
+def certificates(many: int, campaigns: int, seed: int = 1) -> Counts:
     """Certificates, each drawn from the records of one campaign, whose interval does not meet that
     of the rate of all campaigns, in which the slow rows are known.
     """

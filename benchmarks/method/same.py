@@ -38,28 +38,19 @@ SHORT = {"concurrency": [1], "seconds": 0.05}
 """Of each grid."""
 QUICK: dict[str, Any] = {"cpu": GRIDS["cpu"], "memory": GRIDS["memory"][:1]}
 
-Sides = list[tuple[Path, Path]]
-
 
 def measure(
-    bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int, in_turn: bool = True
-) -> Sides:
-    """Pairs of campaigns of the same cells.
-
-    In turn each repetition of A stands beside that of B, the first of the two by lot. Else B is
-    wholly after A: what the machine does differently meanwhile is a difference.
+    bench: Bench, grids: Mapping[str, Any], blocks: int, repetitions: int
+) -> list[tuple[Path, Path]]:
+    """Pairs of campaigns of the same cells: each repetition of A stands beside that of B, the first
+    of the two by lot.
     """
     grids = {name: [{**SHORT, **grid} for grid in each] for name, each in grids.items()}
     pairs = []
     for block in range(blocks):
-        name = f"same/{'turn' if in_turn else 'apart'}/{block}"
-        before, first = bench.campaign(f"{name}/A", grids, repetitions)
-        after, second = bench.campaign(f"{name}/B", grids, repetitions)
+        before, first = bench.campaign(f"same/{block}/A", grids, repetitions)
+        after, second = bench.campaign(f"same/{block}/B", grids, repetitions)
         pairs.append((before, after))
-        if not in_turn:
-            bench.measure([(before, cell) for cell in first], Surroundings())
-            bench.measure([(after, cell) for cell in second], Surroundings())
-            continue
         for folder, other in ((before, after), (after, before)):
             plan = json.loads((folder / "plan.json").read_text())
             write_text(folder / "plan.json", json.dumps({**plan, "beside": other.name}))
@@ -92,12 +83,7 @@ def counted(bench: Bench, quick: bool, repetitions: int) -> Counts:
     """Differences that are none, of whole campaigns and of their rows."""
     grids, many = QUICK if quick else GRIDS, f"{repetitions} against {repetitions}"
     turned = measure(bench, grids, 1 if quick else 4, repetitions)
-    ways = [("unchanged campaigns, real ones, cells in turn", claims(turned))]
-    ways += [("unchanged campaigns, real ones, judged by pair", claims(turned, by_pair=True))]
-    if not quick:
-        # Of these nothing is promised: the machine itself may have changed between the two sides.
-        apart = measure(bench, grids, 2, repetitions, in_turn=False)
-        ways += [("real campaigns, one after the other", claims(apart))]
-    for name, (campaigns, rows) in ways:
-        yield f"{name}, {many}", campaigns
-        yield f"rows of {name}, {many}", rows
+    for way, by_pair in (("cells in turn", False), ("judged by pair", True)):
+        campaigns, rows = claims(turned, by_pair)
+        yield f"unchanged campaigns, real ones, {way}, {many}", campaigns
+        yield f"rows of unchanged campaigns, real ones, {way}, {many}", rows

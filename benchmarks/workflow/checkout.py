@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,10 +51,6 @@ class TimedCheckout:
         (self.directory / f"{name}.yaml").write_text(text, encoding="utf-8")
         return f"{name}.yaml"
 
-    def run(self, *argv: str) -> Cost:
-        """Run a command to its end in the folder. Errors: PeakmarkError."""
-        return run(argv, self.directory)
-
     def peakmark(self, *words: str) -> Cost:
         """One of our commands. Errors: PeakmarkError."""
         return self.run(sys.executable, "-m", "peakmark", *words)
@@ -70,20 +65,23 @@ class TimedCheckout:
         # The targets first: --configfile would take them for more files.
         return self.run("snakemake", *words, "--profile", "local", "--configfile", config)
 
-
-def run(argv: Sequence[str], cwd: Path) -> Cost:
-    """Run a command to its end. Errors: PeakmarkError with the end of what it said."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(cwd / "src")}
-    said = cwd / ".said"
-    started = time.monotonic()
-    with said.open("w") as stream:
-        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": stream}
-        process = subprocess.Popen(argv, cwd=cwd, env=environment, **streams)
-        # wait4 tells what this child and its children used, and nothing of other commands.
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        end = said.read_text(errors="replace")[-2000:]
-        raise PeakmarkError(f"`{' '.join(argv)}` ended with exit code {process.returncode}:\n{end}")
-    return Cost(time.monotonic() - started, usage.ru_maxrss * 1024)
+    def run(self, *argv: str) -> Cost:
+        """Run a command to its end in the folder. Errors: PeakmarkError with the end of what it
+        said.
+        """
+        cwd = self.directory
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(cwd / "src")}
+        said = cwd / ".said"
+        started = time.monotonic()
+        with said.open("w") as stream:
+            how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": stream}
+            process = subprocess.Popen(argv, cwd=cwd, env=environment, **how)
+            # wait4 tells what this child and its children used, and nothing of other commands.
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            end = said.read_text(errors="replace")[-2000:]
+            words = f"`{' '.join(argv)}` ended with exit code {process.returncode}"
+            raise PeakmarkError(f"{words}:\n{end}")
+        return Cost(time.monotonic() - started, usage.ru_maxrss * 1024)

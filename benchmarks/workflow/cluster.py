@@ -18,8 +18,8 @@ from typing import Any
 
 from tests.cluster.testcluster import Cluster, why_not  # The real one that the tests start.
 
+from benchmarks.results import Line
 from benchmarks.workflow.checkout import TimedCheckout
-from benchmarks.workflow.lines import Line
 from peakmark.errors import PeakmarkError
 
 NODES = 2
@@ -37,23 +37,11 @@ ENDED = re.compile(r"_job_complete: JobId=(\S+) done")
 
 @dataclass(frozen=True)
 class Job:
-    """A job that has ended: seconds since 1970, and how many nodes it had."""
+    """A job that has ended: when, in seconds since 1970, and the seconds of its nodes."""
 
     name: str
-    began: float
     ended: float
-    nodes: int
-
-    @property
-    def node_seconds(self) -> float:
-        return (self.ended - self.began) * self.nodes
-
-
-def count(hosts: str) -> int:
-    """How many nodes ``node[1-3,7]`` or ``node1`` are."""
-    inside = re.search(r"\[(.+)\]", hosts)
-    bounds = [part.split("-") for part in inside[1].split(",")] if inside else [["1"]]
-    return sum(int(part[-1]) - int(part[0]) + 1 for part in bounds)
+    node_seconds: float
 
 
 def ended_jobs(log: Path, after: int = 0) -> list[Job]:
@@ -67,10 +55,10 @@ def ended_jobs(log: Path, after: int = 0) -> list[Job]:
     for stamp, event in re.findall(r"^\[([-0-9T:.]+)\] (.*)", text, re.MULTILINE):
         when = datetime.fromisoformat(stamp).timestamp()
         if start := BEGUN.search(event):
-            begun[start[1]] = (when, count(start[2]))
+            begun[start[1]] = (when, NODES if "[" in start[2] else 1)
         elif (end := ENDED.search(event)) and end[1] in begun:
             began, nodes = begun.pop(end[1])
-            found.append(Job(end[1], began, when, nodes))
+            found.append(Job(end[1], when, (when - began) * nodes))
     return found
 
 

@@ -88,7 +88,7 @@ def test_promises_are_held_against_what_was_counted() -> None:
     assert Count(0, 0).share != Count(0, 0).share  # NaN
     assert Count(5, 100).interval == pytest.approx((0.0215, 0.1118), abs=1e-3)
     pairs = [Pairs(change=0.2, turned=turned).compared(2) for turned in (False, True)]
-    assert all(one.missed == Count(0, 20) for one in pairs)
+    assert all(missed == Count(0, 20) for _, _, missed in pairs)
     kept = [*rows.warnings(50), *rows.coverage(50), *rows.equal(2), *fleets.certificates(1, 2)]
     assert promises.table(kept).count("at most 5%") == len(kept)
     name = "quiet rows called unsure, n = 3"
