@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench import wait_for
 from benchmarks.kernels import namespaces
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.method.sides import FarEnd, beyond
+from tests.programs import wait_for
 
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell, wait_for
+from bench import KERNELS, MIB, cpu_cell, disk_cell, network_cell
 from tests import guest
 from tests.guest import GuestError, common
+from tests.programs import LIMIT_S, wait_for
 
 from peakmark import machine
 from peakmark.analysis import analysis

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.checkout import TINY, TO_TABLES, Checkout
-from tests.programs import needs
+from tests.programs import executable, needs
 
 from peakmark.cell import Cell
 
@@ -16,12 +16,6 @@ TABLES = [
     "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
     "network_throughput", "network_latency",
 ]  # fmt: skip
-
-
-def executable(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:

@@ -8,11 +8,11 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 from tests.checkout import TINY, TO_TABLES, Checkout
+from tests.programs import wait_for
 
 CPU = {**TINY, "memory": [], "disk": [], "network": []}
 CPU["cpu"] = [{"workloads": ["DP", "SP"], "concurrency": [1]}]
@@ -117,13 +117,6 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     run(*TO_TABLES)
     assert "Another Measured" in (results / "tables/mine/cpu.csv").read_text()
     assert checkout.started("tiny") == before
-
-
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def processes_with(mark: str) -> list[psutil.Process]:
