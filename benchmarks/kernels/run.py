@@ -218,9 +218,9 @@ class Runner:
 def _clock_pair(mine: Measurement | None, ours: Run) -> tuple[Pair, str]:
     """The clock under the work beside the mean of the clocks before and after it, Hz."""
     details = {} if mine is None else mine.details
-    told = [details.get(f"clock_hz_{when}") for when in ("loaded", "before", "after")]
-    loaded, before, after = (float(clock or 0.0) for clock in told)
-    if not all(told):
+    clocks_hz = [details.get(f"clock_hz_{when}") for when in ("loaded", "before", "after")]
+    loaded, before, after = (float(clock or 0.0) for clock in clocks_hz)
+    if not all(clocks_hz):
         why = ours.error or "the kernel told no clock under the work"
         return Pair(None, None, ours.others), why
     return Pair(loaded, (before + after) / 2, ours.others), ours.error
