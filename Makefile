@@ -55,7 +55,7 @@ lint: setup-test ## formatting, types, linters
 	ruff format --check .
 	mypy
 	python -m pytest -q tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
-	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run tests/debian/first-run tests/debian/newcomer envs/offline-install.sh .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh benchmarks/guest/init tests/kernels/runs/*.sh
+	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off tests/debian/run tests/debian/first-run tests/debian/newcomer envs/offline-install.sh .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh tests/guest/init tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 	@$(call where,cppcheck) $(MAKE) --no-print-directory -C src/kernels cppcheck
 

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from peakmark import statistics
+from peakmark.errors import PeakmarkError
 from peakmark.files import write_text
+from peakmark.formatting import significant
 
 
 def facts_in_short(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The scalars that stand in every line of the CSV."""
-    cpu, os_facts = facts["cpu"], facts["os"]
+    cpu = facts["cpu"]
     return {
         "host": facts["host"],
         "cpu": cpu.get("model_name"),
         "microarchitecture": cpu.get("microarchitecture"),
         "cpus": len(facts["limits"]["cpus_allowed"]),
         "clock_hz": (cpu.get("clock_hz") or {}).get("observed"),
-        "kernel": os_facts.get("kernel"),
+        "kernel": facts["os"].get("kernel"),
         "date": facts["collected"],
         "load": round(os.getloadavg()[0], 2),
     }
@@ -33,23 +39,15 @@ def markdown(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """An aligned Markdown table."""
     rows = [headings, *lines]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    text = []
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        text.append(f"| {' | '.join(cells)} |")
-    text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(text) + "\n"
+    rows.insert(1, ["-" * width for width in widths])
+    padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in padded)
 
 
 def to_csv(lines: Iterable[Mapping[str, Any]]) -> str:
     """Lines with the columns of all of them, in the order in which they first appear."""
-    rows = list(lines)
-    out = io.StringIO()
-    names = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(out, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+    text: str = pd.DataFrame(list(lines), dtype=object).to_csv(index=False)
+    return text
 
 
 def write(directory: Path, facts: Mapping[str, Any], files: Mapping[str, str]) -> Path:
@@ -59,3 +57,66 @@ def write(directory: Path, facts: Mapping[str, Any], files: Mapping[str, str]) -
     for name, text in {**files, "machine.json": machine}.items():
         write_text(folder / name, text)
     return folder
+
+
+def run(main: Callable[[], int], name: str) -> None:
+    """Run a benchmark to the end of this process. SIGTERM ends it as an error does, so that
+    namespaces, control groups and files are removed.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        sys.exit(main())
+    except PeakmarkError as failure:
+        sys.exit(f"{name}: {failure}")
+
+
+HEADINGS = ("what", "ours", "beside", "reference", "ratio", "spread", "n", "target", "verdict")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Values of one quantity, lower is better.
+
+    ours       one value a turn, in ``unit``
+    at_most    target: of the ratio where there is a reference, else of the value; None where none
+               was promised
+    reference  the values of what stands beside it, turn by turn; empty where the target is an
+               absolute one
+    """
+
+    name: str
+    unit: str
+    ours: Sequence[float]
+    at_most: float | None = None
+    beside: str = ""
+    reference: Sequence[float] = ()
+
+    @property
+    def judged(self) -> list[float]:
+        """The ratio of each turn, as only values of one turn saw the same machine; without a
+        reference the values.
+        """
+        if not self.reference:
+            return list(self.ours)
+        return [own / other for own, other in zip(self.ours, self.reference, strict=True)]
+
+    @property
+    def verdict(self) -> str:
+        """``met`` or ``missed``; nothing where nothing was promised."""
+        if self.at_most is None:
+            return ""
+        return "met" if statistics.median(self.judged) <= self.at_most else "missed"
+
+    def cells(self) -> list[str]:
+        """The line's text under each heading."""
+        ours, reference = (
+            f"{significant(statistics.median(list(values)))} {self.unit}" if values else ""
+            for values in (self.ours, self.reference)
+        )
+        target = "" if self.at_most is None else f"at most {self.at_most:g}"
+        if target and not self.reference:
+            target += f" {self.unit}"
+        ratio = f"{statistics.median(self.judged):.3f}" if self.reference else ""
+        spread = f"{min(self.judged):.3g} to {max(self.judged):.3g}"
+        numbers = [ours, self.beside, reference, ratio, spread, str(len(self.judged))]
+        return [self.name, *numbers, target, self.verdict]

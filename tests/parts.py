@@ -5,8 +5,8 @@ why.
     python tests/parts.py --times 10 --load 8 ...     all of them ten times, however each ends,
                                                       while 8 processes keep the machine busy
 
-Parts that mostly wait, and the unit tests behind one of them, run beside all others; their output is
-shown whole once they have ended. All output is kept in build/tests/. A test that is skipped prints a line of pytest's form, those in C as
+Parts that mostly wait, with linters and unit tests, run beside all others; their output is shown whole
+once they have ended. All output is kept in build/tests/. A test that is skipped prints a line of pytest's form, those in C as
 well.
 """
 
@@ -25,9 +25,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
-BESIDE = (("test-cluster",), ("test-faults", "test-unit"))
-"""Parts beside the others, each line one after the other. Most of the first ones is waiting: for Slurm,
-for killed programs, for slow lines. The unit tests fill the CPU that the workflow leaves free.
+BESIDE = (("lint", "test-cluster"), ("test-faults", "test-unit"))
+"""Parts beside the others, each line one after the other. Most of the tests of the cluster and of
+faults is waiting: for Slurm, for killed programs, for slow lines. Linters and unit tests fill the CPU
+that the others leave free, so that kernels and workflow, one after the other, take the longest.
 """
 # It is killed when its parent ends (PR_SET_PDEATHSIG), however that ends.
 BUSY = "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL)\nwhile True: pass"

@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 
 from benchmarks import results
-from benchmarks.kernels import load, namespaces, pairs, table
+from benchmarks.kernels import namespaces, pairs, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
-from benchmarks.kernels.run import INSTRUMENTS, Runner
+from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
@@ -24,8 +22,8 @@ from peakmark.messages import Unavailable
 
 FEWEST = 5
 MOST = 3
-"""Times as many turns at most, where something else on the cores spoiled some of those asked for.
-"""
+"""Times as many turns at most, where something else on the cores spoiled some of those asked for."""
+ELSEWHERE = ("pmbw", "loaded-latency", "core-to-core-latency")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
@@ -41,16 +39,13 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--pairs", type=int, default=FEWEST, metavar="N", help=f"pairs per row, {FEWEST} or more")
     add("--seconds", type=float, default=0.5, metavar="S", help="of one run, where a tool has it")
     add("--quick", action="store_true", help="the telling rows only: minutes instead of an hour")
-    add("--settle", type=float, default=0.0, metavar="S",
-        help="before each turn wait up to S seconds until others use less than 5 %% of the machine")  # fmt: skip
-    add("--pmbw", metavar="PATH", help="where pmbw is, if not on PATH")
-    add("--loaded-latency", metavar="PATH", help="where Arm's loaded-latency is, if not on PATH")
-    add("--core-to-core-latency", metavar="PATH", help="where it is, if not on PATH")
+    for name in ELSEWHERE:
+        add(f"--{name}", metavar="PATH", help=f"where {name} is, if not on PATH")
     add("--scratch", type=Path, default=Path(os.environ.get("TMPDIR") or "/tmp"), metavar="DIRECTORY",  # noqa: S108
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
     add("--out", type=Path, default=Path("results/bench-kernels"), metavar="DIRECTORY")
-    add("--list", action="store_true", help="name the rows and how long they take, measure nothing")
+    add("--list", action="store_true", help="name the rows, measure nothing")
     chosen = parser.parse_args(words)
     if chosen.pairs < FEWEST:
         parser.error(f"--pairs {chosen.pairs}: allowed is {FEWEST} or more")
@@ -72,20 +67,7 @@ def select(rows: Sequence[Row], only: Sequence[str], quick: bool) -> list[Row]:
     return [row for row in named if row.quick or not quick]
 
 
-def expected_seconds(rows: Sequence[Row], turns: int) -> float:
-    """Expected time: each cell of a bundle once per turn."""
-    cells = {}
-    for row in rows:
-        for cell in filter(None, (row.ours, row.reference)):
-            cells[row.bundle, cell.spec(), row.route] = cell
-    return turns * sum(
-        INSTRUMENTS[cell.instrument].estimate(cell).seconds for cell in cells.values()
-    )
-
-
-def measure(
-    runner: Runner, rows: Sequence[Row], turns: int, settle_s: float, lines: list[Line]
-) -> None:
+def measure(runner: Runner, rows: Sequence[Row], turns: int, lines: list[Line]) -> None:
     """All rows, bundle by bundle, into ``lines``; progress on stderr. A peak that others kept the
     kernel from is no pair: there are more turns then.
     """
@@ -96,7 +78,6 @@ def measure(
         for turn in range(MOST * turns):
             if turn >= turns and not any(_spoiled(line, turns) for line in own):
                 break
-            load.settle(settle_s, len(runner.cpus))
             try:
                 found = runner.turn([line.row for line in own])
             except PeakmarkError as error:
@@ -111,7 +92,7 @@ def measure(
                     line.pairs.append(pair)
         ratios = []
         for line in own:
-            ratio = f"{line.comparison.ratios.median:.3f}" if line.comparison else line.note
+            ratio = f"{line.ratios.median:.3f}" if line.ratios else line.note
             ratios.append(f"{line.row.against} {ratio}")
         took = time.monotonic() - started
         print(f"{bundle}: {', '.join(ratios)} ({took:.0f} s)", file=sys.stderr, flush=True)
@@ -119,18 +100,12 @@ def measure(
 
 def _spoiled(line: Line, turns: int) -> bool:
     """Whether a peak has fewer pairs than were asked for."""
-    whole = line.comparison.ratios.n if line.comparison else 0
-    return line.row.against == pairs.PEAK and bool(line.pairs) and whole < turns
-
-
-def _ended(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    return line.row.against == pairs.PEAK and bool(line.pairs) and line.values["n"] < turns
 
 
 def main() -> int:
     """Exit code 0 also when targets are missed: the table says so."""
     chosen = arguments()
-    signal.signal(signal.SIGTERM, _ended)  # so that namespaces and files are removed
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     cpus = facts["limits"]["cpus_allowed"]
     small = not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(encoding="ascii")
@@ -138,14 +113,12 @@ def main() -> int:
     caches = tuple(sorted(int(cache["size"]) for cache in levels))
     plan = Plan(chosen.seconds, len(cpus), small, caches)
     rows = select(pairs.rows(plan), chosen.only, chosen.quick)
-    minutes = expected_seconds(rows, chosen.pairs) / 60
-    print(f"{len(rows)} rows, about {minutes:.0f} minutes", file=sys.stderr)
+    print(f"{len(rows)} rows", file=sys.stderr)
     if chosen.list:
         for row in rows:
             print(f"{row.group} {row.name}: against {row.against}, {row.target}")
         return 0
-    elsewhere = ("pmbw", "loaded-latency", "core-to-core-latency")
-    named = {name: getattr(chosen, name.replace("-", "_")) for name in elsewhere}
+    named = {name: getattr(chosen, name.replace("-", "_")) for name in ELSEWHERE}
     paths = {name: path for name, path in named.items() if path}
     short = results.facts_in_short(facts)
     with ExitStack() as stack:
@@ -158,15 +131,12 @@ def main() -> int:
         lines: list[Line] = []
         stopped = False
         try:
-            measure(runner, rows, chosen.pairs, chosen.settle, lines)
+            measure(runner, rows, chosen.pairs, lines)
         except (KeyboardInterrupt, SystemExit):
             stopped = True  # what was measured until then is shown and kept
     tools = {name: tool.version for name, tool in sorted(runner.tools.items())}
     text = table.markdown(lines)
-    files = {
-        "summary.csv": table.summary_csv(lines, short),
-        "table.md": text,
-    }
+    files = {"summary.csv": table.summary_csv(lines, short), "table.md": text}
     folder = results.write(chosen.out, {**facts, "bench_tools": tools}, files)
     print(text)
     print(table.legend(lines))
@@ -176,7 +146,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PeakmarkError as failure:
-        sys.exit(f"bench-kernels: {failure}")
+    results.run(main, "bench-kernels")

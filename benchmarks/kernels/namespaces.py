@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,10 +27,11 @@ PORT = 20101  # the namespaces are ours alone: no other program can hold it
 
 @dataclass(frozen=True)
 class Namespaces:
-    """Names of the two namespaces."""
+    """Names of the two namespaces, and of the link's end in the client's."""
 
     client: str
     server: str
+    device: str
 
     def inside(self, name: str, command: Command) -> Command:
         """``command`` as it is run in one of the two."""
@@ -47,9 +47,8 @@ class Namespaces:
         values = {"address": SERVER, "port": str(PORT), "key": secrets.token_hex(16)}
         with execute.start(self.inside(self.server, server), folder, values) as process:
             if not pair.listens(process, PORT):
-                raise MeasurementError(
-                    "no-listening", program=server.argv[0], said=execute.last_lines(folder)
-                )
+                said = execute.last_lines(folder)
+                raise MeasurementError("no-listening", program=server.argv[0], said=said)
             yield values
 
 
@@ -61,30 +60,27 @@ def joined() -> Iterator[Namespaces]:
     """
     if os.geteuid() != 0:
         raise Unavailable("network namespaces need root: run as root, or look at the loopback rows")
-    if shutil.which("ip") is None:
-        raise Unavailable("ip not found; install the package iproute2")
-    names = Namespaces(f"peakmark-{os.getpid()}-a", f"peakmark-{os.getpid()}-b")
+    link, peer = f"pm{os.getpid()}a", f"pm{os.getpid()}b"
+    names = Namespaces(f"peakmark-{os.getpid()}-a", f"peakmark-{os.getpid()}-b", link)
     with ExitStack() as stack:
         for name in (names.client, names.server):
-            _ip("netns", "add", name)
-            stack.callback(_remove, name)
-        link, peer = f"pm{os.getpid()}a", f"pm{os.getpid()}b"
+            run("ip", "netns", "add", name)
+            stack.callback(run, "ip", "netns", "delete", name)
         ends = ("netns", names.client, "type", "veth", "peer", "name", peer, "netns", names.server)
-        _ip("link", "add", link, *ends)
+        run("ip", "link", "add", link, *ends)
         for name, device, address in ((names.client, link, CLIENT), (names.server, peer, SERVER)):
-            _ip("-n", name, "address", "add", f"{address}/30", "dev", device)
-            _ip("-n", name, "link", "set", device, "up")
-            _ip("-n", name, "link", "set", "lo", "up")
+            run("ip", "-n", name, "address", "add", f"{address}/30", "dev", device)
+            run("ip", "-n", name, "link", "set", device, "up")
+            run("ip", "-n", name, "link", "set", "lo", "up")
         yield names
 
 
-def _ip(*arguments: str) -> None:
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+def run(*argv: str) -> None:
+    """Run a command to its end. Errors: Unavailable with the reason."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Unavailable(f"{argv[0]}: {error.strerror}") from error
     if done.returncode != 0:
         said = done.stderr.strip() or f"exit code {done.returncode}"
-        raise Unavailable(f"ip {' '.join(arguments)}: {said}")
-
-
-def _remove(name: str) -> None:
-    with suppress(Unavailable):
-        _ip("netns", "delete", name)
+        raise Unavailable(f"{' '.join(argv)}: {said}")

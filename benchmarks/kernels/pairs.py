@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
-from benchmarks.kernels.ratios import Target
 from peakmark.catalogue import UNITS
 from peakmark.cell import Cell, Scalar
 from peakmark.tools import references
-from peakmark.tools.base import Coverage
 from peakmark.tools.programs import pmbw
 from peakmark.units import format_size
 
@@ -20,7 +19,31 @@ GROUPS = ("cpu", "memory", "disk", "network")
 PEAK = "instruction's peak"
 CLOCK = "clock before and after"
 
+
+@dataclass(frozen=True)
+class Target:
+    """Bounds of the median ratio own / reference, included unless ``strict``; None: no bound."""
+
+    low: float | None = None
+    high: float | None = None
+    strict: bool = False
+
+    def __str__(self) -> str:
+        if self.low is not None and self.high is not None:
+            return f"{self.low:g} to {self.high:g}"
+        if self.low is not None:
+            return f"{'above' if self.strict else 'at least'} {self.low:g}"
+        return f"at most {self.high:g}"
+
+    def holds(self, ratio: float) -> bool:
+        """Whether one ratio, as measured and not as printed, lies within."""
+        if self.strict and ratio == self.low:
+            return False
+        return (self.low is None or ratio >= self.low) and (self.high is None or ratio <= self.high)
+
+
 AS_MUCH = Target(low=1.0)
+ALIKE = Target(0.95, 1.05)
 POOL = GIB
 DISK_SIZES = {4 * KIB: 64 * MIB, 64 * KIB: 256 * MIB, MIB: 256 * MIB, 16 * MIB: 512 * MIB}
 """Record -> bytes of all files, each gone through once by diskbench, fio and every phase of IOZone.
@@ -37,11 +60,11 @@ class Row:
     metric     which measurement of both; for the metric ``latency`` a smaller ratio is the better
                one, and ``clock`` is that under the work beside the one before and after it
     route      network: ``loopback`` or ``namespaces``
+    bundle     rows with the same bundle are measured together: in each turn every cell of them runs
+               once, in order
     routine    of a tool that ran several: which one, by the end of its name. Each has a line of its
                own, since the best of several runs would look faster than any of them on a machine
                that is not quiet
-    bundle     rows with the same bundle are measured together: in each turn every cell of them runs
-               once, in order
     quick      whether --quick measures it too
     working_set  bytes of the point of a ladder that is compared, at which the reference runs
     """
@@ -65,12 +88,11 @@ class Row:
         """``RS block 1KiB x2``."""
         options = self.ours.options
         small_pages = self.group == "disk" and options.get("huge_pages") is False
+        size = self.ours.block or self.working_set
         parts = [
             self.ours.workload,
             self.ours.variant or ("pool" if options.get("pool") else ""),
-            format_size(self.ours.block or self.working_set)
-            if self.ours.block or self.working_set
-            else "",
+            format_size(size) if size else "",
             str(options.get("isa", "")),
             str(options.get("store", "")),
             "small-pages" if small_pages else "",
@@ -132,7 +154,7 @@ def _cpu(plan: Plan) -> Iterator[Row]:
             yield Row(ours, None, "clock", Target(high=1.05), bundle=bundle, quick=quick)
             if workload not in UNITS:
                 plain = replace(ours, options={**ours.options, "isa": "scalar"})
-                yield Row(plain, None, "clock", Target(0.95, 1.05), bundle=bundle, quick=quick)
+                yield Row(plain, None, "clock", ALIKE, bundle=bundle, quick=quick)
             if workload in ("DP", "FP32"):
                 likwid = _cell("cpu", "likwid-bench", point, seconds=plan.seconds)
                 yield Row(ours, likwid, "rate", AS_MUCH, bundle=bundle, quick=workload == "DP")
@@ -142,40 +164,36 @@ def _cpu(plan: Plan) -> Iterator[Row]:
 
 
 def _memory(plan: Plan) -> Iterator[Row]:
-    def row(
-        workload: str,
-        block: int,
-        threads: int,
-        quick: bool,
-        other: str = "likwid-bench",
-        routine: str = "",
-        store: str = "",
-        theirs: str = "",
-    ) -> Row:
-        """rambench beside another tool, or beside itself with other stores."""
-        options: dict[str, Scalar] = {"seconds": plan.seconds}
-        variant = "pool" if store else "block"
-        options |= {"pool": POOL, "store": store} if store else {}
-        point: Point = (workload, variant, block, threads)
-        one = _cell("memory", "rambench", point, **options)
-        reference = _cell("memory", other, point, **options | ({"store": theirs} if theirs else {}))
-        bundle = f"memory {workload} {variant} {block} {threads} {store}"
-        return Row(one, reference, "throughput", AS_MUCH, "", bundle, routine, quick)
+    def row(ours: Cell, theirs: Cell, quick: bool, routine: str = "") -> Row:
+        point = (ours.workload, ours.variant, ours.block, ours.concurrency)
+        bundle = f"memory {point} {ours.options.get('store', '')}"
+        return Row(ours, theirs, "throughput", AS_MUCH, "", bundle, routine, quick)
 
     for block in (KIB, MIB, 10 * MIB):
-        for threads in plan.threads(1, 2):
-            for workload in ("RS", "WS"):
-                for routine in ("UnrollLoop", "SimpleLoop"):
-                    yield row(workload, block, threads, block < 10 * MIB, "pmbw", routine)
-                yield row(workload, block, threads, block < 10 * MIB)
-            yield row("RWS", block, threads, block == KIB)
+        for threads, workload in product(plan.threads(1, 2), ("RS", "WS", "RWS")):
+            point: Point = (workload, "block", block, threads)
+            ours, likwid, scans = (
+                _cell("memory", tool, point, seconds=plan.seconds)
+                for tool in ("rambench", "likwid-bench", "pmbw")
+            )
+            quick = block == KIB if workload == "RWS" else block < 10 * MIB
+            for routine in ("UnrollLoop", "SimpleLoop") if workload != "RWS" else ():
+                yield row(ours, scans, quick, routine)
+            yield row(ours, likwid, quick)
+    options: dict[str, Scalar] = {"seconds": plan.seconds, "pool": POOL}
     for threads in plan.threads(1, 2):
-        for workload in ("WS", "RWS"):
-            for store in ("streaming", "temporal"):
-                quick = threads == 1 and workload == "RWS"
-                yield row(workload, MIB, threads, quick, store=store)
+        for workload, store in product(("WS", "RWS"), ("streaming", "temporal")):
+            ours, likwid = (
+                _cell("memory", tool, (workload, "pool", MIB, threads), **options, store=store)
+                for tool in ("rambench", "likwid-bench")
+            )
+            yield row(ours, likwid, threads == 1 and workload == "RWS")
         # Blocks of 1 KiB are too small for the C library to stream them.
-        yield row("RWR", KIB, threads, threads == 1, "rambench", store="temporal", theirs="libc")
+        ours, libc = (
+            _cell("memory", "rambench", ("RWR", "pool", KIB, threads), **options, store=store)
+            for store in ("temporal", "libc")
+        )
+        yield row(ours, libc, threads == 1)
 
 
 def _latency(plan: Plan) -> Iterator[Row]:
@@ -185,7 +203,7 @@ def _latency(plan: Plan) -> Iterator[Row]:
         ours = _cell("memory", "rambench", ("LAT", "", area, 1), seconds=plan.seconds, **pages)
         theirs = _cell("memory", "pmbw", ("LAT", "", area, 1))
         bundle = f"memory LAT {area}"
-        yield Row(ours, theirs, "latency", Target(0.95, 1.05), bundle=bundle, quick=area <= MIB)
+        yield Row(ours, theirs, "latency", ALIKE, bundle=bundle, quick=area <= MIB)
 
 
 def _ladder(plan: Plan) -> Iterator[Row]:
@@ -211,7 +229,7 @@ def _ladder(plan: Plan) -> Iterator[Row]:
     for size in inside[:1]:
         theirs = _cell("memory", "pmbw", ("LAT", "", size, 1))
         bundle = "memory LADDER-LAT"
-        yield Row(latency, theirs, "latency", Target(0.95, 1.05), "", bundle, working_set=size)
+        yield Row(latency, theirs, "latency", ALIKE, "", bundle, working_set=size)
 
 
 def _c2c(plan: Plan) -> Iterator[Row]:
@@ -220,7 +238,7 @@ def _c2c(plan: Plan) -> Iterator[Row]:
         ours, theirs = (
             _cell("memory", tool, point) for tool in ("rambench", "core-to-core-latency")
         )
-        yield Row(ours, theirs, "core_to_core", Target(0.95, 1.05), bundle="memory C2C")
+        yield Row(ours, theirs, "core_to_core", ALIKE, bundle="memory C2C")
 
 
 def _loaded(plan: Plan) -> Iterator[Row]:
@@ -294,14 +312,10 @@ def _network(plan: Plan) -> Iterator[Row]:
         for workload in ("LAT-TCP", "LAT-UDP"):
             ours = cell("netbench", (workload, "", 1, 1))
             bundle = f"network {workload} {route}"
-            for name, coverage in _of_messages(workload):
+            # The reference tools that exchange messages of the size of a row, as an own kernel does.
+            every = [(name, row) for name, tool in references().items() for row in tool.rows]
+            for name, coverage in every:
+                if workload not in coverage.workloads or not coverage.per_block:
+                    continue
                 theirs = cell(name, (coverage.cell or workload, "", 1, 1))
                 yield Row(ours, theirs, "latency", Target(high=1.0), route, bundle, quick=here)
-
-
-def _of_messages(workload: str) -> Iterator[tuple[str, Coverage]]:
-    """The reference tools that exchange messages of the size of a row, as an own kernel does."""
-    for name, tool in references().items():
-        for coverage in tool.rows:
-            if workload in coverage.workloads and coverage.per_block:
-                yield name, coverage

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels import load
-from benchmarks.kernels.core_to_core import CoreToCore
-from benchmarks.kernels.loaded_latency import LoadedLatency
+import psutil
+
 from benchmarks.kernels.namespaces import Namespaces
 from benchmarks.kernels.pairs import Row
-from benchmarks.kernels.ratios import Pair
+from benchmarks.kernels.references import CoreToCore, LoadedLatency
+from benchmarks.kernels.table import Pair
 from peakmark import limits
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
@@ -26,6 +28,23 @@ from peakmark.tools.programs import pmbw
 
 NOT_POSSIBLE = 77
 INSTRUMENTS = {**REGISTRY, **{tool.name: tool for tool in (LoadedLatency(), CoreToCore())}}
+
+Clocks = tuple[float, float, float]
+
+
+def clocks() -> Clocks:
+    """Now: seconds, CPU seconds of all programs, CPU seconds of our ended children. Interrupts are
+    left out, as our own network runs cause many.
+    """
+    every, own = psutil.cpu_times(), os.times()
+    everybody = every.user + every.nice + every.system + every.steal
+    return time.monotonic(), everybody, own.children_user + own.children_system
+
+
+def share_of_others(before: Clocks, cpus: int) -> float:
+    """Share of ``cpus`` CPUs, 0 to 1, that others used since ``before``."""
+    seconds, everybody, ours = (now - then for now, then in zip(clocks(), before, strict=True))
+    return min(1.0, max(0.0, (everybody - ours) / (seconds * cpus))) if seconds > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -41,11 +60,10 @@ class Run:
     others: float = 0.0
 
     def value(self, row: Row) -> float | None:
-        """The value a row asks for, None when the run failed."""
+        """The reference's value of a row, None when the run failed."""
         if row.routine:
-            return next(
-                (value for name, value in self.routines.items() if name.endswith(row.routine)), None
-            )
+            ends = (self.routines[name] for name in self.routines if name.endswith(row.routine))
+            return next(ends, None)
         cell = row.reference if row.working_set and row.reference else row.ours
         found = self.of(cell, row.metric)
         return None if found is None else found.value
@@ -97,18 +115,18 @@ class Runner:
         in the result.
         """
         instrument, tool = INSTRUMENTS[cell.instrument], self.tool(cell.instrument)
-        if route == "namespaces" and self.namespaces is None:
+        names = self.namespaces if route == "namespaces" else None
+        if route == "namespaces" and names is None:
             raise Unavailable("there are no network namespaces here: they need root and ip")
         with tempfile.TemporaryDirectory(prefix="peakmark-", dir=self.scratch) as name:
             directory = Path(name)
             memory = int(self.facts["limits"]["memory_bytes"])
             space = Workspace(directory, self.cpus, memory, self.facts)
             invocation = instrument.prepare(cell, tool, space)
-            before = load.read()
+            before = clocks()
             try:
                 with ExitStack() as stack:
                     values: Mapping[str, str] = {}
-                    names = self.namespaces if route == "namespaces" else None
                     if invocation.server is not None:
                         server = pinning.pinned_server(cell, invocation.server, space.cpus)
                         if names is not None:
@@ -117,8 +135,8 @@ class Runner:
                             values = stack.enter_context(pair.serving(server, directory)).values
                     folder = directory / "run"
                     folder.mkdir()
-                    pinned = pinning.pinned(cell, invocation.command, space.cpus)
-                    command = pinned if names is None else names.inside(names.client, pinned)
+                    command = pinning.pinned(cell, invocation.command, space.cpus)
+                    command = command if names is None else names.inside(names.client, command)
                     done = execute.run(command, folder, values)
                     if done.returncode == NOT_POSSIBLE:
                         raise Unavailable(last_line(done.stderr) or "exit 77")
@@ -127,15 +145,13 @@ class Runner:
                         raise MeasurementError(f"exit code {done.returncode}{said}")
                 parsed = instrument.parse(cell, done)
             except (MeasurementError, ParseError) as error:
-                return Run(error=str(error), others=self._others(before))
+                return Run(error=str(error), others=share_of_others(before, len(self.cpus)))
+            others = share_of_others(before, len(self.cpus))
             routines = {}
             if cell.instrument == "pmbw":
                 results = pmbw.read_results(done.files[pmbw.STATS])
                 routines = {name: float(result["bandwidth"]) for name, result in results.items()}
-            return Run(parsed.measurements, routines, others=self._others(before))
-
-    def _others(self, before: load.Reading) -> float:
-        return load.share(before, load.read(), len(self.cpus))
+            return Run(parsed.measurements, routines, others=others)
 
     def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
         """One turn of a bundle: every cell once, in the order of the rows. A pair and what went
@@ -166,19 +182,18 @@ class Runner:
     def _pair(self, row: Row, ours: Run, theirs: Run | None) -> tuple[Pair, str]:
         mine = ours.of(row.ours, "rate" if row.metric == "clock" else row.metric)
         if row.metric == "clock":
-            return _clocks(mine, ours)
+            return _clock_pair(mine, ours)
         value = None if mine is None else mine.value
         if row.working_set:
             value = ours.at(row.working_set)
-        if theirs is None:
-            limit = None if mine is None else self._limit(row, mine)
-            held_up = mine is not None and mine.details.get("held_up")
-            if held_up:
-                why = f"something else used the pipes of {held_up} of its cores"
-                return Pair(None, None, ours.others), why
-            return Pair(value, limit, ours.others), ours.error
-        pair = Pair(value, theirs.value(row), max(ours.others, theirs.others))
-        return pair, "; ".join(filter(None, (ours.error, theirs.error)))
+        if theirs is not None:
+            pair = Pair(value, theirs.value(row), max(ours.others, theirs.others))
+            return pair, "; ".join(filter(None, (ours.error, theirs.error)))
+        if mine is not None and (held_up := mine.details.get("held_up")):
+            why = f"something else used the pipes of {held_up} of its cores"
+            return Pair(None, None, ours.others), why
+        limit = None if mine is None else self._limit(row, mine)
+        return Pair(value, limit, ours.others), ours.error
 
     def _limit(self, row: Row, mine: Measurement) -> float:
         """Limit of the instruction at the clock under the work, or else before and after it.
@@ -186,8 +201,7 @@ class Runner:
         """
         under_work = mine.details.get("clock_hz_loaded")
         whens = ("loaded",) if under_work else ("before", "after")
-        clocks = [mine.details.get(f"clock_hz_{when}") for when in whens]
-        seen = [float(clock) for clock in clocks if isinstance(clock, int | float)]
+        seen = [float(clock) for when in whens if (clock := mine.details.get(f"clock_hz_{when}"))]
         if not seen:
             raise Unavailable("cpubench told no clock")
         cell = row.ours
@@ -201,12 +215,12 @@ class Runner:
         return limit.value
 
 
-def _clocks(mine: Measurement | None, ours: Run) -> tuple[Pair, str]:
+def _clock_pair(mine: Measurement | None, ours: Run) -> tuple[Pair, str]:
     """The clock under the work beside the mean of the clocks before and after it, Hz."""
     details = {} if mine is None else mine.details
-    told = [details.get(f"clock_hz_{when}") for when in ("loaded", "before", "after")]
-    clocks = [float(clock) for clock in told if isinstance(clock, int | float)]
-    if len(clocks) < len(told):
+    clocks_hz = [details.get(f"clock_hz_{when}") for when in ("loaded", "before", "after")]
+    loaded, before, after = (float(clock or 0.0) for clock in clocks_hz)
+    if not all(clocks_hz):
         why = ours.error or "the kernel told no clock under the work"
         return Pair(None, None, ours.others), why
-    return Pair(clocks[0], (clocks[1] + clocks[2]) / 2, ours.others), ours.error
+    return Pair(loaded, (before + after) / 2, ours.others), ours.error

@@ -1,4 +1,4 @@
-"""What is printed and written: one line per row, every pair, and the machine's facts."""
+"""Ratios of pairs, verdicts on them, and what is printed and written of each row."""
 
 from __future__ import annotations
 
@@ -7,20 +7,45 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks import results
-from benchmarks.kernels.pairs import Row
-from benchmarks.kernels.ratios import Comparison, Pair, compare, judge
-from peakmark.formatting import significant
+from benchmarks.kernels.pairs import Row, Target
+from peakmark import statistics
+from peakmark.statistics import Summary
+from peakmark.units import quantity
 
 # Above this share of the machine used by others a line says so.
 DISTURBED = 0.05
-_SCALES = {
-    "op/s": (1e9, "Gop/s"),
-    "Hz": (1e9, "GHz"),
-    "B/s": (1e9, "GB/s"),
-    "bit/s": (1e9, "Gbit/s"),
-}
-_UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s", "latency": "s"}
-_UNITS |= {"loaded_latency": "s", "core_to_core": "s"}
+_UNITS = {"rate": "op/s", "clock": "Hz", "throughput": "B/s"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One turn of both, in one SI unit; None where that run failed. others: share of the machine's
+    processor time that other programs used meanwhile.
+    """
+
+    ours: float | None
+    reference: float | None
+    others: float = 0.0
+
+    @property
+    def ratio(self) -> float | None:
+        """Own / reference; None where a run failed."""
+        if self.ours is None or self.reference is None:
+            return None
+        return self.ours / self.reference
+
+
+def judge(target: Target, ratios: Summary | None) -> str:
+    """``met`` or ``missed`` by the median ratio, ``?`` where the interval holds the bound."""
+    if ratios is None:
+        return "no pair"
+    ends = [target.holds(ratios.low), target.holds(ratios.high)]
+    if target.holds(ratios.median):
+        return "met" if all(ends) else "met?"
+    # Both ends outside of a two-sided target still enclose it when they lie on its two sides.
+    two_sided = target.low is not None and target.high is not None
+    across = two_sided and ratios.low < (target.low or 0) and ratios.high > (target.high or 0)
+    return "missed?" if any(ends) or across else "missed"
 
 
 @dataclass
@@ -34,58 +59,70 @@ class Line:
     note: str = ""
 
     @property
-    def comparison(self) -> Comparison | None:
-        return compare(self.pairs)
+    def ratios(self) -> Summary | None:
+        """Of the pairs. Its median is the ratio of the row, never the ratio of the medians: only
+        runs next to each other saw the same machine.
+        """
+        ratios = [pair.ratio for pair in self.pairs if pair.ratio is not None]
+        return statistics.summarise(ratios) if ratios else None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Pairs with a ratio and without; the medians in SI units, and the ratio with its spread."""
+        ratios = self.ratios
+        if ratios is None:
+            return {"n": 0, "failed": len(self.pairs)}
+        whole = [pair for pair in self.pairs if pair.ratio is not None]
+        return {
+            "ours": statistics.median([pair.ours or 0.0 for pair in whole]),
+            "reference": statistics.median([pair.reference or 0.0 for pair in whole]),
+            "ratio": ratios.median,
+            "minimum": ratios.minimum,
+            "maximum": ratios.maximum,
+            "low": ratios.low,
+            "high": ratios.high,
+            "level": ratios.level,
+            "others": statistics.median([pair.others for pair in self.pairs]),
+            "n": ratios.n,
+            "failed": len(self.pairs) - ratios.n,
+        }
 
     @property
     def verdict(self) -> str:
         """See ``judge``."""
-        return judge(self.row.target, self.comparison)
+        return judge(self.row.target, self.ratios)
 
-
-def unit(row: Row) -> str:
-    """SI unit of both values of a row."""
-    if row.group == "network" and row.metric == "throughput":
-        return "bit/s"
-    return _UNITS[row.metric]
-
-
-def scale(value: float, si_unit: str) -> tuple[float, str]:
-    """What to divide a value by, and the unit it then has: ``(1e9, GB/s)``, ``(1e-9, ns)``."""
-    if si_unit == "s":
-        return (1e-9, "ns") if value < 1e-6 else (1e-6, "us")
-    if si_unit == "B/s" and value < 1e8:
-        return 1e6, "MB/s"
-    return _SCALES[si_unit]
+    @property
+    def unit(self) -> str:
+        """SI unit of both values."""
+        if self.row.group == "network" and self.row.metric == "throughput":
+            return "bit/s"
+        return _UNITS.get(self.row.metric, "s")
 
 
 def cells(line: Line) -> dict[str, str]:
     """The line's text by its heading."""
-    row, found = line.row, line.comparison
+    row, found = line.row, line.values
     texts = {"row": row.name, "against": row.against, "target": str(row.target)}
-    if found is None or found.ours is None or found.reference is None:
+    if not found["n"]:
         return {**texts, "n": "0", "verdict": "-", "others": line.note or "not measured"}
-    by, name = scale(found.ours, unit(row))
-    ratios = found.ratios
     return {
         **texts,
-        "ours": significant(found.ours / by),
-        "reference": significant(found.reference / by),
-        "unit": name,
-        "ratio": f"{ratios.median:.3f}",
-        "spread": f"{ratios.minimum:.3f} to {ratios.maximum:.3f}",
-        "interval": f"{ratios.low:.3f} to {ratios.high:.3f} ({100 * ratios.level:.0f} %)",
-        "n": f"{ratios.n}" + (f" ({found.failed} failed)" if found.failed else ""),
+        "ours": quantity(found["ours"], line.unit),
+        "reference": quantity(found["reference"], line.unit),
+        "ratio": f"{found['ratio']:.3f}",
+        "spread": f"{found['minimum']:.3f} to {found['maximum']:.3f}",
+        "interval": f"{found['low']:.3f} to {found['high']:.3f} ({100 * found['level']:.0f} %)",
+        "n": f"{found['n']}" + (f" ({found['failed']} failed)" if found["failed"] else ""),
         "verdict": line.verdict,
-        "others": f"{found.others:.0%}" + (" !" if found.others > DISTURBED else ""),
+        "others": f"{found['others']:.0%}" + (" !" if found["others"] > DISTURBED else ""),
     }
 
 
 def markdown(lines: Sequence[Line]) -> str:
     """All lines as aligned Markdown tables, one for each group."""
-    names = "row against ours reference unit ratio spread interval n target verdict others"
-    headings = names.split()
-    parts = []
+    names = "row against ours reference ratio spread interval n target verdict others"
+    headings, parts = names.split(), []
     for group in dict.fromkeys(line.row.group for line in lines):
         texts = [cells(line) for line in lines if line.row.group == group]
         rows = [[text.get(name, "") for name in headings] for text in texts]
@@ -94,14 +131,10 @@ def markdown(lines: Sequence[Line]) -> str:
 
 
 def legend(lines: Sequence[Line]) -> str:
-    """What the columns mean and how many targets were met."""
+    """How many targets were met; what the columns mean is in docs/performance.md."""
     words = [line.verdict.removesuffix("?") for line in lines]
-    return (
-        f"{words.count('met')} met, {words.count('missed')} missed, {words.count('no pair')} not measured.\n"
-        "ratio: median of the pairs' ratios, ours / reference; spread: the smallest and largest of them; interval: of the\n"
-        "median, with its probability. A verdict goes by the median alone; with '?' its interval holds the target's end.\n"
-        f"others: share of the machine that other processes used meanwhile, marked '!' above {DISTURBED:.0%}."
-    )
+    counts = (f"{words.count(word)} {word}" for word in ("met", "missed", "no pair"))
+    return f"{', '.join(counts)}; columns: docs/performance.md"
 
 
 def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
@@ -110,24 +143,11 @@ def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
 
 
 def _summary(line: Line) -> dict[str, Any]:
-    row, found, ours = line.row, line.comparison, line.row.ours
-    ratios = found.ratios if found else None
-    values = {
-        "ours": found and found.ours,
-        "reference": found and found.reference,
-        "ratio": ratios and ratios.median,
-        "minimum": ratios and ratios.minimum,
-        "maximum": ratios and ratios.maximum,
-        "low": ratios and ratios.low,
-        "high": ratios and ratios.high,
-        "level": ratios and ratios.level,
-    }
+    row, ours = line.row, line.row.ours
     return {
         **{"group": row.group, "row": row.name, "workload": ours.workload, "variant": ours.variant},
         **{"block": ours.block, "concurrency": ours.concurrency, "route": row.route},
-        **{"against": row.against, "unit": unit(row), **values},
-        "n": ratios.n if ratios else 0,
-        "failed": found.failed if found else len(line.pairs),
+        **{"against": row.against, "unit": line.unit, **line.values},
         **{"target_low": row.target.low, "target_high": row.target.high, "verdict": line.verdict},
-        **{"others": found and found.others, "note": line.note},
+        "note": line.note,
     }

@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
+from typing import Any
 
 from benchmarks import results
-from benchmarks.method import (
-    certificates,
-    equal,
-    fleets,
-    links,
-    promises,
-    same,
-    table,
-    verdicts,
-)
-from benchmarks.method.faults import FAULTS
+from benchmarks.method import campaigns, faults, fleets, promises, rows, same
+from benchmarks.method.faults import FAULTS, Outcome
+from benchmarks.method.promises import Count, Counts
 from benchmarks.method.sides import Bench
 from peakmark import machine
-from peakmark.errors import PeakmarkError
-
-DRAWS = 300
-SIZES = (6, 10)
 
 
-def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="make bench-method ARGS=...",
@@ -45,52 +33,49 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         help="on the disk to be measured (default: $TMPDIR, else /tmp)")  # fmt: skip
     add("--kernels", type=Path, default=Path("build/kernels"), metavar="DIRECTORY")
     add("--out", type=Path, default=Path("results/bench-method"), metavar="DIRECTORY")
-    return parser.parse_args(words)
+    return parser.parse_args()
 
 
-def _ended(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+def simulated(only: str | None, quick: bool) -> Counts:
+    """All promises that simulated rows, campaigns and fleets can show to be kept."""
+    if only in (None, "promises"):
+        many = 400 if quick else 4000
+        yield from rows.warnings(many)
+        yield from campaigns.counted(20 if quick else 200)
+        yield from rows.coverage(many)
+        yield from rows.trends(many // 10)
+        yield from rows.equal(100 if quick else 400)
+    if only in (None, "fleets"):
+        yield from fleets.slow_nodes(64 if quick else 4000)
+        yield from fleets.certificates(*((5, 20) if quick else (60, 200)))
+        yield from fleets.slow_links(64 if quick else 2000)
 
 
-Counts = dict[str, same.Count]
+def to_csv(
+    counts: Sequence[tuple[str, Count]], outcomes: Sequence[Outcome], short: dict[str, Any]
+) -> str:
+    """One line per promise and per fault, each with the machine's facts."""
+    lines = [
+        {
+            "kind": "promise",
+            "name": name,
+            **asdict(one),
+            "share": one.share,
+            "interval": one.interval,
+        }
+        for name, one in counts
+    ]
+    lines += [{"kind": "fault", "name": one.fault, **asdict(one)} for one in outcomes]
+    return results.to_csv({**line, **short} for line in lines)
 
 
-def like_and_like(bench: Bench, quick: bool, repetitions: int) -> tuple[Counts, Counts]:
-    """Comparisons of rows that show a difference that is none, and those of whole campaigns."""
-    grids = same.QUICK if quick else same.GRIDS
-    many = f"{repetitions} against {repetitions}"
-    turned = same.measure(bench, grids, 1 if quick else 4, repetitions)
-    every, _, values = same.really(turned)
-    in_turn = "real campaigns, cells in turn"
-    counts = {f"{in_turn}, {many}": every}
-    counts[f"{in_turn}, judged by pair, {many}"] = same.really(turned, turned=True)[0]
-    whole = {f"unchanged campaigns, real ones, cells in turn, {many}": same.failed(turned)}
-    by_pair = same.failed(turned, turned=True)
-    whole[f"unchanged campaigns, real ones, judged by pair, {many}"] = by_pair
-    if not quick:
-        apart = same.measure(bench, grids, 2, repetitions, in_turn=False)
-        every, calm, _ = same.really(apart)
-        whole[f"real campaigns, {table.APART}, {many}"] = same.failed(apart)
-        counts[f"real campaigns, {table.APART}, {many}"] = every
-        counts[f"real campaigns, {table.APART}, rows without a doubt, {many}"] = calm
-    for size in SIZES:
-        count = same.resampled(values, size, 30 if quick else DRAWS)
-        if count.judged:
-            counts[f"drawn from the real values, {size} against {size}"] = count
-    return counts, whole
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Exit code 1 when a fault was missed or too many false differences were claimed."""
-    chosen = arguments(words)
-    # So that namespaces, control groups and files are removed.
-    signal.signal(signal.SIGTERM, _ended)
+def main() -> int:
+    """Exit code 1 when a fault was missed or a promise broken."""
+    chosen = arguments()
     facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     started = time.monotonic()
-    repetitions = 6 if chosen.quick else 8
-    counts: Counts = {}
-    whole: Counts = {}
-    outcomes: list[verdicts.Outcome] = []
+    counts: list[tuple[str, Count]] = []
+    outcomes: list[Outcome] = []
 
     def progress(name: str) -> None:
         print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
@@ -98,26 +83,17 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="peakmark-method-", dir=chosen.scratch) as work:
         bench = Bench(chosen.kernels, Path(work), facts)
         if chosen.only in (None, "same"):
-            counts, whole = like_and_like(bench, chosen.quick, repetitions)
+            counts += same.counted(bench, chosen.quick, 6 if chosen.quick else 8)
             progress("like against like")
         for number, fault in enumerate(FAULTS if chosen.only in (None, "faults") else ()):
-            many = 4 if chosen.quick else repetitions
-            outcomes.append(verdicts.judge_here_or_in_a_guest(bench, fault, number, many))
+            outcomes.append(faults.judge(bench, fault, number, 4 if chosen.quick else 8))
             progress(fault.name)
-    kept = list(whole.items())
-    if chosen.only in (None, "promises"):
-        kept += promises.measure(chosen.quick)
-        kept += equal.claimed(100 if chosen.quick else 400)
-    if chosen.only in (None, "fleets"):
-        kept += fleets.measure(64 if chosen.quick else 4000)
-        kept += certificates.missed(*((5, 20) if chosen.quick else (60, 200)))
-        kept += links.measure(64 if chosen.quick else 2000)
+    counts += simulated(chosen.only, chosen.quick)
     short = results.facts_in_short(facts)
-    tables = [table.same(counts)] if counts else []
-    tables += [table.faults(outcomes)] if outcomes else []
-    tables += [promises.table(kept)] if kept else []
+    tables = [promises.table(counts)] if counts else []
+    tables += [faults.table(outcomes)] if outcomes else []
     text = "\n".join(tables)
-    files = {"summary.csv": table.to_csv(counts, outcomes, short), "table.md": text}
+    files = {"summary.csv": to_csv(counts, outcomes, short), "table.md": text}
     folder = results.write(chosen.out, facts, files)
     print(text)
     for one in outcomes:
@@ -125,14 +101,11 @@ def main(words: Sequence[str] | None = None) -> int:
             print(f"{one.fault}: {one.note}")
     print(", ".join(f"{key} {value}" for key, value in short.items()))
     print(f"{time.monotonic() - started:.0f} s; written to {folder}")
-    wrong = [*table.missed(counts, outcomes), *promises.broken(kept)]
+    wrong = [*faults.missed(outcomes), *promises.broken(counts)]
     for sentence in wrong:
         print(f"missed: {sentence}")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PeakmarkError as failure:
-        sys.exit(f"bench-method: {failure}")
+    results.run(main, "bench-method")

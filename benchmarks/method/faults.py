@@ -1,5 +1,5 @@
-"""Faults put in on purpose, taken out again when the block is left. Each says by which words a
-report must name it.
+"""Faults put in on purpose and taken out again. Was a fault found by ``peakmark compare``, and named
+by the notes below the rows, as users see them?
 """
 
 from __future__ import annotations
@@ -10,39 +10,136 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels.namespaces import Namespaces
+import psutil
+
+from benchmarks import results
+from benchmarks.kernels import namespaces
 from benchmarks.method.sides import Bench, Surroundings
+from peakmark import statistics
+from peakmark.analysis import analysis, compare, datasets
+from peakmark.errors import PeakmarkError
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 from peakmark.messages import Unavailable
+from peakmark.storage.results import Results
 
 READY_S = 30.0
 
 
+Put = Callable[[Bench, Surroundings, float], AbstractContextManager[Surroundings]]
+"""Given the bench, the plain surroundings and the median without the fault: the surroundings with
+it, until the block is left.
+"""
+
+
 @dataclass(frozen=True)
 class Fault:
-    """One fault.
-
-    grids   the cells in which it must show      words   what a note on the row must say
-    apart   whether a comparison must call the two sides different; else the note alone must tell
-    put     given the bench, the plain surroundings and the median without the fault: those with it,
-            until it is left
-    modules of the user-mode kernel in which it is put in where this machine cannot; none: only here
-    """
+    """One fault: the cells in which it must show, what a note on the row must say, how it is put in."""
 
     name: str
     grids: dict[str, Any]
     words: str
-    put: Callable[[Bench, Surroundings, float], AbstractContextManager[Surroundings]]
-    apart: bool = True
-    between_namespaces: bool = False
-    modules: tuple[str, ...] = ()
+    put: Put
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one fault. ratio: with / without, of the row that differs most.
+
+    found  the comparison calls a row different     named  a warning of a row says
+           what it is
+    alarm  the same words stood without the fault    note   the note, or why the fault could not be
+           put in
+    """
+
+    fault: str
+    row: str = ""
+    ratio: float | None = None
+    verdict: str = ""
+    found: bool = False
+    named: bool = False
+    alarm: bool = False
+    note: str = ""
+    possible: bool = True
+
+
+def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
+    """Measure without and with the fault, and compare."""
+    try:
+        with ExitStack() as stack:
+            plain = Surroundings()
+            if "network" in fault.grids:
+                plain = Surroundings(namespaces=stack.enter_context(namespaces.joined()))
+            before, cells = bench.campaign(f"fault/{number}/without", fault.grids, repetitions)
+            bench.measure([(before, cell) for cell in cells], plain)
+            after, cells = bench.campaign(f"fault/{number}/with", fault.grids, repetitions)
+            around = stack.enter_context(fault.put(bench, plain, _median(before)))
+            bench.measure([(after, cell) for cell in cells], around)
+    except PeakmarkError as error:
+        return Outcome(fault.name, note=str(error), possible=not isinstance(error, Unavailable))
+    compared, _, _ = compare.compare(datasets.read(str(before)), datasets.read(str(after)))
+    most = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
+    note = next((text for text in _warnings(after) if fault.words in text), "")
+    return Outcome(
+        fault.name,
+        datasets.describe(most.point),
+        most.ratio,
+        most.verdict,
+        found=most.verdict in (*compare.CLAIMS, *compare.DRIFTS),
+        named=bool(note),
+        alarm=any(fault.words in text for text in _warnings(before)),
+        note=note,
+    )
+
+
+def _median(campaign: Path) -> float:
+    """Of the own kernel's rates in the only table of rates that there is."""
+    kernels = ("cpubench", "diskbench", "netbench")
+    found = datasets.read(str(campaign)).entries.items()
+    rates = (entry.values for point, entry in found if point.instrument in kernels)
+    return statistics.median(next(rates))
+
+
+def _warnings(campaign: Path) -> list[str]:
+    """What the rows of a campaign are marked with, doubts and findings."""
+    tables = analysis.build_rows(Results.read(campaign)).values()
+    return [
+        text
+        for found in tables
+        for row in found
+        for text in row.said(note for note in row.remarks if note.is_warning or note.is_named)
+    ]
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """A Markdown table of faults."""
+    rows = []
+    for one in outcomes:
+        if not one.possible or one.ratio is None:
+            why = "FAILED" if one.possible else "not possible here"
+            rows.append([one.fault, f"{why}: {one.note}", "", "", "", ""])
+            continue
+        named = ("yes" if one.named else "NO") + (" (also without it)" if one.alarm else "")
+        found = "yes" if one.found else "NO"
+        rows.append([one.fault, one.row, f"{one.ratio:.3f}", one.verdict, found, named])
+    headings = ["fault", "row", "with / without", "verdict", "found", "named"]
+    return results.markdown(headings, rows)
+
+
+def missed(outcomes: Sequence[Outcome]) -> list[str]:
+    """What the method did not find or name, in a sentence each."""
+    wrong = []
+    for one in outcomes:
+        if one.possible and not (one.found and one.named):
+            why = "found but not named" if one.found else "not found" if one.ratio else one.note
+            wrong.append(f"{one.fault}: {why}")
+    return wrong
 
 
 @contextmanager
@@ -54,15 +151,16 @@ def _competing(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surround
     loop = f"import os\nos.sched_setaffinity(0, [{cpu}])\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
     with subprocess.Popen([sys.executable, "-c", loop]) as process:
         try:
-            path, deadline = Path(f"/proc/{process.pid}/stat"), time.monotonic() + READY_S
-            while (
-                int(path.read_text().rpartition(")")[2].split()[11]) < 2
-                and time.monotonic() < deadline
-            ):
-                time.sleep(0.01)
+            _wait(lambda: psutil.Process(process.pid).cpu_times().user > 0.01)
             yield plain
         finally:
             process.kill()
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + READY_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 @contextmanager
@@ -80,38 +178,32 @@ def _cgroup(bench: Bench, plain: Surroundings, healthy: float) -> Iterator[Surro
     rate = max(1_000_000, int(healthy / 20))
     for version, folder in reversed(job_limits.folders(here, "blkio")):
         group = Path(folder) / f"peakmark-{os.getpid()}"
-        try:
-            if (
-                version == 2
-                and "io" not in (here.read(f"{folder}/cgroup.subtree_control") or "").split()
-            ):
+        has_io = "io" in (here.read(f"{folder}/cgroup.subtree_control") or "").split()
+        name, text = ("blkio.throttle.read_bps_device", f"{device} {rate}")
+        if version == 2:
+            name, text = ("io.max", f"{device} rbps={rate}")
+            if not has_io:
                 continue
+        try:
             group.mkdir()
         except OSError:
             continue
         try:
-            name, text = ("io.max", f"{device} rbps={rate}") if version == 2 else (
-                "blkio.throttle.read_bps_device", f"{device} {rate}")  # fmt: skip
             (group / name).write_text(text)
             yield replace(plain, cgroups=(group,))
         finally:
-            _remove_group(group)
+            # The worker has ended, but the kernel may need a moment to let go of it.
+            _wait(lambda: _is_removed(group))  # noqa: B023 - called before the loop goes on
         return
     raise Unavailable(
         "no control group here can limit the disk: neither io (version 2) nor blkio (version 1)"
     )
 
 
-def _remove_group(group: Path) -> None:
-    """The worker has ended, but the kernel may need a moment to let go of it."""
-    deadline = time.monotonic() + READY_S
-    while group.exists():
-        try:
-            group.rmdir()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
+def _is_removed(group: Path) -> bool:
+    with suppress(OSError):
+        group.rmdir()
+    return not group.exists()
 
 
 @contextmanager
@@ -142,47 +234,25 @@ def _page_cache(bench: Bench, plain: Surroundings, _: float) -> Iterator[Surroun
         )
     library = bench.work / "strip_direct.so"
     source = Path(__file__).with_name("strip_direct.c")
-    try:
-        argv = ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"]
-        subprocess.run(argv, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise Unavailable(f"{source.name} cannot be compiled: {error}") from error
+    namespaces.run("gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl")
     yield replace(plain, environment={**plain.environment, "LD_PRELOAD": str(library)})
 
 
-def _shaped(
-    *discipline: str,
-) -> Callable[[Bench, Surroundings, float], AbstractContextManager[Surroundings]]:
+def _shaped(*discipline: str) -> Put:
     @contextmanager
     def put(_: Bench, plain: Surroundings, __: float) -> Iterator[Surroundings]:
         names = plain.namespaces
         if names is None:
             raise Unavailable("no network namespaces: run as root, with iproute2")
-        device = device_of(names)
-        _tc(names, "add", "dev", device, "root", *discipline)
+        words = ("tc", "-n", names.client, "qdisc")
+        where = ("dev", names.device, "root")
+        namespaces.run(*words, "add", *where, *discipline)
         try:
             yield plain
         finally:
-            _tc(names, "del", "dev", device, "root")
+            namespaces.run(*words, "del", *where)
 
     return put
-
-
-def device_of(names: Namespaces) -> str:
-    """Name of the link's end in the client's namespace."""
-    argv = ["ip", "-n", names.client, "-o", "link", "show", "type", "veth"]
-    listed = subprocess.run(argv, capture_output=True, text=True, check=True)
-    return listed.stdout.split(":")[1].strip().partition("@")[0]
-
-
-def _tc(names: Namespaces, *words: str) -> None:
-    argv = ["tc", "-n", names.client, "qdisc", *words]
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise Unavailable(f"tc: {error.strerror}; install the package iproute2") from error
-    if done.returncode != 0:
-        raise Unavailable(f"{' '.join(words[4:6])}: {done.stderr.strip() or 'tc failed'}")
 
 
 _CPU: dict[str, Any] = {"workloads": ["DP"], "concurrency": [1], "seconds": 0.2}
@@ -210,15 +280,11 @@ FAULTS = (
         {"network": [_TCP]},
         "slowed down on purpose (tbf",
         _shaped("tbf", "rate", "100mbit", "burst", "64kb", "latency", "50ms"),
-        between_namespaces=True,
-        modules=("veth", "sch_tbf"),
     ),
     Fault(
         "link: 2 ms by tc netem",
         {"network": [_LATENCY]},
         "slowed down on purpose (netem",
         _shaped("netem", "delay", "2ms"),
-        between_namespaces=True,
-        modules=("veth", "sch_netem"),
     ),
 )

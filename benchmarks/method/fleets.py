@@ -1,19 +1,26 @@
-"""How often ``fleet.judge`` is wrong about made-up fleets: healthy nodes that it calls slow, and
-slow ones that it does not find.
+"""Simulated fleets: how often healthy nodes and links are called slow, how often slow ones are not
+found, and whether a certificate tells these rates truly.
 
 Values are lognormal. Healthy nodes differ by ``EQUAL``, in all rows of a resource alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.method.same import Count
-from peakmark.analysis import fleet
+from benchmarks.method.promises import Count, Counts
+from peakmark import statistics
+from peakmark.analysis import fleet, links, suspects
+from peakmark.analysis.fleet import Place
+from peakmark.analysis.suspects import PART, Rates
+from peakmark.plan import pairs
+from peakmark.plan.pairs import Behind
+from peakmark.storage.planfile import LOSS
 
 Values = NDArray[np.float64]
 
@@ -84,7 +91,7 @@ FLEETS = (
 )
 
 
-def measure(nodes: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
+def slow_nodes(nodes: int, seed: int = 1) -> Counts:
     """Of each fleet the healthy nodes that are called slow in any row, and the slow ones that are
     found in none; ``nodes``: how many nodes are judged, at least.
     """
@@ -93,19 +100,168 @@ def measure(nodes: int, seed: int = 1) -> Iterator[tuple[str, Count]]:
         campaigns = -(-nodes // of.nodes)
         false = found = 0
         for _ in range(campaigns):
-            slow = {int(node) for node, _ in fleet.judge(by_place(of.values(lot)))}
+            by_place: dict[Place, list[float]] = {
+                (str(node), row): repetitions
+                for node, rows in enumerate(of.values(lot).tolist())
+                for row, repetitions in enumerate(rows)
+            }
+            slow = {int(node) for node, _ in fleet.judge(by_place)}
             found += len(slow & set(range(of.slow)))
-            false += len(slow) - len(slow & set(range(of.slow)))
+            false += len(slow - set(range(of.slow)))
         yield f"healthy nodes called slow, {of}", Count(false, campaigns * (of.nodes - of.slow))
         if of.slow:
-            slow_nodes = campaigns * of.slow
-            yield f"slow nodes not found, {of}", Count(slow_nodes - found, slow_nodes)
+            every = campaigns * of.slow
+            yield f"slow nodes not found, {of}", Count(every - found, every)
 
 
-def by_place(values: Values) -> fleet.Values:
-    """What ``fleet.judge`` takes."""
-    return {
-        (str(node), row): repetitions
-        for node, rows in enumerate(values.tolist())
-        for row, repetitions in enumerate(rows)
-    }
+@dataclass(frozen=True)
+class Paired:
+    """Nodes behind leaf switches, paired in five random rounds. Rates are those of the slowest part
+    of a pair, times the sum of all.
+
+    Attributes:
+        nodes: behind leaves of ``leaf`` each.
+        slow: how many nodes are slow by ``by``; the first ones, as in a rack.
+        link: by what share one link is slow.
+        switch: by what share the second leaf's uplink is slow.
+        times: whether round-trip times are measured, else rates.
+        known: whether the topology is known.
+    """
+
+    nodes: int = 64
+    slow: int = 0
+    by: float = 0.08
+    noise: float = 0.01
+    repetitions: int = 3
+    link: float = 0.0
+    switch: float = 0.0
+    times: bool = False
+    known: bool = False
+
+    @property
+    def leaf(self) -> int:
+        return 16 if self.nodes < 100 else 40
+
+    def __str__(self) -> str:
+        parts = [f"{'round trips' if self.times else 'rates'} of 5 rounds of {self.nodes} nodes"]
+        parts += [f"{self.slow} {self.by:.0%} behind"] * bool(self.slow)
+        parts += [f"a link {self.link:.0%} behind"] * bool(self.link)
+        parts += [f"an uplink {self.switch:.0%} behind"] * bool(self.switch)
+        return ", ".join([*parts, f"noise of {self.noise:.0%}, n = {self.repetitions}"])
+
+    def measured(self, seed: int) -> tuple[dict[str, list[float]], Behind, set[tuple[str, str]]]:
+        """Repetitions of each pair, the topology, and what is slow: kind and name."""
+        lot = np.random.default_rng((seed, *str(self).encode()))
+        names = [f"node{number}" for number in range(self.nodes)]
+        leaves = {
+            f"leaf{first // self.leaf}": frozenset(names[first : first + self.leaf])
+            for first in range(0, self.nodes, self.leaf)
+        }
+        every = [pair for turn in islice(pairs.rounds(names, seed), 5) for pair in turn]
+        slow = {"node": dict.fromkeys(names[: self.slow], self.by)}
+        place = int(lot.integers(len(every)))
+        slow["link"] = {"+".join(every[place]): self.link} if self.link else {}
+        slow["switch"] = {"leaf1": self.switch} if self.switch else {}
+        values = {}
+        for pair in every:
+            parts = [slow["node"].get(node, 0.0) for node in pair]
+            parts.append(slow["link"].get("+".join(pair), 0.0))
+            parts += [slow["switch"].get(name, 0.0) for name in pairs.crossed(pair, leaves)]
+            usual = 1 + sum(parts) if self.times else 1 - max(parts)
+            noise = np.exp(lot.normal(0, self.noise, self.repetitions))
+            values["+".join(pair)] = (usual * noise).tolist()
+        named = {(kind, name) for kind, shares in slow.items() for name in shares}
+        return values, leaves if self.known else {}, named
+
+
+EVERY = (
+    Paired(),
+    Paired(slow=2),
+    Paired(slow=2, repetitions=1),
+    Paired(slow=2, noise=0.03),
+    Paired(link=0.2, repetitions=6),
+    Paired(switch=0.1, known=True),
+)
+PAIRED = [
+    *(replace(each, nodes=n, slow=each.slow * n // 64) for n in (64, 1000) for each in EVERY),
+    Paired(slow=20),
+]
+PAIRED += [replace(each, times=True) for each in PAIRED]
+
+
+def slow_links(nodes: int, seed: int = 1) -> Counts:
+    """Of each fleet the healthy nodes, links and switches that are called slow, per node, and the
+    slow ones that are not; ``nodes``: how many nodes are judged, at least.
+    """
+    for of in PAIRED:
+        campaigns = -(-nodes // of.nodes)
+        false = missed = judged = 0
+        for number in range(campaigns):
+            values, leaves, slow = of.measured(seed * 1000 + number)
+            found = links.find(values, of.times, leaves)
+            named = {(each.kind, each.name) for each in found if each.confirmed}
+            false += len(named - slow)
+            missed += len(slow - named)
+            judged += len(slow)
+        yield f"healthy nodes called slow by pairs, {of}", Count(false, campaigns * of.nodes)
+        if judged:
+            yield f"slow nodes not found by pairs, {of}", Count(missed, judged)
+
+
+class Cluster(NamedTuple):
+    """Equal nodes, rows and repetitions; how far repetitions of a row and nodes lie apart."""
+
+    nodes: int
+    rows: int
+    noise: float
+    spread: float
+    repetitions: int = 6
+
+    def campaign(self, lot: np.random.Generator, slow: bool) -> tuple[fleet.Values, set[Place]]:
+        """The values of a campaign, and the rows of nodes that are slow."""
+        shape = self.nodes, self.rows, self.repetitions
+        levels = lot.normal(0, self.spread, shape[:2])
+        logs = levels[:, :, None] + lot.normal(0, self.noise, shape)
+        slowed: set[Place] = set()
+        for row in range(self.rows if slow else 0):
+            for node in lot.choice(self.nodes, max(1, self.nodes // PART), replace=False):
+                logs[node, row] += np.log(1 - LOSS)
+                slowed.add((f"node{node}", row))
+        values: fleet.Values = {
+            (f"node{node}", row): np.exp(logs[node, row]).tolist()
+            for node, row in np.ndindex(shape[:2])
+        }
+        return values, slowed
+
+
+CLUSTERS = (
+    Cluster(4, 12, 0.01, 0.005),
+    Cluster(16, 10, 0.02, 0.005),
+    Cluster(64, 10, 0.03, 0.01),
+)
+
+
+def certificates(many: int, campaigns: int, seed: int = 1) -> Counts:
+    """Certificates, each drawn from the records of one campaign, whose interval does not meet that
+    of the rate of all campaigns, in which the slow rows are known.
+    """
+    for of in CLUSTERS:
+        lot = np.random.default_rng((seed, of.nodes))
+        truth = Rates()
+        for _ in range(campaigns):
+            values, slowed = of.campaign(lot, slow=True)
+            found = fleet.judge(values).keys()
+            healthy = of.nodes * of.rows - len(slowed)
+            rates = len(found & slowed), len(slowed), len(found - slowed), healthy
+            truth = truth.plus(Rates(*rates))
+        wrong = [0, 0]
+        for number in range(many):
+            values, _ = of.campaign(lot, slow=False)
+            drawn = suspects.of_records(values, (), number)
+            for place in (0, 1):
+                low, high = statistics.wilson(*drawn[2 * place : 2 * place + 2])
+                least, most = statistics.wilson(*truth[2 * place : 2 * place + 2])
+                wrong[place] += high < least or low > most
+        for name, count in zip(("detection", "false alarms"), wrong, strict=True):
+            about = f"the rate of {name} of {campaigns} campaigns, {of.nodes} nodes"
+            yield f"certificates that miss {about}", Count(count, many)

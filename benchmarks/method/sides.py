@@ -1,5 +1,6 @@
-"""A campaign of a few short cells, measured by ``peakmark.run.measure`` in surroundings of
-choice.
+"""A campaign of a few short cells, measured by ``peakmark.run.measure`` in surroundings of choice:
+``python -m benchmarks.method.sides ORDERS.json`` is the process that measures, with one line per cell
+on stdout.
 """
 
 from __future__ import annotations
@@ -10,16 +11,24 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels.namespaces import Namespaces
+from benchmarks.kernels.namespaces import SERVER, Namespaces
 from peakmark.cell import Cell
+from peakmark.errors import PeakmarkError
 from peakmark.files import write_text
+from peakmark.machine import network
 from peakmark.messages import MeasurementError
 from peakmark.plan import plan
+from peakmark.run.measure import Request, measure
+from peakmark.run.pair import Peer
+from peakmark.tools.base import Command
+
+FarEnd = Callable[[Command, Path], AbstractContextManager[Peer]]
 
 LIMIT_S = 180.0
 ROOT = Path(__file__).parents[2]
@@ -65,26 +74,22 @@ class Bench:
         first that failed.
         """
         path = self.work / "orders.json"
-        cells = [{"campaign": str(folder), "cell": cell.to_json()} for folder, cell in orders]
-        names = asdict(around.namespaces) if around.namespaces else None
-        orders_json: dict[str, Any] = {
+        orders_json = {
             "kernels": str(self.kernels.resolve()),
             "tools": dict(around.tools),
+            "namespaces": asdict(around.namespaces) if around.namespaces else None,
+            "cells": [{"campaign": str(folder), "cell": cell.to_json()} for folder, cell in orders],
         }
-        orders_json |= {"namespaces": names, "cells": cells}
         write_text(path, json.dumps(orders_json))
         inside = ["ip", "netns", "exec", around.namespaces.client] if around.namespaces else []
-        join = "".join(
-            f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}; " for group in around.cgroups
-        )
-        worker = [sys.executable, "-m", "benchmarks.method.worker", str(path)]
+        files = [shlex.quote(str(group / "cgroup.procs")) for group in around.cgroups]
+        join = "".join(f"echo $$ > {file}; " for file in files)
+        worker = [sys.executable, "-m", "benchmarks.method.sides", str(path)]
         argv = [*inside, "sh", "-c", f'{join}exec "$@"', "sh", *worker]
         environment = {**os.environ, **around.environment, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+        how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": LIMIT_S}
         try:
-            done = subprocess.run(
-                argv, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S,
-                check=False,
-            )  # fmt: skip
+            done = subprocess.run(argv, env=environment, cwd=ROOT, check=False, **how)
         except subprocess.TimeoutExpired:
             raise MeasurementError(f"{len(orders)} cells took more than {LIMIT_S:.0f} s") from None
         if done.returncode != 0:
@@ -92,3 +97,43 @@ class Bench:
             last = done.stderr.strip().splitlines()[-1:]
             end = f"the worker ended with exit code {done.returncode}"
             raise MeasurementError([*wrong, *last, end][0])
+
+
+def beyond(names: Namespaces) -> FarEnd:
+    """The far end in the other namespace; this process runs in the client's."""
+
+    @contextmanager
+    def up(server: Command, directory: Path) -> Iterator[Peer]:
+        with names.serving(server, directory) as values:
+            yield Peer(names.server, SERVER, network.interface_towards(SERVER), dict(values))
+
+    return up
+
+
+def main(path: str) -> int:
+    """Exit code 1 when a cell failed; all others are measured nevertheless."""
+    orders = json.loads(Path(path).read_text(encoding="utf-8"))
+    names = Namespaces(**orders["namespaces"]) if orders["namespaces"] else None
+    failed = False
+    for order in orders["cells"]:
+        cell = Cell.from_json(order["cell"])
+        campaign = Path(order["campaign"])
+        request = Request(
+            cell,
+            campaign / "cells" / f"{cell.id}.json",
+            campaign,
+            Path(orders["kernels"]),
+            tool=orders["tools"].get(cell.instrument),
+            far_end=beyond(names) if names else None,
+        )
+        try:
+            record = measure(request)
+            print(cell.id, record["status"], record["reason"] or "", flush=True)
+        except PeakmarkError as error:
+            failed = True
+            print(cell.id, "failed", error, flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

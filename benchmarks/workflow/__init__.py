@@ -1,3 +1,1 @@
-"""What the workflow itself costs, beside the measuring: planning, jobs, tables, report. See
-docs/workflow.md.
-"""
+"""What the workflow itself costs: planning, jobs, tables, report. See docs/workflow.md."""

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import results
-from benchmarks.workflow import cluster, lines, local
+from benchmarks.results import Line
+from benchmarks.workflow import cluster, local
 from benchmarks.workflow.checkout import TimedCheckout
-from benchmarks.workflow.lines import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
 
@@ -57,7 +57,7 @@ def main() -> int:
             shutil.rmtree(work / name, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    text = lines.markdown(table)
+    text = results.markdown(results.HEADINGS, [line.cells() for line in table])
     folder = results.write(chosen.out, facts, {"table.md": text})
     print(text)
     print(", ".join(f"{key} {value}" for key, value in short.items()))
@@ -66,7 +66,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PeakmarkError as failure:
-        sys.exit(f"bench-workflow: {failure}")
+    results.run(main, "bench-workflow")

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,45 +47,41 @@ class TimedCheckout:
 
     def configure(self, name: str, **values: Any) -> str:
         """Write a configuration of this name; the words that make snakemake use it."""
-        file = f"{name}.yaml"
-        (self.directory / file).write_text(
-            yaml.safe_dump({"campaign": name, **SHORT, **values}), encoding="utf-8"
-        )
-        return file
+        text = yaml.safe_dump({"campaign": name, **SHORT, **values})
+        (self.directory / f"{name}.yaml").write_text(text, encoding="utf-8")
+        return f"{name}.yaml"
 
-    def run(self, *argv: str) -> Cost:
-        """Run a command to its end in the folder. Errors: PeakmarkError."""
-        return run(argv, self.directory)
+    def peakmark(self, *words: str) -> Cost:
+        """One of our commands. Errors: PeakmarkError."""
+        return self.run(sys.executable, "-m", "peakmark", *words)
 
     def report(self, name: str) -> float:
         """Seconds that tables and report of a campaign take."""
-        words = (sys.executable, "-m", "peakmark")
-        tables = self.run(*words, "tables", f"results/{name}")
-        return tables.wall + self.run(*words, "report", f"results/{name}").wall
+        words = ("tables", "report")
+        return sum(self.peakmark(word, f"results/{name}").wall for word in words)
 
     def snakemake(self, config: str, *words: str) -> Cost:
         """The workflow with the local profile."""
         # The targets first: --configfile would take them for more files.
         return self.run("snakemake", *words, "--profile", "local", "--configfile", config)
 
-
-def run(argv: Sequence[str], cwd: Path) -> Cost:
-    """Run a command to its end. Errors: PeakmarkError with the end of what it said."""
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(cwd / "src"),
-    }
-    said = cwd / ".said"
-    started = time.monotonic()
-    with said.open("w") as stream:
-        process = subprocess.Popen(
-            argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
-        )
-        # wait4 tells what this child and its children used, and nothing of other commands.
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        end = said.read_text(errors="replace")[-2000:]
-        raise PeakmarkError(f"`{' '.join(argv)}` ended with exit code {process.returncode}:\n{end}")
-    return Cost(time.monotonic() - started, usage.ru_maxrss * 1024)
+    def run(self, *argv: str) -> Cost:
+        """Run a command to its end in the folder. Errors: PeakmarkError with the end of what it
+        said.
+        """
+        cwd = self.directory
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(cwd / "src")}
+        said = cwd / ".said"
+        started = time.monotonic()
+        with said.open("w") as stream:
+            how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": stream}
+            process = subprocess.Popen(argv, cwd=cwd, env=environment, **how)
+            # wait4 tells what this child and its children used, and nothing of other commands.
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            end = said.read_text(errors="replace")[-2000:]
+            words = f"`{' '.join(argv)}` ended with exit code {process.returncode}"
+            raise PeakmarkError(f"{words}:\n{end}")
+        return Cost(time.monotonic() - started, usage.ru_maxrss * 1024)

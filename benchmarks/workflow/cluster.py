@@ -17,8 +17,8 @@ from typing import Any
 
 from tests.cluster.testcluster import Cluster, why_not  # The real one that the tests start.
 
+from benchmarks.results import Line
 from benchmarks.workflow.checkout import TimedCheckout
-from benchmarks.workflow.lines import Line
 from benchmarks.workflow.reframe import ReFrame
 from peakmark.errors import PeakmarkError
 
@@ -29,21 +29,6 @@ FAN_OUTS: dict[str, Any] = {"cell": "cell", "node": "node", "batch: 10": {"batch
 BESIDE = {"node": 1.0, "batch: 10": 1.0}
 """At most so many times the node time of ReFrame."""
 
-RULE = """
-rule all:
-    input:
-        expand("out/{{number}}", number=range({jobs})),
-
-rule one:
-    output:
-        "out/{{number}}",
-    resources:
-        runtime=2,
-        mem_mb=512,
-        slurm_extra="--exclusive",
-    shell:
-        "sleep {seconds}; touch {{output}}"
-"""
 BEGUN = re.compile(
     r"(?:sched: Allocate|_start_job: Started) JobId=(\S+)(?: in \S+ on| NodeList=)\s*(\S+)"
 )
@@ -64,13 +49,6 @@ class Job:
         return (self.ended - self.began) * self.nodes
 
 
-def count(hosts: str) -> int:
-    """How many nodes ``node[1-3,7]`` or ``node1`` are."""
-    inside = re.search(r"\[(.+)\]", hosts)
-    bounds = [part.split("-") for part in inside[1].split(",")] if inside else [["1"]]
-    return sum(int(part[-1]) - int(part[0]) + 1 for part in bounds)
-
-
 def ended_jobs(log: Path, after: int = 0) -> list[Job]:
     """The jobs that have ended, by slurmctld's log after its first ``after`` characters.
 
@@ -82,7 +60,7 @@ def ended_jobs(log: Path, after: int = 0) -> list[Job]:
     for stamp, event in re.findall(r"^\[([-0-9T:.]+)\] (.*)", text, re.MULTILINE):
         when = datetime.fromisoformat(stamp).timestamp()
         if start := BEGUN.search(event):
-            begun[start[1]] = (when, count(start[2]))
+            begun[start[1]] = (when, NODES if "[" in start[2] else 1)
         elif (end := ENDED.search(event)) and end[1] in begun:
             began, nodes = begun.pop(end[1])
             found.append(Job(end[1], began, when, nodes))
@@ -151,15 +129,6 @@ class Ways:
         kernel = self.checkout.directory / "build" / "kernels" / "cpubench"
         return self.reframe.measure(self.cluster, kernel, seconds, cells)
 
-    def rule(self, name: str, cells: int, seconds: float) -> None:
-        """A rule with nothing but an output, by Snakemake's own Slurm plugin."""
-        folder = self.checkout.directory / name
-        folder.mkdir()
-        (folder / "Snakefile").write_text(RULE.format(jobs=cells, seconds=seconds))
-        words = ["--executor=slurm", "--jobs=2000", "--scheduler=greedy"]
-        words += ["--slurm-status-command=squeue", "--slurm-init-seconds-before-status-checks=5"]
-        self._snakemake(folder, *words, "--default-resources", "slurm_account=none")
-
     def own(self, name: str, fan_out: Any, cells: int, seconds: float) -> None:
         """A campaign of ours to its report; as many cells more when it is there already."""
         config = self.checkout.configure(
@@ -170,19 +139,17 @@ class Ways:
             repetitions=cells // NODES,
             cpu=[{"workloads": ["DP"], "concurrency": [1]}],
         )
-        self._snakemake(self.checkout.directory, "--profile", "slurm", "--configfile", config)
+        here = self.checkout.directory
+        line = [sys.executable, "-m", "snakemake", "--profile", "slurm", "--configfile", config]
+        environment = {**os.environ, "PYTHONPATH": str(here / "src")}
+        done = self.cluster.run(line, cwd=here, env=environment, check=False, timeout=LIMIT_S)
+        if done.returncode:
+            end = (done.stdout + done.stderr)[-2000:]
+            raise PeakmarkError(f"snakemake ended with exit code {done.returncode}:\n{end}")
         folder = self.checkout.directory / "results" / name
         found = [path for path in (folder / "cells").rglob("*.json") if ".raw" not in str(path)]
         if len(found) != cells or not (folder / "report.pdf").exists():
             raise PeakmarkError(f"{name}: {len(found)} of {cells} cells measured, or no report")
-
-    def _snakemake(self, folder: Path, *words: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-        line = [sys.executable, "-m", "snakemake", *words]
-        done = self.cluster.run(line, cwd=folder, env=environment, check=False, timeout=LIMIT_S)
-        if done.returncode:
-            end = (done.stdout + done.stderr)[-2000:]
-            raise PeakmarkError(f"snakemake ended with exit code {done.returncode}:\n{end}")
 
 
 def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]:
@@ -195,10 +162,7 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
     first: list[float] = []
     with Ways.running(checkout) as ways:
         for turn in range(turns):
-            runs: dict[str, Callable[[], object]] = {
-                "ReFrame": partial(ways.tests, cells, SECONDS),
-                "rule": partial(ways.rule, f"rule-{turn}", cells, SECONDS),
-            }
+            runs: dict[str, Callable[[], object]] = {"ReFrame": partial(ways.tests, cells, SECONDS)}
             for number, (name, fan_out) in enumerate(FAN_OUTS.items()):
                 own = f"own-{number}-{turn}"
                 # The first cell of a node collects the facts that the others find.
@@ -217,7 +181,6 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
 
     whole = f"whole run of {cells} cells"
     return [
-        line(f"{what}: a rule by the standard plugin", "rule", None, node),
         Line(facts, "s", first),
         Line(f"{what}, fan_out: cell", "s", node["cell"], 0.3),
         *(line(f"{what}, fan_out: {name}", name, BESIDE.get(name), node) for name in FAN_OUTS),

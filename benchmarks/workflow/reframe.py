@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.cluster.testcluster import Cluster
 
-from benchmarks.workflow.checkout import run
+from benchmarks.workflow.checkout import TimedCheckout
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 
@@ -90,9 +90,9 @@ class ReFrame:
         program = ENVIRONMENT / "bin" / "reframe"
         if not program.exists():
             ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
-            run([sys.executable, "-m", "venv", str(ENVIRONMENT)], ENVIRONMENT.parent)
-            pip = str(ENVIRONMENT / "bin" / "pip")
-            run([pip, "install", "--quiet", REQUIREMENT], ENVIRONMENT.parent)
+            build = TimedCheckout(ENVIRONMENT.parent)
+            build.run(sys.executable, "-m", "venv", str(ENVIRONMENT))
+            build.run(str(ENVIRONMENT / "bin" / "pip"), "install", "--quiet", REQUIREMENT)
         folder.mkdir(parents=True)
         (folder / "settings.py").write_text(SETTINGS)
         (folder / "checks.py").write_text(CHECKS)

@@ -38,7 +38,7 @@ def four() -> Iterator[Cluster]:
 def test_the_slow_link_is_named_from_three_rounds(four: Cluster, tmp_path: Path) -> None:
     workflow = Workflow.make(four, tmp_path / "checkout")
     grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": {"rounds": 3}}
-    workflow.configure(nodes="all", network=[grid], repetitions=6, seconds=0.5, fan_out="node")
+    workflow.configure(nodes="all", network=[grid], repetitions=6, seconds=0.3, fan_out="node")
     workflow.snakemake()
     plan = json.loads((workflow.results / "plan.json").read_text())
     leaves = {"leaf1": ["node1", "node2"], "leaf2": ["node3", "node4"]}
@@ -71,7 +71,7 @@ def test_a_suspected_link_is_measured_again_beside_two_others(
 ) -> None:
     workflow = Workflow.make(four, tmp_path / "checkout")
     grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": "all"}
-    workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.5)
+    workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.3)
     workflow.snakemake(*TO_TABLES)
     with (workflow.results / "tables" / "suspects.csv").open() as file:
         found = [line for line in csv.DictReader(file) if {*line["node"].split("+")} == {*SLOW}]

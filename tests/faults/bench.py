@@ -7,13 +7,13 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.programs import LIMIT_S, wait_for
 
 from peakmark.cell import Cell
 from peakmark.messages import MeasurementError
@@ -22,7 +22,6 @@ from peakmark.storage import planfile
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "build" / "kernels"
-LIMIT_S = 90.0
 MIB = 1 << 20
 MARK = "PEAKMARK_FAULT_MARK"
 
@@ -45,20 +44,6 @@ def network_cell(
     block = 1 if workload.startswith("LAT") or workload == "ALL" else 1024
     options = {"seconds": seconds, "warmup": 0.0}
     return Cell("network", instrument, workload, "", block, 1, "any", 0, options)
-
-
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, f"in {LIMIT_S:g} s it did not happen that {what}"
-        time.sleep(0.01)
-
-
-def executable(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 @dataclass

@@ -10,7 +10,8 @@ from tests import mounts
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from bench import LIMIT_S, ROOT, Bench
+from bench import ROOT, Bench
+from tests.programs import LIMIT_S
 
 
 @pytest.fixture(scope="session")

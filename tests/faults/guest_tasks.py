@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench import wait_for
 from benchmarks.kernels import namespaces
 from benchmarks.kernels.namespaces import Namespaces
-from benchmarks.method.faults import device_of
-from benchmarks.method.worker import FarEnd, beyond
+from benchmarks.method.sides import FarEnd, beyond
+from tests.programs import wait_for
 
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
@@ -87,7 +86,7 @@ def line(order: Order) -> dict[str, Any]:
     """Cells between two namespaces, each with netem on the client's end of the link between them."""
     seen = []
     with namespaces.joined() as names:
-        device = device_of(names)
+        device = names.device
         for spec in order["cells"]:
             cell = Cell.from_json(spec["cell"])
             add = ("qdisc", "add", "dev", device, "root", "netem", *spec["netem"].split())
@@ -201,7 +200,7 @@ def as_user(order: Order, results: Path, cells: list[dict[str, Any]]) -> list[st
     orders["cells"] = [{"campaign": str(results), "cell": cell} for cell in cells]
     path = Path("/tmp/orders.json")
     path.write_text(json.dumps(orders))
-    argv = ["setpriv", *plain, order["python"], "-m", "benchmarks.method.worker", str(path)]
+    argv = ["setpriv", *plain, order["python"], "-m", "benchmarks.method.sides", str(path)]
     done = subprocess.run(argv, cwd="/tmp", capture_output=True, text=True, check=False)
     return [*done.stdout.splitlines(), *done.stderr.splitlines()]
 

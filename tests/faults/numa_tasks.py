@@ -1,5 +1,5 @@
-"""What test_numa.py and test_numa_matrix.py have done in an emulated machine of two sockets and two
-NUMA nodes: cells on CPUs that they name.
+"""What test_numa.py has done in an emulated machine of two sockets and two NUMA nodes: cells on CPUs
+that it names.
 """
 
 import os

@@ -3,8 +3,8 @@
 import os
 import stat
 
-from bench import Bench, disk_cell, wait_for
-from tests.programs import needs
+from bench import Bench, disk_cell
+from tests.programs import needs, wait_for
 
 
 def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:

@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Callable
 
 import pytest
-from bench import KERNELS, MIB, Bench, disk_cell, executable
+from bench import KERNELS, MIB, Bench, disk_cell
+from tests.programs import executable
 
 Mount = Callable[..., None]
 TOOLS = ["diskbench", "fio", "iozone"]

@@ -1,7 +1,7 @@
 """What happens in a guest's kernel: a clock set back, lines that delay, lose, repeat and reorder
 packets, a quota that is too small; and guests that end, with one line why.
 
-All of it is measured in one guest (see benchmarks/guest, and guest_tasks.py for what is done in
+All of it is measured in one guest (see tests/guest, and guest_tasks.py for what is done in
 it). Programs start slowly there and share one CPU, so no rate means anything: each number is held
 against what the guest's kernel itself has counted.
 """
@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import KERNELS, LIMIT_S, MIB, cpu_cell, disk_cell, network_cell, wait_for
-from benchmarks import guest
-from benchmarks.guest import GuestError, common
+from bench import KERNELS, MIB, cpu_cell, disk_cell, network_cell
+from tests import guest
+from tests.guest import GuestError, common
+from tests.programs import LIMIT_S, wait_for
 
 from peakmark import machine
 from peakmark.analysis import analysis

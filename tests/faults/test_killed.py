@@ -5,8 +5,8 @@ import signal
 import subprocess
 
 import pytest
-from bench import Bench, disk_cell, network_cell, wait_for
-from tests.programs import needs
+from bench import Bench, disk_cell, network_cell
+from tests.programs import needs, wait_for
 
 from peakmark.cell import Cell
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench import KERNELS, Bench, executable, network_cell, wait_for
+from bench import KERNELS, Bench, network_cell
+from tests.programs import executable, wait_for
 
 from peakmark.run import pair
 from peakmark.tools import base

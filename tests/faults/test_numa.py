@@ -1,5 +1,5 @@
-"""Threads, pages and limits on a machine with two sockets, two NUMA nodes and two threads a core.
-Emulated: never for speed.
+"""Threads, pages and limits on a machine with two sockets, two NUMA nodes and two threads a core, and
+matrices from node to node on one with a core a socket. Emulated: never for speed.
 """
 
 import json
@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import KERNELS, LIMIT_S
-from benchmarks import guest
-from benchmarks.guest import Machine
+from bench import KERNELS
+from tests import guest
+from tests.guest import Machine
+from tests.programs import LIMIT_S
 
 from peakmark import limits
+from peakmark.catalogue import NUMA
 from peakmark.cell import Cell
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Completed
 
 pytestmark = pytest.mark.trouble  # a minute or two of a core
 
 HERE = Path(__file__).resolve().parent
 # CPUs 0 to 3 are on socket 0; 0 and 1 are one core.
 MACHINE = Machine(sockets=2, cores=2, threads=2, nodes=2)
+SMALL = Machine(sockets=2, cores=1, nodes=2, memory_mib=768)
 ALL = list(range(8))
 SITE = {"cpu": {"operations_per_cycle": {"DP": 4}}, "memory": {"bandwidth": 100e9}}
 
@@ -44,20 +49,25 @@ def cell(asked: int | str, placement: str, repetition: int) -> dict[str, Any]:
     return plain | {"concurrency": asked}
 
 
+def in_machine(machine: Machine, folder: Path, task: str, order: dict[str, Any]) -> Any:
+    """What a task of ``numa_tasks`` gives in an emulated machine."""
+    if reason := guest.why_not(machine):
+        pytest.skip(reason)
+    where: dict[str, Any] = {"machine": machine, "path": [HERE], "shown": [KERNELS]}
+    order |= {"folder": str(folder), "kernels": str(KERNELS)}
+    return guest.call(folder, f"numa_tasks:{task}", order, limit_s=4 * LIMIT_S, **where)
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Records, facts and places of pages from the emulated machine."""
-    if reason := guest.why_not(MACHINE):
-        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("numa").resolve()
     cells = [
         {"cell": cell(concurrency, placement, number), "cpus": cpus}
         for number, (concurrency, cpus, placement, *_) in enumerate(EXPECTED)
     ]
     order = {"cells": cells, "pages": [cpus for cpus, _ in PAGES]}
-    order |= {"folder": str(folder), "kernels": str(KERNELS)}
-    where: dict[str, Any] = {"machine": MACHINE, "path": [HERE], "shown": [KERNELS]}
-    (*records, last) = guest.call(folder, "numa_tasks:on_cpus", order, limit_s=4 * LIMIT_S, **where)
+    (*records, last) = in_machine(MACHINE, folder, "on_cpus", order)
     (facts,) = (json.loads(path.read_text()) for path in (folder / "machine").glob("*.json"))
     return {"records": records, "facts": facts, "pages": last["pages"]}
 
@@ -99,3 +109,28 @@ def test_pages_lie_on_the_nodes_of_the_threads(seen: dict[str, Any]) -> None:
     assert [set(found) for found in seen["pages"]] == [nodes for _, nodes in PAGES]
     both = seen["pages"][2]
     assert min(both.values()) == pytest.approx(max(both.values()), rel=0.2)
+
+
+@pytest.fixture(scope="module")
+def matrices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What rambench printed, and the nodes of its pages, from a smaller machine."""
+    folder = tmp_path_factory.mktemp("matrix").resolve()
+    answer: dict[str, Any] = in_machine(SMALL, folder, "matrices", {"workloads": NUMA})
+    return answer
+
+
+@pytest.mark.parametrize("number", range(len(NUMA)))
+def test_a_matrix_goes_from_each_node_to_each(number: int, matrices: dict[str, Any]) -> None:
+    cell = Cell("memory", "rambench", NUMA[number], "", None, 2, "any", 0)
+    done = Completed((), 0, matrices["printed"][number], "")
+    rows = {row.variant: row for row in REGISTRY["rambench"].parse(cell, done).measurements}
+    assert list(rows) == ["local", "other-socket"]
+    for name, pairs in (("local", [[0, 0], [1, 1]]), ("other-socket", [[0, 1], [1, 0]])):
+        points = rows[name].details["points"]
+        assert [point[:2] for point in points] == pairs
+        assert all(value > 0 for *_, value in points)
+
+
+def test_each_node_holds_its_area(matrices: dict[str, Any]) -> None:
+    assert set(matrices["pages"]) == {"0", "1"}
+    assert matrices["pages"]["0"] == pytest.approx(matrices["pages"]["1"], rel=0.1)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import MIB, Bench, disk_cell, executable, network_cell
-from tests.programs import needs
+from bench import MIB, Bench, disk_cell, network_cell
+from tests.programs import executable, needs
 
 from peakmark.cell import Cell
 from peakmark.messages import Unavailable

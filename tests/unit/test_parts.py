@@ -35,13 +35,14 @@ def test_tests_that_were_skipped_are_counted_by_their_reason(tmp_path: Path) -> 
 
 
 MAKEFILE = """
-lint: ; @echo words of lint; until [ -e going -a -e build/tests/test-faults.log ]; do sleep 0.02; done; exit $(LINT)
+lint: ; @echo words of lint
 test-unit: ; @echo words of unit
-test-kernels: ; @echo words of kernels; until [ -e build/tests/test-unit.log ]; do sleep 0.02; done
-test-cluster: ; @echo words of cluster; touch going; until [ -e build/tests/lint.log ]; do sleep 0.02; done
+test-kernels: ; @echo words of kernels; until [ -e going -a -e build/tests/test-faults.log ]; do sleep 0.02; done; exit $(KERNELS)
+test-workflow: ; @echo words of workflow; until [ -e build/tests/test-unit.log ]; do sleep 0.02; done
+test-cluster: ; @echo words of cluster; touch going; until [ -e build/tests/test-kernels.log ]; do sleep 0.02; done
 test-faults: ; @echo words of faults
 """
-PARTS = ["lint", "test-unit", "test-kernels", "test-cluster", "test-faults"]
+PARTS = ["lint", "test-unit", "test-kernels", "test-workflow", "test-cluster", "test-faults"]
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def makefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "ROOT", tmp_path)
     monkeypatch.setattr(parts, "LOGS", tmp_path / "build" / "tests")
     monkeypatch.setattr(parts.os, "sched_getaffinity", lambda _: {0, 1})
-    for name, value in (("MAKE", "make"), ("MAKEFLAGS", ""), ("LINT", "0")):
+    for name, value in (("MAKE", "make"), ("MAKEFLAGS", ""), ("KERNELS", "0")):
         monkeypatch.setenv(name, value)
 
 
@@ -60,22 +61,22 @@ def test_what_waits_runs_beside_the_others_and_its_words_are_whole(
 ) -> None:
     assert parts.main(PARTS) == 0
     lines = capfd.readouterr().out.splitlines()
-    for name in ("cluster", "faults", "unit"):
-        first = lines.index(f"== test-{name} said:")
-        assert lines[first + 1] == f"words of {name}"
-        assert lines[first + 2].startswith(f"== test-{name}: ")
+    for part in ("lint", "test-cluster", "test-faults", "test-unit"):
+        first = lines.index(f"== {part} said:")
+        assert lines[first + 1] == f"words of {part.removeprefix('test-')}"
+        assert lines[first + 2].startswith(f"== {part}: ")
     shown = [line.split()[-1] for line in lines if line.startswith("words of ")]
-    assert [name for name in shown if name in ("lint", "kernels")] == ["lint", "kernels"]
-    assert shown.index("faults") < shown.index("unit")
-    assert {line.split()[0] for line in lines[-7:-2]} == set(PARTS)
+    for first, second in (("kernels", "workflow"), ("lint", "cluster"), ("faults", "unit")):
+        assert shown.index(first) < shown.index(second)
+    assert {line.split()[0] for line in lines[-8:-2]} == set(PARTS)
 
 
 def test_after_a_failure_no_part_begins_and_what_runs_is_still_told(
     makefile: None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LINT", "3")
+    monkeypatch.setenv("KERNELS", "3")
     assert parts.main(PARTS) == 1
     text = capfd.readouterr().out
-    assert "words of kernels" not in text
+    assert "words of workflow" not in text
     assert "== test-cluster said:" in text
-    assert re.search(r"^lint +[0-9]+ s  FAILED$", text, re.MULTILINE)
+    assert re.search(r"^test-kernels +[0-9]+ s  FAILED$", text, re.MULTILINE)

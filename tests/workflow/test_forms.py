@@ -39,9 +39,6 @@ def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(
     assert '"report": "PDF"' in page
     assert "<strong>tiny</strong>" in page
 
-    again = checkout.snakemake(config, "--dry-run")
-    assert "Nothing to be" in again.stdout + again.stderr
-
 
 def test_a_checkout_that_nobody_may_write_measures_into_another_folder(
     checkout: Checkout, tmp_path: Path

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.checkout import TINY, TO_TABLES, Checkout
-from tests.programs import needs
+from tests.programs import executable, needs
 
 from peakmark.cell import Cell
 
@@ -16,12 +16,6 @@ TABLES = [
     "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
     "network_throughput", "network_latency",
 ]  # fmt: skip
-
-
-def executable(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
@@ -48,7 +42,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     assert "results/tiny/report.pdf" in again.stdout
 
     # Exactly the cells whose records are gone are measured again. A source newer than its kernel
-    # voids nothing, and is compiled before the next cell; so is a kernel that is not there.
+    # voids nothing, and is compiled before the next cell; so is, later, a kernel that is not there.
     gone = sorted(before)[::5]
     for name in gone:
         (results / "cells" / f"{name}.json").unlink()
@@ -59,11 +53,9 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == set(gone)
     assert kernel.stat().st_mtime_ns > source.stat().st_mtime_ns
-    kernel.unlink()
-    checkout.measure(config, *TO_TABLES)
-    assert checkout.started("tiny") == after
 
     # A changed option voids the cells it belongs to and no others.
+    kernel.unlink()
     changed = {**TINY, "cpu": [{**TINY["cpu"][0], "seconds": 0.04}]}
     checkout.measure(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
     newest = checkout.started("tiny")

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.guest.common import archive
+from tests.guest.common import archive
 
 PACKAGES = [
     "bochs", "bochs-term", "bochsbios", "vgabios", "isolinux", "syslinux-common", "genisoimage",

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from benchmarks.method import trends
+from benchmarks.method import rows as simulated
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import history
@@ -73,10 +73,10 @@ def test_a_change_is_dated_and_stands_with_the_facts_that_changed_there(weeks: l
 
 
 def test_a_step_is_found_after_four_campaigns_and_nothing_without_one() -> None:
-    rows = trends.rows(100, 16, 0.005, after=4)
+    rows = simulated.over_time(100, 16, 0.005, after=4)
     places = [[place for place, _ in history.change_points(row)] for row in rows]
     assert sum(each == [12] for each in places) >= 97
-    rows = trends.rows(200, 12, 0.01)
+    rows = simulated.over_time(200, 12, 0.01)
     assert sum(any(history.change_points(row)) for row in rows) <= 10
     assert not [
         *history.change_points(np.array([1.0] * 4 + [0.9] * 3)),

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from benchmarks.method import links as simulated
-from benchmarks.method.links import Fleet
+from benchmarks.method.fleets import PAIRED, Paired
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
@@ -25,8 +24,8 @@ CLUSTER = where(nodes=("n1", "n2", "n3", "n4")).to_json()
 EVERY = [(f"n{a}", f"n{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 
 
-@pytest.mark.parametrize("of", simulated.FLEETS, ids=str)
-def test_five_rounds_name_what_is_slow_and_nothing_else(of: Fleet) -> None:
+@pytest.mark.parametrize("of", PAIRED, ids=str)
+def test_five_rounds_name_what_is_slow_and_nothing_else(of: Paired) -> None:
     values, leaves, slow = of.measured(1)
     named = {(each.kind, each.name) for each in links.find(values, of.times, leaves)}
     nodes = {one for one in named if one[0] == "node"}
@@ -36,7 +35,7 @@ def test_five_rounds_name_what_is_slow_and_nothing_else(of: Fleet) -> None:
 
 
 def test_a_slow_node_is_not_hidden_behind_its_slow_switch() -> None:
-    of = Fleet(switch=0.1, known=True)
+    of = Paired(switch=0.1, known=True)
     values, leaves, _ = of.measured(1)
     for pair, repetitions in values.items():
         if "node20" in pair.split("+"):

@@ -1,5 +1,5 @@
 """In the guest: call the function that was ordered and write what it returns. ``python -m
-benchmarks.guest.inside FOLDER``
+tests.guest.inside FOLDER``
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.guest import common, emulated, usermode
-from benchmarks.guest.common import GuestError
-from benchmarks.guest.emulated import Machine
+from tests.guest import common, emulated, usermode
+from tests.guest.common import GuestError
+from tests.guest.emulated import Machine
 
 __all__ = ["GuestError", "Machine", "call", "why_not"]
 
@@ -150,13 +150,13 @@ def _prepare(
     python_path = [str(one) for one in (ROOT, ROOT / "src", *path)]
     folders: list[Path] = [ROOT, Path(sys.prefix), Path(sys.base_prefix), *path, *shown]
     seen = {str(one.resolve()) for one in folders}
-    covered = ("/tmp/", "/run/")  # noqa: S108
+    covered = ("/tmp/", "/run/")
     hidden = sorted(one for one in seen if one.startswith(covered) and one != str(directory))
     settings = {
         "PATH": f"{Path(sys.executable).parent}:{common.SYSTEM_PATH}",
         "PYTHONPATH": ":".join(python_path),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "HOME": "/tmp",  # noqa: S108
+        "HOME": "/tmp",
         "LANG": "C.UTF-8",
     }
     lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.items()]

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.guest import common
-from benchmarks.guest.common import GuestError
+from tests.guest import common
+from tests.guest.common import GuestError
 
 PROGRAM = "qemu-system-x86_64"
 NEEDED = {PROGRAM: "qemu-system-x86", "depmod": "kmod", "ip": "iproute2", "gcc": "gcc"}

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.guest import common
+from tests.guest import common
 
 PROGRAM = "linux.uml"
 NEEDED = {PROGRAM: "user-mode-linux", "modprobe": "kmod", "ip": "iproute2", "gcc": "gcc"}
@@ -48,7 +48,7 @@ def environment(directory: Path) -> dict[str, str]:
 
 def _memory_folder(directory: Path) -> Path:
     """Where the file of the guest's memory lies: in memory, if there is room and it may run code."""
-    memory = Path("/dev/shm")  # noqa: S108
+    memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK) or os.statvfs(memory).f_flag & os.ST_NOEXEC:
         return directory
     return memory if shutil.disk_usage(memory).free > MEMORY_MIB << 20 else directory
