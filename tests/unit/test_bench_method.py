@@ -5,11 +5,9 @@ import io
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from benchmarks.guest import common
@@ -31,11 +29,11 @@ CHEAP = {"cpu": [{"workloads": ["DP"], "concurrency": [1], "seconds": 0.02}]}
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path):
     return Bench(KERNELS, tmp_path, machine.collect(tmp_path))
 
 
-def test_samples_of_one_row_are_alike() -> None:
+def test_samples_of_one_row_are_alike():
     assert Count(0, 0).share != Count(0, 0).share  # NaN
     assert Count(0, 10).interval == pytest.approx((0.0, 0.2775), abs=1e-3)
     assert Count(5, 100).interval == pytest.approx((0.0215, 0.1118), abs=1e-3)
@@ -48,7 +46,7 @@ def test_samples_of_one_row_are_alike() -> None:
     assert same.resampled({ROW: [1.0] * 20 + [2.0] * 20}, 6, 200).share <= 0.08
 
 
-def test_two_real_campaigns_of_the_same_cells_are_compared(bench: Bench) -> None:
+def test_two_real_campaigns_of_the_same_cells_are_compared(bench):
     (pair,) = same.measure(bench, CHEAP, blocks=1, repetitions=6)
     count, calm, values = same.really([pair])
     assert calm.judged <= 1 == count.judged == same.failed([pair]).judged
@@ -56,7 +54,7 @@ def test_two_real_campaigns_of_the_same_cells_are_compared(bench: Bench) -> None
     assert 8 <= len(found) <= 12  # on a busy machine disturbed repetitions leave the values
 
 
-def left_over() -> list[str]:
+def left_over():
     """Of this process: other tests, and other checkouts, may be at the same on this machine."""
     mine = f"peakmark-{os.getpid()}"
     groups = [Path(folder) / mine for _, folder in job_limits.folders(Host(), "blkio")]
@@ -68,7 +66,7 @@ def left_over() -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["disk: page cache", "disk: limited by a control group", "link: 100 Mbit/s"])  # fmt: skip
-def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str) -> None:
+def test_a_real_fault_is_named_and_taken_out(bench, name):
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not here")
     fault = next(one for one in FAULTS if one.name.startswith(name))
@@ -81,8 +79,8 @@ def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str) -> None:
     assert outcome.ratio is not None and outcome.named and not outcome.alarm, outcome
 
 
-def test_a_competitor_ends_with_its_block(bench: Bench) -> None:
-    def children() -> set[str]:
+def test_a_competitor_ends_with_its_block(bench):
+    def children():
         return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
 
     before = children()
@@ -92,7 +90,7 @@ def test_a_competitor_ends_with_its_block(bench: Bench) -> None:
     assert children() == before
 
 
-def test_what_the_method_missed_is_listed() -> None:
+def test_what_the_method_missed_is_listed():
     good = Outcome("CPU", "row", 2.0, 1.0, 0.5, "worse", found=True, named=True, note="words")
     impossible = Outcome("link", note="needs root", possible=False)
     counts = {"real": Count(1, 100), f"real, {table.APART}": Count(50, 100)}
@@ -108,11 +106,11 @@ def test_what_the_method_missed_is_listed() -> None:
     assert lines == [("same", "real", "vm"), ("fault", "CPU", "vm")]
 
 
-def test_a_fault_that_no_kernel_can_have_gives_the_reason(bench: Bench, monkeypatch: Any) -> None:
+def test_a_fault_that_no_kernel_can_have_gives_the_reason(bench, monkeypatch):
     """The pair in a real guest: tests/faults/test_guest.py."""
 
     @contextmanager
-    def refused(*_: object) -> Iterator[faults.Surroundings]:
+    def refused(*_):
         raise Unavailable("no such qdisc")
         yield faults.Surroundings()
 
@@ -125,7 +123,7 @@ def test_a_fault_that_no_kernel_can_have_gives_the_reason(bench: Bench, monkeypa
     assert "user-mode" not in here.note
 
 
-def test_promises_are_held_against_what_was_counted() -> None:
+def test_promises_are_held_against_what_was_counted():
     kinds = [promises.Pairs(change=0.2, turned=turned) for turned in (False, True)]
     pairs = [promises.campaigns(2, of) for of in kinds]
     assert all(one.missed == Count(0, 20) for one in pairs)

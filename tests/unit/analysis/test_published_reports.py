@@ -8,9 +8,7 @@ What an author says of a graph whose numbers the report does not print (CPU, dis
 import random
 import re
 import statistics
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -108,7 +106,7 @@ NEAR_THE_LIMIT = [
 
 
 @pytest.fixture(scope="module")
-def report_text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def report_text(tmp_path_factory):
     """What the report says of a chapter below its tables, a line for each sentence.
 
     The campaign has a report's own numbers as its preset would measure them: every run that it
@@ -117,9 +115,9 @@ def report_text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """
 
     @cache
-    def chapters(name: str, facts: bool, six: bool) -> dict[str, str]:
+    def chapters(name, facts, six):
         lot = random.Random(1)  # noqa: S311
-        records: dict[str, dict[str, Any]] = {}
+        records = {}
         for (table_name, printed, size, threads, tool), values in published.load(name).runs.items():
             table, workload, block = BY_NAME[table_name], printed, size
             if table_name == "network_latency":
@@ -152,15 +150,11 @@ def report_text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 
 @pytest.mark.parametrize("six", [False, True])
 @pytest.mark.parametrize(("report", "chapter", "claim", "words"), CONCLUSIONS)
-def test_what_the_numbers_carry_is_said(
-    report_text: Callable[..., str], report: str, chapter: str, claim: str, words: str, six: bool
-) -> None:
+def test_what_the_numbers_carry_is_said(report_text, report, chapter, claim, words, six):
     lines = report_text(report, chapter, six=six).splitlines()
     assert any(re.search(words, line) for line in lines), claim
 
 
 @pytest.mark.parametrize(("report", "chapter", "claim", "words"), NEAR_THE_LIMIT)
-def test_shares_of_the_limit_are_said(
-    report_text: Callable[..., str], report: str, chapter: str, claim: str, words: str
-) -> None:
+def test_shares_of_the_limit_are_said(report_text, report, chapter, claim, words):
     assert words in report_text(report, chapter, facts=True).replace("\u00a0", " "), claim

@@ -1,8 +1,6 @@
 """Repetitions until the interval is narrow: rounds, decisions, and what is spared."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import campaign_data as data
 import msgspec
@@ -11,7 +9,6 @@ import pytest
 from peakmark import statistics
 from peakmark.analysis import analysis
 from peakmark.bundle import bundle
-from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config.types import Criterion
 from peakmark.errors import ConfigError
@@ -28,14 +25,14 @@ CALM = [100.0, 100.1, 99.9, 100.0, 100.2, 99.8]
 WILD = [100.0, 130.0, 80.0, 101.0, 99.0, 140.0]
 
 
-def make(repetitions: Any = None, **changes: Any) -> plan.Plan:
+def make(repetitions=None, **changes):
     return plan.make({"campaign": "t", "cpu": GRID, "repetitions": repetitions or WISH, **changes})
 
 
 MADE = make()
 
 
-def of_row(workload: str, made: plan.Plan = MADE) -> list[Cell]:
+def of_row(workload, made=MADE):
     cells = [cell for cell in made.cells if cell.workload == workload]
     return sorted(cells, key=lambda cell: cell.repetition)
 
@@ -43,9 +40,9 @@ def of_row(workload: str, made: plan.Plan = MADE) -> list[Cell]:
 CALM_ROW, WILD_ROW = of_row("DP")[0].row, of_row("SP")[0].row
 
 
-def records(**values: list[float]) -> dict[str, list[Any]]:
+def records(**values):
     """Row -> records with the first cells' values; keyword: workload."""
-    found: dict[str, list[Any]] = {}
+    found = {}
     for workload, series in values.items():
         for cell, value in zip(of_row(workload), series, strict=False):
             record = data.record(cell, [data.measurement(cell, "rate", value)]) | {"raw": {}}
@@ -53,18 +50,18 @@ def records(**values: list[float]) -> dict[str, list[Any]]:
     return found
 
 
-def table(folder: Path) -> dict[str, Any]:
+def table(folder):
     """Workload -> its row in the table of the CPU."""
     rows = analysis.build_rows(Results.read(folder))["cpu"]
     return {row.key.workload: row for row in rows}
 
 
-def decide(number: int = 0, earlier: Any = None, made: plan.Plan = MADE, **values: list[float]) -> dict[str, decisions.Decision]:  # fmt: skip
+def decide(number = 0, earlier = None, made = MADE, **values):  # fmt: skip
     found = records(**values)
     return sequential_testing.decide(made.cells, made.criteria, earlier or {}, number, found)
 
 
-def campaign(folder: Path, decided: Any, made: plan.Plan = MADE, **values: list[float]) -> Path:
+def campaign(folder, decided, made=MADE, **values):
     data.write(folder / "t", [record for row in records(**values).values() for record in row])
     data._write(folder / "t" / "plan.json", made.to_json())
     decisions.write(folder / "t" / decisions.FOLDER / "0.json", decided)
@@ -72,7 +69,7 @@ def campaign(folder: Path, decided: Any, made: plan.Plan = MADE, **values: list[
 
 
 @pytest.mark.parametrize("until", ["2%", " 2.0 %", "0.02", 0.02])
-def test_shares_have_several_spellings(until: Any) -> None:
+def test_shares_have_several_spellings(until):
     wish = {"min": 6, "max": 30, "until": until}
     assert configuration.criterion("repetitions", wish) == Criterion(6, 30, 0.02)
 
@@ -88,7 +85,7 @@ def test_shares_have_several_spellings(until: Any) -> None:
     ({"min": 6, "max": 30, "until": "0%"}, ["repetitions.until", '"0%"']),
     ([3], ["repetitions", "[3]", "whole number"]),
 ])  # fmt: skip
-def test_a_wrong_criterion_is_one_sentence(wish: Any, words: list[str]) -> None:
+def test_a_wrong_criterion_is_one_sentence(wish, words):
     of_tool = {"references": {"hpl": {"repetitions": wish}}}
     for place in (
         {"repetitions": wish},
@@ -101,7 +98,7 @@ def test_a_wrong_criterion_is_one_sentence(wish: Any, words: list[str]) -> None:
             assert word.removeprefix("repetitions.") in str(caught.value)
 
 
-def test_rounds_grow_by_half_and_hold_each_cell_once() -> None:
+def test_rounds_grow_by_half_and_hold_each_cell_once():
     assert Criterion(6, 30, 0.02).counts == (6, 9, 13, 19, 28, 30)
     assert Criterion(6, 7, 0.02).counts == (6, 7)
     rounds = range(sequential_testing.rounds(MADE.criteria))
@@ -111,7 +108,7 @@ def test_rounds_grow_by_half_and_hold_each_cell_once() -> None:
     assert in_round[-1] == []
 
 
-def test_fixed_rows_belong_to_the_first_round_and_are_never_decided() -> None:
+def test_fixed_rows_belong_to_the_first_round_and_are_never_decided():
     fixed, adaptive = ({**GRID[0], "workloads": [workload]} for workload in ("DP", "SP"))
     made = make(repetitions=3, cpu=[fixed, {**adaptive, "repetitions": WISH}])
     assert {row.split("/")[2] for row in made.criteria} == {"SP_none_x1"}
@@ -121,7 +118,7 @@ def test_fixed_rows_belong_to_the_first_round_and_are_never_decided() -> None:
         make(3, cpu=[GRID[0], {**GRID[0], "repetitions": WISH}])
 
 
-def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
+def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round():
     decided = decide(DP=CALM, SP=WILD)
     assert (decided[CALM_ROW].decision, decided[CALM_ROW].asked) == ("narrow", 6)
     assert decided[CALM_ROW].half == pytest.approx(0.002)
@@ -141,7 +138,7 @@ def test_a_calm_row_ends_and_a_wild_one_gets_the_next_round() -> None:
     assert (wild.decision, wild.asked, wild.n) == ("cap", 14, 14)
 
 
-def test_failed_cells_are_awaited_and_impossible_ones_tried_no_more() -> None:
+def test_failed_cells_are_awaited_and_impossible_ones_tried_no_more():
     assert decide(DP=CALM[:5]) == {}
     cells = of_row("DP")[:6]
     refused = [data.record(cell, status="unavailable", reason="no AVX-512") for cell in cells]
@@ -150,7 +147,7 @@ def test_failed_cells_are_awaited_and_impossible_ones_tried_no_more() -> None:
     assert len(decisions.spared(MADE.cells, decided)) == 8
 
 
-def test_every_figure_of_a_record_must_be_certain() -> None:
+def test_every_figure_of_a_record_must_be_certain():
     criterion, row = MADE.criteria[CALM_ROW], records(DP=CALM)[CALM_ROW]
     assert sequential_testing.half_interval(row, criterion) == pytest.approx(0.002)
     for record, value in zip(row, WILD, strict=True):
@@ -161,7 +158,7 @@ def test_every_figure_of_a_record_must_be_certain() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(6, 30), (6, 7), (6, 14), (10, 30), (20, 40), (6, 1000)])
-def test_all_tests_together_miss_in_no_more_than_five_per_cent(bounds: tuple[int, int]) -> None:
+def test_all_tests_together_miss_in_no_more_than_five_per_cent(bounds):
     criterion = Criterion(*bounds, 0.02)
     found = sequential_testing.alpha_spending(criterion)
     assert tuple(found) == criterion.counts
@@ -169,7 +166,7 @@ def test_all_tests_together_miss_in_no_more_than_five_per_cent(bounds: tuple[int
     assert all(found.values())  # A row may end at each of them.
 
 
-def test_the_row_in_the_tables_shows_the_interval_of_its_last_test(tmp_path: Path) -> None:
+def test_the_row_in_the_tables_shows_the_interval_of_its_last_test(tmp_path):
     values = {"DP": [100.0 + number for number in range(9)], "SP": CALM}
     decided = decide(1, decide(**values), **values)
     nine = table(campaign(tmp_path, decided, **values))["DP"].measured.summary
@@ -180,7 +177,7 @@ def test_the_row_in_the_tables_shows_the_interval_of_its_last_test(tmp_path: Pat
     assert decided[CALM_ROW].half == pytest.approx(4 / 104)
 
 
-def test_the_plan_announces_the_least_and_the_most() -> None:
+def test_the_plan_announces_the_least_and_the_most():
     text = plan_text.describe(MADE)
     assert "28 cells" in text and "at least 12 cells" in text and "6 to 14 repetitions" in text
     least = duration(MADE.durations.total(MADE.required_cells()))
@@ -189,13 +186,13 @@ def test_the_plan_announces_the_least_and_the_most() -> None:
     assert "at least" not in plan_text.describe(make(3))
 
 
-def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node() -> None:
+def test_a_new_criterion_voids_no_cell_but_the_job_of_a_node():
     other = make({**WISH, "until": "1%"})
     assert [cell.spec() for cell in MADE.cells] == [cell.spec() for cell in other.cells]
     assert jobs.fingerprint(MADE.cells, MADE) != jobs.fingerprint(other.cells, other)
 
 
-def test_spared_cells_are_neither_missing_nor_done_here_and_in_a_copy(tmp_path: Path) -> None:
+def test_spared_cells_are_neither_missing_nor_done_here_and_in_a_copy(tmp_path):
     values = {"DP": CALM, "SP": CALM}
     folder = campaign(tmp_path, decide(**values), **values)
     text = describe(Results.read(folder))
@@ -207,7 +204,7 @@ def test_spared_cells_are_neither_missing_nor_done_here_and_in_a_copy(tmp_path: 
         assert (len(results.records), len(results.spared), results.missing) == (12, 16, ())
 
 
-def test_an_open_row_still_misses_its_cells(tmp_path: Path) -> None:
+def test_an_open_row_still_misses_its_cells(tmp_path):
     values = {"DP": CALM, "SP": WILD}
     results = Results.read(campaign(tmp_path, decide(**values), **values))
     text = describe(results)
@@ -218,8 +215,8 @@ def test_an_open_row_still_misses_its_cells(tmp_path: Path) -> None:
     assert not Results.read(folder).spared
 
 
-def test_a_row_that_stays_uncertain_has_a_warning(tmp_path: Path) -> None:
-    decided: dict[str, decisions.Decision] = {}
+def test_a_row_that_stays_uncertain_has_a_warning(tmp_path):
+    decided = {}
     values = {"DP": (WILD * 3)[:14], "SP": CALM}
     for number in range(sequential_testing.rounds(MADE.criteria)):
         decided = decide(number, decided, **values)
@@ -230,12 +227,12 @@ def test_a_row_that_stays_uncertain_has_a_warning(tmp_path: Path) -> None:
     assert not any(note.code == "shortfall" for note in rows["SP"].warnings)
 
 
-def test_a_record_that_does_not_count_decides_nothing(tmp_path: Path) -> None:
+def test_a_record_that_does_not_count_decides_nothing(tmp_path):
     folder = campaign(tmp_path, {}, DP=CALM)
     for path in folder.rglob("cells/**/*.json"):
         stored_records.write(path, json.loads(path.read_text()))
 
-    def count() -> int:
+    def count():
         return len(sequential_testing.read_records(folder, MADE.cells, MADE.criteria)[CALM_ROW])
 
     assert count() == 6
