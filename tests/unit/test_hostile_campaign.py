@@ -142,14 +142,11 @@ def test_a_broken_file_is_one_sentence_of_each_command(
     assert untouched(precious)
 
 
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
-        ("tables", "tables"), ("tables", "figures"), ("report", "cells"), ("tables", "tables/cpu.csv"),
-        ("tables", "tables/measurements.csv"), ("tables", "figures/overview.svg"),
-        ("report", "report.pdf"), ("html", "report.html"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command", "name"), [
+    ("tables", "tables"), ("tables", "figures"), ("report", "cells"), ("tables", "tables/cpu.csv"),
+    ("tables", "tables/measurements.csv"), ("tables", "figures/overview.svg"),
+    ("report", "report.pdf"), ("html", "report.html"),
+])  # fmt: skip
 @pytest.mark.parametrize("kind", ["a file", "a link"])
 def test_nothing_is_written_over_a_file_or_through_a_link(
     command, name, kind, campaign, precious, peakmark

@@ -138,10 +138,9 @@ def mounted(script, *argv):
 
 
 @needs_root
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [("ro", "may not write into"), ("noexec", "mounted noexec, where nothing can be run")],
-)
+@pytest.mark.parametrize(("options", "reason"), [
+    ("ro", "may not write into"), ("noexec", "mounted noexec, where nothing can be run"),
+])  # fmt: skip
 def test_a_folder_that_cannot_be_written_or_run_from_is_told(checkout, options, reason):
     script = f'mount --bind "$0" "$0" && mount -o remount,bind,{options} "$0"'
     done = install(checkout, front=mounted(script, checkout))

@@ -138,7 +138,6 @@ wholes = st.lists(st.integers(-(10**6), 10**6), min_size=4, max_size=30)
 def test_units_change_nothing_and_backwards_the_drift_turns_round(values, factor, shift):
     changed = [value * factor + shift for value in values]
     drift, scaled, backward = map(statistics.drift, (values, changed, values[::-1]))
-    assert drift is not None and scaled is not None and backward is not None
     assert drift.p == scaled.p == pytest.approx(backward.p) and 0 <= drift.p <= 1
     assert drift.relative == pytest.approx(-backward.relative, rel=1e-6)
 

@@ -75,11 +75,9 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     assert topics(row) == set()
 
 
-@pytest.mark.parametrize(
-    ("hosts", "ends"),
-    # Three repetitions on each of two nodes can show nothing, however far they are apart.
-    [("aaabbb", ""), ("aaaabbbb", "ab"), ("abababab", ""), ("aaaabbbbcccc", "ac")],
-)
+@pytest.mark.parametrize(("hosts", "ends"), [
+    ("aaabbb", ""), ("aaaabbbb", "ab"), ("abababab", ""), ("aaaabbbbcccc", "ac"),
+])  # fmt: skip
 def test_hosts_that_differ_beyond_chance_say_by_how_much(tmp_path, hosts, ends):
     shares = [0.9 - 0.02 * (number // 4) + number / 1000 for number in range(len(hosts))]
     row = make.only_row(tmp_path / "c", dp(hosts, shares), machines=machines(a={}, b={}, c={}))
@@ -287,10 +285,9 @@ def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(t
     assert row.limit.value is not None and row.limit.value > 1e11
 
 
-@pytest.mark.parametrize(
-    ("counts", "heading"),
-    [((3, 3), "75 % interval"), ((6,), "95 % interval"), ((3, 6), "75 to 95 % interval")],
-)
+@pytest.mark.parametrize(("counts", "heading"), [
+    ((3, 3), "75 % interval"), ((6,), "95 % interval"), ((3, 6), "75 to 95 % interval"),
+])  # fmt: skip
 def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
     tmp_path, counts, heading
 ):

@@ -92,7 +92,6 @@ def test_slow_nodes_are_told(twelve):
     lines = fleet_text.build(twelve)["lines"]
     assert [line[0] for line in lines] == ["node10"] * 2 + ["node3"] * 4
     figure = dots.overview(twelve.rows)
-    assert figure is not None
     assert [text.get_text().split()[0] for text in figure.axes[0].texts] == ["node3", "node10"]
 
 
@@ -141,18 +140,15 @@ def facts(**changes):
     return {"cpu": CPU, "memory": {"total": 2**35}, "os": {"kernel": "6.1"}} | changes
 
 
-@pytest.mark.parametrize(
-    ("odd", "classes"),
-    [
-        ({3: {"cpu": {"model_name": "two", "threads": 2}}}, [("A", 7), ("B", 1)]),
-        ({3: {"os": {"kernel": "6.8"}}}, [("", 8)]),  # which is judged beside the others
-        ({node: {"os": {"kernel": "6.8"}} for node in range(4)}, [("A", 4), ("B", 4)]),
-        (
-            {3: {"cpu": {**CPU, "governor": "powersave"}}, 4: {"memory": {"total": 2**34}}},
-            [("", 8)],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("odd", "classes"), [
+    ({3: {"cpu": {"model_name": "two", "threads": 2}}}, [("A", 7), ("B", 1)]),
+    ({3: {"os": {"kernel": "6.8"}}}, [("", 8)]),  # which is judged beside the others
+    ({node: {"os": {"kernel": "6.8"}} for node in range(4)}, [("A", 4), ("B", 4)]),
+    (
+        {3: {"cpu": {**CPU, "governor": "powersave"}}, 4: {"memory": {"total": 2**34}}},
+        [("", 8)],
+    ),
+])  # fmt: skip
 def test_classes_are_of_equal_nodes_and_a_lone_one_joins_the_most_similar(odd, classes):
     known = {f"node{node}": facts(**odd.get(node, {})) for node in range(8)}
     assert [(each.name, len(each.nodes)) for each in fleet.classes(known)] == classes

@@ -59,7 +59,6 @@ def sizes(rows):
 
 def test_a_disturbed_repetition_of_one_level_changes_no_other(analysis):
     first, second, *others = rows_of(analysis, "memory_ladder_latency", "huge")
-    assert second.own is not None
     fewer = replace(second.own, points=second.own.points[1:])
     rows = [first, replace(second, series={second.table.own.instrument: fewer}), *others]
     assert sizes(rows)[0] == sizes([first, second, *others])[0]
@@ -103,7 +102,6 @@ def test_limits_are_those_of_the_plain_workloads():
 def test_both_pages_are_lines_and_caches_are_uprights(analysis):
     rows = analysis.rows["memory_ladder_latency"]
     figure = curves.plot_ladder(rows[0].table, rows)
-    assert figure is not None
     (axis,) = figure.axes
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "small pages",

@@ -112,7 +112,6 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     assert picture and message("caption-part", case="disturbed").fact in picture["caption"]
     style.begin()
     figure = panels.plot(row.table, analysis.rows["cpu"])
-    assert figure is not None
     circles = [
         dots.get_offsets()[0][1]
         for axis in figure.axes

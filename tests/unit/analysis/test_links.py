@@ -41,13 +41,10 @@ def test_a_slow_node_is_not_hidden_behind_its_slow_switch():
     assert named == {("switch", "leaf1"), ("node", "node20")}
 
 
-@pytest.mark.parametrize(
-    ("slow", "named"),
-    [
-        ({"n2+n3": 0.5, "n2+n4": 0.73}, {("link", "n2+n3"), ("link", "n2+n4")}),
-        (dict.fromkeys(("n1+n2", "n2+n3", "n2+n4"), 0.9), {("node", "n2")}),
-    ],
-)
+@pytest.mark.parametrize(("slow", "named"), [
+    ({"n2+n3": 0.5, "n2+n4": 0.73}, {("link", "n2+n3"), ("link", "n2+n4")}),
+    (dict.fromkeys(("n1+n2", "n2+n3", "n2+n4"), 0.9), {("node", "n2")}),
+])  # fmt: skip
 def test_two_slow_links_of_three_are_no_slow_node(slow, named):
     values = {
         "+".join(pair): [slow.get("+".join(pair), 1) * (1 + number % 3 / 500)]
@@ -104,15 +101,12 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, cas
     assert [each.name for each in drawn if each.rows] == ["network_throughput_links"]
 
 
-@pytest.mark.parametrize(
-    ("link", "others", "case"),
-    [
-        (0.5, 1, "confirmed"),
-        (0.3, 1, "worse"),
-        (1, 1, "flaky"),
-        (0.5, 0.5, "flaky"),  # All were slower meanwhile.
-    ],
-)
+@pytest.mark.parametrize(("link", "others", "case"), [
+    (0.5, 1, "confirmed"),
+    (0.3, 1, "worse"),
+    (1, 1, "flaky"),
+    (0.5, 0.5, "flaky"),  # All were slower meanwhile.
+])  # fmt: skip
 def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(link, others, case, tmp_path):
     analysis = campaign(tmp_path / "c", 1, ("n2", "n3"))
     chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)

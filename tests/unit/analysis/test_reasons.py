@@ -35,20 +35,17 @@ def cases(of):
     return {(slow.node, slow.subsystem): [each.case for each in why] for slow, why in of.slow}
 
 
-@pytest.mark.parametrize(
-    ("factors", "subsystem", "case"),
-    [
-        ({"RWS": 7 / 8, "RR": 0.9}, "memory", ["channel"]),
-        ({"RWS": 7 / 8, "LAT": 1.2}, "memory", ["memory-speed"]),
-        ({"RR": 0.8}, "memory", ["pages"]),
-        ({"DP": 0.9, "SP": 0.9}, "cpu", ["clock"]),
-        ({"DP": 0.9, "SP": 0.6}, "cpu", []),
-        ({"WS": 0.5}, "disk", ["disk-write"]),
-        ({"RS": 0.5, "WS": 0.5}, "disk", ["disk-link"]),
-        ({"TCP": 0.4}, "network", ["network-link"]),
-        ({"LAT-TCP": 1.6}, "network", ["network-latency"]),
-    ],
-)
+@pytest.mark.parametrize(("factors", "subsystem", "case"), [
+    ({"RWS": 7 / 8, "RR": 0.9}, "memory", ["channel"]),
+    ({"RWS": 7 / 8, "LAT": 1.2}, "memory", ["memory-speed"]),
+    ({"RR": 0.8}, "memory", ["pages"]),
+    ({"DP": 0.9, "SP": 0.9}, "cpu", ["clock"]),
+    ({"DP": 0.9, "SP": 0.6}, "cpu", []),
+    ({"WS": 0.5}, "disk", ["disk-write"]),
+    ({"RS": 0.5, "WS": 0.5}, "disk", ["disk-link"]),
+    ({"TCP": 0.4}, "network", ["network-link"]),
+    ({"LAT-TCP": 1.6}, "network", ["network-latency"]),
+])  # fmt: skip
 def test_rows_are_consistent_with_a_fault(tmp_path, factors, subsystem, case):
     of = campaign(tmp_path / "c", {"node5": factors})
     assert cases(of) == {("node5", subsystem): case}

@@ -62,17 +62,14 @@ def test_slow_rows_are_measured_again_beside_two_healthy_nodes(campaign):
     assert set(results.missing) == set(planned) and Analysis.of(campaign).checks == []
 
 
-@pytest.mark.parametrize(
-    ("suspect", "controls", "case"),
-    [
-        (0.9, 1.0, "confirmed"),
-        (1.0, 1.0, "flaky"),
-        (0.7, 1.0, "worse"),
-        # All were slower by a tenth meanwhile: the suspect is what the others are.
-        (0.9, 0.9, "flaky"),
-        (0.72, 0.8, "confirmed"),
-    ],
-)
+@pytest.mark.parametrize(("suspect", "controls", "case"), [
+    (0.9, 1.0, "confirmed"),
+    (1.0, 1.0, "flaky"),
+    (0.7, 1.0, "worse"),
+    # All were slower by a tenth meanwhile: the suspect is what the others are.
+    (0.9, 0.9, "flaky"),
+    (0.72, 0.8, "confirmed"),
+])  # fmt: skip
 def test_the_second_measurement_confirms_or_not(campaign, suspect, controls, case):
     chosen = Analysis.of(campaign).results.suspects
     beside = {row.rpartition("/")[2] for each in chosen.values() for row in each}

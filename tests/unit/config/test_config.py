@@ -37,10 +37,9 @@ def test_defaults_are_filled_in():
     assert completed["report"]["decimal_mark"] == "."
 
 
-@pytest.mark.parametrize(
-    ("path", "asked"),
-    [("config/config.yaml", [1, "socket", "cores"]), ("config/presets/quick.yaml", [1, "cores"])],
-)
+@pytest.mark.parametrize(("path", "asked"), [
+    ("config/config.yaml", [1, "socket", "cores"]), ("config/presets/quick.yaml", [1, "cores"]),
+])  # fmt: skip
 def test_what_is_measured_without_a_word_loads_the_whole_node(path, asked):
     """But for latencies, and the presets that repeat a published report's own numbers."""
     completed = config.complete(overrides.read([ROOT / path]))
@@ -135,13 +134,10 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
     assert [key for key in WORKLOADS if by_word.get(key)] == ["cpu", "memory", "network"]
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "scale=0.1", "seed=7", "isa=scalar", "checked=True", "x_y=False", "title='a b'",
-        "name=1e-3", "disk=[]", "site=",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("word", [
+    "scale=0.1", "seed=7", "isa=scalar", "checked=True", "x_y=False", "title='a b'",
+    "name=1e-3", "disk=[]", "site=",
+])  # fmt: skip
 def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word):
     assert overrides.pairs([word]) == snakemake.cli.parse_config([word])
 
@@ -152,10 +148,9 @@ def test_numbers_within_a_word_are_numbers():
 
 
 @pytest.mark.parametrize("key", ["campaign", "nodes", "interface"])
-@pytest.mark.parametrize(
-    "word",
-    ["$(id)", "../x", "-x", "a b", "a\nb", "a\n", "a;b", "a'b", "é", ".", "a b; rm -rf $(HOME)"],
-)
+@pytest.mark.parametrize("word", [
+    "$(id)", "../x", "-x", "a b", "a\nb", "a\n", "a;b", "a'b", "é", ".", "a b; rm -rf $(HOME)",
+])  # fmt: skip
 def test_what_becomes_part_of_a_path_or_a_command_is_a_plain_name(key, word):
     refuses(lambda: config.complete({**CPU, key: word}), key, "allowed is")
 

@@ -73,7 +73,6 @@ def test_figures_carry_the_names_and_units_of_the_layout(tmp_path):
     rows = found.rows["disk_throughput"]
     assert [row.key.workload for row in rows] == ["WS", "WS", "RS", "RS"]
     figure = figures.overview(limited(found, Limit(1e9, "B/s", "", "", "site")))
-    assert figure is not None
     text = " ".join(one.get_text() for one in figure.axes[0].texts)
     assert "FileIO" in text and "64KB" in text and "MyDiskBench" not in text and "KiB" not in text
 
@@ -86,7 +85,6 @@ def test_nothing_measured_means_no_figure():
 def test_the_overview_draws_the_limit_where_it_is_known(cpu):
     style.begin()
     figure = figures.overview(cpu.rows)
-    assert figure is not None
     assert [1, 1] in [[*line.get_xdata()] for line in figure.axes[0].lines]
     row = verdict.headline(cpu.rows, "cpu")
     assert row is not None and row.measured.efficiency is not None
@@ -96,7 +94,6 @@ def test_the_overview_draws_the_limit_where_it_is_known(cpu):
 
 def test_the_decimal_mark_reaches_ticks_limits_and_words(sweep):
     figure = figures.overview(limited(sweep, Limit(5e10, "op/s", "", "", "site")))
-    assert figure is not None
     style.use_decimal_mark(figure, ",")
     texts = [text.get_text() for text in figure.axes[0].texts if "MyCPUBench" in text.get_text()]
     assert texts and not any(re.search(r"\d\.\d", text) for text in texts)
@@ -104,7 +101,6 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(sweep):
         # In the unit of the table, not in that of the rows, the values need a decimal mark.
         rows = [replace(row, table=BY_NAME[name]) for row in sweep.rows[name]]
         figure = panels.plot(BY_NAME[name], rows)
-        assert figure is not None
         style.use_decimal_mark(figure, ",")
         figure.draw_without_rendering()
         labels = [label.get_text() for axis in figure.axes for label in axis.get_yticklabels()]

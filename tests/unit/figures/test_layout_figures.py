@@ -58,7 +58,6 @@ def plot(drawing, rows):
     style.begin()
     bars = drawing.kind == "bars"
     figure = (panels.plot_bars if bars else panels.plot)(DISK, rows, drawing)
-    assert figure is not None
     if not bars:
         assert [text.get_text() for text in figure.legends[0].get_texts()] == SHOWN
     return [axis for axis in figure.axes if axis.get_visible()]

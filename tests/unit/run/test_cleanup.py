@@ -34,7 +34,6 @@ with cleanup.private_directory(Path(sys.argv[1]), "disk/fio/x") as directory:
 def running(place, outside):
     argv = [sys.executable, "-c", DYING, str(place), str(outside)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         try:
             yield process, Path(process.stdout.readline().strip())
         finally:

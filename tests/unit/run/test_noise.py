@@ -95,7 +95,6 @@ def competitor(detached):
     start = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {loop!r}])"
     argv = [sys.executable, "-c", start if detached else loop]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         number = int(process.stdout.readline())
         try:
             if detached:

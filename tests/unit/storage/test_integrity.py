@@ -104,10 +104,9 @@ def test_a_record_copied_to_another_repetition_is_seen(tmp_path):
     assert finding.state == DAMAGED and "another cell" in finding.reason
 
 
-@pytest.mark.parametrize(
-    ("host", "state"),
-    [("node1", GOOD), ("node2", DAMAGED), ("node2.site", DAMAGED), ("ip-10-0-0-1", GOOD)],
-)
+@pytest.mark.parametrize(("host", "state"), [
+    ("node1", GOOD), ("node2", DAMAGED), ("node2.site", DAMAGED), ("ip-10-0-0-1", GOOD),
+])  # fmt: skip
 def test_a_record_of_another_node_is_not_that_nodes(tmp_path, host, state):
     """Slurm may call a node otherwise than it calls itself."""
     first, second = (dataclasses.replace(hostile.CELL, node=name) for name in ("node1", "node2"))

@@ -67,7 +67,6 @@ def compared(layout_table, column, line):
         100 if quantity == "efficiency" else layout_table.factor
     )
     computed = layout_tables.value(layout_table, column, line)
-    assert computed is not None
     return quantity, program, printed, computed
 
 
