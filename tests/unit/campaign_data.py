@@ -23,6 +23,8 @@ from peakmark.tools.base import Completed
 
 DATA = Path(__file__).parent / "data"
 """Outputs of real tools, facts of real machines, and what published reports printed."""
+VM = json.loads((DATA / "machine" / "zen3-vm.json").read_text())
+"""The facts of a real virtual machine."""
 ZEN3 = {
     "host": "node1",
     "cpu": {
@@ -85,21 +87,16 @@ def record(
         "reason": reason,
         "measurements": list(measurements),
         "context": {
-            "host": host,
-            "job_id": None,
-            "started": started,
-            "seconds": 1.0,
+            "host": host, "job_id": None, "started": started, "seconds": 1.0,
             "commands": [{"argv": argv, "returncode": 0, "seconds": 1.0}],
             "tool": {"name": of.instrument, "path": f"/usr/bin/{of.instrument}", "version": "1.2"},
-            "cpus": list(range(of.concurrency)),
-            "load_before": 0.1,
-            "load_after": 0.9,
+            "cpus": list(range(of.concurrency)), "load_before": 0.1, "load_after": 0.9,
             "peakmark": "0.1.0",
         }
         | dict(context or {}),
         "warnings": list(warnings),
         "raw": {"0.stdout": "0" * 64},
-    }
+    }  # fmt: skip
 
 
 OF = {

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -44,8 +43,7 @@ def measured(**details):
 
 
 def runner():
-    facts = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
-    return Runner(KERNELS, Path(), facts, {})
+    return Runner(KERNELS, Path(), campaign_data.VM, {})
 
 
 def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none():

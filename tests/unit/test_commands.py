@@ -65,9 +65,7 @@ ONE_ROW = {"memory": [], "disk": [], "network": []}
     ({"nodes": "another-host"}, IN_A_JOB),
     ({"site": "cluster.yaml"}, "and this is no job"),
 ])  # fmt: skip
-def test_what_cannot_be_measured_in_turn_is_one_sentence(
-    values, words, tmp_path, monkeypatch, peakmark
-):
+def test_what_has_no_turn_is_one_sentence(values, words, tmp_path, monkeypatch, peakmark):
     monkeypatch.chdir(tmp_path)
     site = {"schema": 1, "name": "here", "slurm": {"partition": "main"}}
     for name, content in (("a", TINY), ("b", values), ("cluster", site)):

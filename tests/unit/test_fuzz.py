@@ -46,13 +46,8 @@ def one_sentence(error):
         st.binary(max_size=200), st.text(alphabet=string.printable, max_size=200).map(str.encode)
     )
 )
-@example(b"campaign: !!python/object/apply:os.system ['id']")
-@example(b"a: &a [*a]")
-@example(b"\xff\xfe")
 @example(b"? [1, 2]\n: 3")
 @example(b"2026-11-21: x")
-@example(b"campaign: 2026-99-99")
-@example(b"scratch: " + b"[" * 3000)
 def test_any_file_as_configuration_or_site(tmp_path, text):
     path = tmp_path / "file.yaml"
     path.write_bytes(text)
@@ -128,9 +123,6 @@ def test_a_changed_cell_stays_in_its_campaign(chance):
     assert Cell.from_json(json.loads(cell.spec())) == cell
 
 
-VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
-
-
 @settings(max_examples=EXAMPLES // 2, suppress_health_check=FOLDER, derandomize=True)
 @given(file=st.sampled_from(("plan.json", "cells", "machine", "repetitions")), chance=CHANCES)
 def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
@@ -142,7 +134,7 @@ def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
         "rows": {of.row: {"asked": 6, "n": 6, "half": 0.01, "decision": "narrow"}},
     }
     decided["rows"][of.row]["criterion"] = criterion
-    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=VM)
+    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=make.VM)
     path = folder / "repetitions" / "0.json"
     files.write_text(path, json.dumps(decided))
     if file != "repetitions":

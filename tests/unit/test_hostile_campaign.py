@@ -17,7 +17,6 @@ from peakmark.storage import facts, records
 
 WORDS = "years of work\n"
 NAMES = ("report.pdf", "report.html", "plan.json", "notes.txt", "0.json", "tables/cpu.csv", "any.0")
-VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 RECORD = f"cells/{CELL.id}.json"
 RAW = f"cells/{CELL.id}.raw/0.stdout"
 FACTS = "machine/node1.json"
@@ -56,10 +55,10 @@ def spoil(folder, name, broken):
         stored(folder, **broken)
     elif name == FACTS:
         known = {
-            key: {**VM.get(key, {}), **part} if isinstance(part, dict) else part
+            key: {**make.VM.get(key, {}), **part} if isinstance(part, dict) else part
             for key, part in broken.items()
         }
-        path.write_text(records.text_of(VM | known))
+        path.write_text(records.text_of(make.VM | known))
     elif isinstance(broken, dict) and broken:
         change(path, **broken)
     else:
@@ -118,14 +117,12 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("name", "broken", "word"), BROKEN, ids=str)
-def test_a_broken_file_is_one_sentence_of_each_command(
-    name, broken, word, campaign, precious, peakmark
-):
+def test_a_broken_file_is_one_sentence(name, broken, word, campaign, precious, peakmark):
     raw = campaign / RAW
     raw.parent.mkdir()
     raw.touch()
     stored(campaign, raw={"0.raw/0.stdout": hashlib.sha256().hexdigest()})
-    facts.write(campaign / FACTS, VM)
+    facts.write(campaign / FACTS, make.VM)
     spoil(campaign, name, broken)
     for command, code in ENDS[name].items():
         first, *more = command.split()
@@ -148,9 +145,7 @@ def test_a_broken_file_is_one_sentence_of_each_command(
     ("report", "report.pdf"), ("html", "report.html"),
 ])  # fmt: skip
 @pytest.mark.parametrize("kind", ["a file", "a link"])
-def test_nothing_is_written_over_a_file_or_through_a_link(
-    command, name, kind, campaign, precious, peakmark
-):
+def test_nothing_is_written_over_a_file(command, name, kind, campaign, precious, peakmark):
     path = campaign / name
     if path.is_dir():
         path.rename(campaign / "moved")
@@ -178,10 +173,7 @@ LIST = ["html", "campaign"]
     ("inputs/inputs.json", '{"text": {"a.typ": "inputs/loop.typ"}}', LIST, 2, ["loop.typ"]),
     ("inputs/inputs.json", "[", LIST, 1, ["inputs.json"]),
 ])  # fmt: skip
-def test_a_broken_file_beside_the_campaign(
-    name, broken, command, code, words,
-    campaign, peakmark
-):  # fmt: skip
+def test_a_broken_file_beside_it(name, broken, command, code, words, campaign, peakmark):
     path = campaign / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("" if broken == HUGE else broken)
@@ -221,7 +213,7 @@ def test_a_file_with_another_name_leaves_that_as_it_is(campaign, precious, tmp_p
 
 def test_a_row_far_above_its_limit_is_drawn(tmp_path, peakmark):
     clocks = {"clock_hz": {"nominal": 2e9, "maximum": None, "observed": 2e9}}
-    known = {**VM, "cpu": {**VM["cpu"], **clocks}}
+    known = {**make.VM, "cpu": {**make.VM["cpu"], **clocks}}
     cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
     folder = make.write(tmp_path / "c", [], planned=cells, facts=known)
     for of, value in zip(cells, (2e10, 2e10, 1e21), strict=True):

@@ -124,11 +124,8 @@ def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path, name)
     folder = checkout_in(tmp_path / name)
     assert "move it" in refusal(install(folder))
     assert sorted(path.name for path in folder.iterdir()) == [
-        "Snakefile",
-        "envs",
-        "pyproject.toml",
-        "src",
-    ]
+        "Snakefile", "envs", "pyproject.toml", "src",
+    ]  # fmt: skip
 
 
 def mounted(script, *argv):

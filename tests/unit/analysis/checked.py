@@ -1,9 +1,8 @@
 """Rows for the tests of the checks, and what a message tells without its words."""
 
-import json
 from typing import Any
 
-from tests.unit import campaign_data
+from tests.unit.campaign_data import VM
 
 from peakmark import statistics
 from peakmark.analysis.checks import check_row
@@ -12,7 +11,6 @@ from peakmark.limits import Limit
 from peakmark.messages import Message, Severity
 
 W, U, N = Severity.WRONG, Severity.UNSURE, Severity.NOTE
-VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
 VIRTUAL: dict[str, Any] = {"cpu": {"virtualised": "KVM", "cores": 4}}
 PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]

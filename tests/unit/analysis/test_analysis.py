@@ -7,7 +7,8 @@ import statistics
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM, N, U, W
+from tests.unit.analysis.checked import N, U, W
+from tests.unit.campaign_data import VM
 
 from peakmark.analysis import comparisons, findings, verdict
 from peakmark.analysis.analysis import Analysis
@@ -288,9 +289,7 @@ def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(t
 @pytest.mark.parametrize(("counts", "heading"), [
     ((3, 3), "75 % interval"), ((6,), "95 % interval"), ((3, 6), "75 to 95 % interval"),
 ])  # fmt: skip
-def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
-    tmp_path, counts, heading
-):
+def test_the_heading_of_an_interval_tells_its_level(tmp_path, counts, heading):
     measured = []
     for threads, n in enumerate(counts, 1):
         measured += dp("a" * n, SHARES[:n], threads)

@@ -7,7 +7,6 @@ from tests.unit.analysis.checked import (
     PLACED,
     UNKNOWN,
     VIRTUAL,
-    VM,
     N,
     U,
     W,
@@ -16,6 +15,7 @@ from tests.unit.analysis.checked import (
     noise,
     row,
 )
+from tests.unit.campaign_data import VM
 
 from peakmark.analysis import checks
 from peakmark.analysis.checks import check_row

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM
+from tests.unit.campaign_data import VM
 
 from peakmark.analysis import compare, datasets
 from peakmark.catalogue import KERNELS
@@ -67,9 +67,7 @@ INPUT = {"diskbench", "netbench"}
     ("context.peakmark", "9.9", "peakmark", set()),
     ("context.tool", {"name": "x", "path": "/x", "version": "9"}, "version of the program", COMPUTING | INPUT),
 ])  # fmt: skip
-def test_a_fact_that_differs_is_listed_and_stops_the_rows_to_which_it_matters(
-    tmp_path, name, value, title, stopped
-):
+def test_a_fact_that_differs_stops_the_rows_of_it(tmp_path, name, value, title, stopped):
     known = VM
     for other, at_first in AT_FIRST.items():
         known = changed(known, other, at_first)
@@ -122,9 +120,7 @@ def test_another_link_is_not_judged(tmp_path):
     ("disk", "RS", "depth", (1, 8), ("queue depth", "1", "8")),
     ("network", "TCP", "interface", ("eth0", "eth1"), ("interface", "eth0", "eth1")),
 ])  # fmt: skip
-def test_each_choice_that_changes_what_is_measured_is_said(
-    tmp_path, subsystem, workload, option, values, difference
-):
+def test_a_choice_that_differs_is_said(tmp_path, subsystem, workload, option, values, difference):
     kernel = KERNELS[subsystem]
     before, after = (
         side(tmp_path / name, make.runs(kernel, workload, *make.near(value), **{option: setting}))
@@ -177,9 +173,7 @@ DIRECT = {"sync": "each", "fill": "new"}
     ("diskbench", "WS", 5e7, DIRECT, ["O_DIRECT"]),
     ("diskbench", "WS", 5e7, {}, ["O_DIRECT", "fill", "sync"]),
 ])  # fmt: skip
-def test_what_a_published_report_did_otherwise_is_noted_on_the_row(
-    tmp_path, instrument, workload, value, options, settings
-):
+def test_a_published_definition_is_noted(tmp_path, instrument, workload, value, options, settings):
     records = make.runs(instrument, workload, *[value] * 6, **options)
     report = "four-subsystems-2018-hyperion"
     row = make.only_row(tmp_path / "c", records, config={"report": {"published": [report]}})

@@ -67,9 +67,7 @@ def sides(rows, table="cpu", *, at_one_time=False):
     (CALM, [0.98 * value for value in CALM], "cpu", None, SAME),
     (CALM, [1.04 * value for value in CALM], "cpu", 0.05, SAME),
 ])  # fmt: skip
-def test_the_verdict_follows_the_interval_and_the_direction(
-    before, after, table, tolerance, verdict
-):
+def test_the_verdict_follows_interval_and_direction(before, after, table, tolerance, verdict):
     one, other = sides([(before, after)], table, at_one_time=True)
     (found,), _, _ = compare.compare(one, other, tolerance=tolerance)
     assert found.ratio == pytest.approx(after[0] / before[0], rel=0.003)

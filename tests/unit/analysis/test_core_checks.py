@@ -9,7 +9,6 @@ from tests.unit.analysis.checked import (
     CALM,
     PLACED,
     VIRTUAL,
-    VM,
     N,
     U,
     W,
@@ -18,6 +17,7 @@ from tests.unit.analysis.checked import (
     noise,
     row,
 )
+from tests.unit.campaign_data import VM
 
 
 def ghz(*pairs, loaded=None):

@@ -55,9 +55,7 @@ def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path):
     (1.004, (), "no difference shown", 0), (1.05, (2,), "better", 4),
     (1.05, (2, 3), "cannot tell", 8),
 ])  # fmt: skip
-def test_a_half_that_was_measured_at_another_time_is_no_pair(
-    tmp_path, factor, late, verdict, left_out
-):
+def test_a_half_of_another_time_is_no_pair(tmp_path, factor, late, verdict, left_out):
     text, counts = compare.report(*both(tmp_path, factor, late=late))
     assert counts == {verdict: 4}
     assert (f"{left_out} repetitions left out" in text) == bool(left_out)

@@ -109,9 +109,7 @@ def test_many_nodes_count_as_their_median_and_one_by_name(tmp_path):
     assert history.follow([stored_campaign], "node9") == []
 
 
-def test_the_command_writes_table_and_figures_and_passes_over_what_is_no_campaign(
-    weeks, tmp_path, peakmark
-):
+def test_the_command_writes_table_and_figures(weeks, tmp_path, peakmark):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes.zip").write_bytes(b"PK\x03\x04")
     files = [tmp_path / f"history.{ending}" for ending in ("csv", "svg", "png")]

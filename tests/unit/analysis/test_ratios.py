@@ -14,9 +14,7 @@ from peakmark.analysis import comparisons, findings
     ("rambench", "pmbw", "RS", {"estimate": True}, False),
     ("rambench", "pmbw", "RS", {}, True),
 ])  # fmt: skip
-def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(
-    tmp_path, own, tool, workload, details, counts
-):
+def test_an_estimate_is_no_reference(tmp_path, own, tool, workload, details, counts):
     ours, theirs = make.runs(own, workload, 5e10), make.runs(tool, workload, 2e10, details=details)
     row = make.only_row(tmp_path / "c", ours + theirs)
     assert bool(comparisons.best_reference(row)) == counts

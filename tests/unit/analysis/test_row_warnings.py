@@ -138,9 +138,7 @@ ALWAYS = {number: (share, 1 - share) for number, share in enumerate((0.11, 0.24,
     ({LAT: ALWAYS}, (0.06, 0.07, 0.06), [LAT]),
     ({LAT: dict.fromkeys(range(3), (0.1, 1.0))}, (0.06, 0.07, 0.06), []),
 ])  # fmt: skip
-def test_a_row_is_in_doubt_where_most_of_its_repetitions_or_its_median_were_disturbed(
-    tmp_path, lost, usual, doubted
-):
+def test_a_row_whose_median_was_disturbed_is_in_doubt(tmp_path, lost, usual, doubted):
     rows = campaign(tmp_path / "c", lost, usual)
     assert [point for point, row in rows.items() if row.level is not None] == doubted
     assert all("varies" in warning_kinds([rows[point]]) for point in doubted)
@@ -169,9 +167,7 @@ def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path, isa):
     ("crowded-core", "details", {"held_up": 1}, {"held_up": 0}),
     ("steal", "context", noise(steal=0.3), noise()),
 ])  # fmt: skip
-def test_what_most_rows_have_that_can_show_it_is_the_campaigns(
-    tmp_path, code, place, bad, good, disturbed, shared
-):
+def test_what_most_rows_have_is_shared(tmp_path, code, place, bad, good, disturbed, shared):
     """One row of eight, or six; beside them eight of the network that can show none of it."""
     records = []
     points = [(workload, count) for workload in ("DP", "SP", "HP", "QP") for count in (1, 2)]
@@ -223,9 +219,7 @@ def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path):
 @pytest.mark.parametrize(
     ("virtual", "flush", "kept"), [(True, 1e-4, True), (True, 0.1, False), (False, 1e-4, False)]
 )
-def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
-    tmp_path, virtual, flush, kept
-):
+def test_a_disk_whose_host_keeps_writes_is_in_doubt(tmp_path, virtual, flush, kept):
     """What it read may have come from there, too."""
     moved = {"work": 8e8, "device_bytes": 8e8}
     records = make.runs("diskbench", "RS", *make.near(3e9, 3), details=moved)

@@ -2,8 +2,7 @@
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM
-from tests.unit.campaign_data import judge, placed, runs
+from tests.unit.campaign_data import VM, judge, placed, runs
 
 from peakmark.analysis import verdict
 from peakmark.figures import figures
@@ -109,9 +108,7 @@ SLOW_SURE, SLOW_WILD = disk(64 * KIB, 1e9, 1.0, QUIET), disk(64 * KIB, 1e9, 1.0,
     (FAST_CACHED + SLOW_SURE, True), (FAST_CACHED + SLOW_WILD, False),
     (FAST_WILD + SLOW_SURE, True),
 ])  # fmt: skip
-def test_the_best_row_without_a_warning_speaks_and_else_none_that_is_wrong(
-    tmp_path, records, is_sure
-):
+def test_the_best_row_without_a_warning_speaks(tmp_path, records, is_sure):
     found = verdict_of(judge(tmp_path / "c", records), "disk")
     assert found.row is not None and found.row.key.block == 64 * KIB
     assert (found.warning is None) == is_sure

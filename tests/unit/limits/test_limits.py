@@ -2,17 +2,15 @@
 
 import copy
 import csv
-import json
 
 import pytest
-from tests.unit.campaign_data import DATA
+from tests.unit.campaign_data import DATA, VM
 
 from peakmark import catalogue, data, limits
 from peakmark.messages import message
 from peakmark.units import quantity
 
 KIB, MIB = 1 << 10, 1 << 20
-VM = json.loads((DATA / "machine" / "zen3-vm.json").read_text())
 ONE = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 """Where a thread may be placed on the first of two sockets."""
 MILAN = {"virtualised": None, "model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 2}

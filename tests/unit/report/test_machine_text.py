@@ -31,9 +31,7 @@ def group(folder, records, title, **facts):
     ([OVER_IB, OVER_LO], "ib0 (measured", "200.0 Gb/s"),
     ([OVER_LO], "lo (measured)", None),
 ])  # fmt: skip
-def test_the_network_on_the_facts_page_is_the_one_that_was_measured(
-    tmp_path, networks, interface, rate
-):
+def test_the_network_is_the_one_that_was_measured(tmp_path, networks, interface, rate):
     records = []
     for number, network in enumerate(networks):
         context = {"network": network} if network else {}

@@ -1,7 +1,6 @@
 """The facts of a node: damaged ones count for nothing and are collected again; equal nodes."""
 
 import copy
-import json
 import platform
 import shutil
 
@@ -72,11 +71,8 @@ def test_damaged_decisions_are_set_aside_by_the_run(tmp_path, monkeypatch):
     assert [one.name for one in aside.iterdir()] == ["0.0.json"]
 
 
-VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
-
-
 def changed(part, name, value):
-    other = copy.deepcopy(VM)
+    other = copy.deepcopy(make.VM)
     other[part][name] = value
     return other
 
@@ -84,12 +80,12 @@ def changed(part, name, value):
 @pytest.mark.parametrize(("part", "name", "value", "title"), [
     ("cpu", "model_name", "Another CPU", "CPU"),
     ("cpu", "threads", 64, "CPU"),
-    ("memory", "total", 4 * VM["memory"]["total"], "memory"),
+    ("memory", "total", 4 * make.VM["memory"]["total"], "memory"),
     ("os", "kernel", "6.1.0-49-amd64", "kernel"),
 ])  # fmt: skip
 def test_a_class_is_cpu_memory_and_kernel(part, name, value, title):
-    one, other = node_class(VM), node_class(changed(part, name, value))
-    assert one == node_class(copy.deepcopy(VM)) != other
+    one, other = node_class(make.VM), node_class(changed(part, name, value))
+    assert one == node_class(copy.deepcopy(make.VM)) != other
     (differ,) = differences({"a": one, "b": other, "c": one})
     assert differ.startswith(title) and "a and c" in differ and "on b" in differ
     assert differences({"a": one, "c": one}) == []

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM
+from tests.unit.campaign_data import VM
 
 from peakmark.tables import columns, presentation, tables
 from peakmark.tables.footnotes import Notes

@@ -191,12 +191,6 @@ def test_damaged_bytes_raise_nothing_else(case, seed):
     assert parsed is None or all(row.value > 0 for row in parsed.measurements)
 
 
-@settings(max_examples=100)
-@given(name=st.sampled_from(NAMES), text=st.text(max_size=300))
-def test_any_text_raises_nothing_else(name, text):
-    assert attempt(FIRST[name], text) is None
-
-
 @pytest.mark.parametrize(("case", "changes", "words"), [
     ("diskbench/rr-psync-x2", {"variant": "io_uring-qd2"}, "engine"),
     ("diskbench/rr-psync-x2", {"block": 8192}, "iops"),

@@ -63,9 +63,7 @@ def three(*nodes):
     (("n1", "n2"), ["n1"], "n1"),
     (("n1", "n2", "n3"), ["x7"], None),  # of another partition
 ])  # fmt: skip
-def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
-    tmp_path, monkeypatch, nodes, held, refused
-):
+def test_inside_a_job_no_node_is_waited_for(tmp_path, monkeypatch, nodes, held, refused):
     monkeypatch.setattr(slurm, "job_nodes", lambda number: held if number == "7" else [])
     one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
     startup.check_allocation_overlap(one)  # no job
@@ -142,9 +140,7 @@ def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("limit", "warned"), [(1, True), (600, False)])
-def test_a_job_that_its_partition_ends_too_soon_is_named_before_the_first_one(
-    limit, warned, tmp_path, monkeypatch, capsys
-):
+def test_a_job_that_ends_too_soon_is_named_first(limit, warned, tmp_path, monkeypatch, capsys):
     one = made(tmp_path, monkeypatch, where(limit=limit), cpu=[{**CPU, "seconds": 100.0}])
     monkeypatch.setattr(slurm, "ask", lambda *_, **__: "")
     startup.check_jobs(one, {}, lambda _: False)
@@ -152,9 +148,7 @@ def test_a_job_that_its_partition_ends_too_soon_is_named_before_the_first_one(
 
 
 @pytest.mark.parametrize(("repetitions", "sentence"), [(2, "1 cell is"), (3, "2 cells are")])
-def test_records_with_other_options_are_set_aside(
-    repetitions, sentence, tmp_path, monkeypatch, capsys
-):
+def test_records_of_other_options_go_aside(repetitions, sentence, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     grid = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}], "campaign": "c"}
     now, before = (
