@@ -12,12 +12,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from testcluster import Cluster, ClusterError
+from testcluster import ClusterError
 from testcluster.processes import wait_until
 from tests.checkout import HOSTILE, TO_TABLES, assert_untouched, hostile_config
 
@@ -38,7 +37,7 @@ while True:
 
 
 @contextlib.contextmanager
-def neighbour(cluster: Cluster, node: str) -> Iterator[None]:
+def neighbour(cluster, node):
     """Another program at work on the node while the block runs."""
     with subprocess.Popen([*cluster.hosts.enter(node), sys.executable, "-c", NEIGHBOUR]) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -50,7 +49,7 @@ def neighbour(cluster: Cluster, node: str) -> Iterator[None]:
             os.kill(child, signal.SIGKILL)
 
 
-def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
+def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
     network = {"workloads": ["TCP", "LAT-TCP"], "blocks": ["1KiB"], "concurrency": [1]}
     workflow.configure(
         nodes="all",
@@ -91,7 +90,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow: Workflow) -> None:
     assert "partition     main: 2 nodes" in planned and "node-hours" in planned
 
 
-def test_each_end_of_a_network_cell_monitors_its_own_node(workflow: Workflow) -> None:
+def test_each_end_of_a_network_cell_monitors_its_own_node(workflow):
     grid = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1], "seconds": 1}
     workflow.configure(network=[{**grid, "repetitions": 10}])
     plan = str(workflow.results / "plan.json")
@@ -114,9 +113,7 @@ def test_each_end_of_a_network_cell_monitors_its_own_node(workflow: Workflow) ->
     assert context["server_noise"]["during"]["seconds"] > 1
 
 
-def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
-    site_workflow: Workflow, tmp_path: Path
-) -> None:
+def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, tmp_path):
     workflow, site = site_workflow, site_workflow.cluster
     # fio stands on the login side only; what the module brings is all that the nodes have.
     shutil.copy2("/usr/bin/fio", tmp_path / "its-own")
@@ -163,7 +160,7 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(
     assert states.count("COMPLETED") >= 2 and "FAILED" in states, "Slurm's accounts say the same"
 
 
-def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
+def test_batches_of_cells_share_a_job(workflow):
     cpu = [{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}]
     workflow.configure(cpu=cpu, fan_out={"batch": 4})
     workflow.snakemake(*TO_TABLES)
@@ -177,7 +174,7 @@ def test_batches_of_cells_share_a_job(workflow: Workflow) -> None:
     assert {name for name in after if after[name] != records[name]} == {lost}
 
 
-def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> None:
+def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow):
     said = workflow.peakmark("doctor", "--slurm")
     assert "one node      Slurm would take such a job" in said
     kinds = re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE)
@@ -188,9 +185,7 @@ def test_the_doctor_asks_slurm_and_a_node_of_each_kind(workflow: Workflow) -> No
         workflow.peakmark("doctor", "--slurm", "--site", site)
 
 
-def test_hostile_names_reach_no_shell(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_names_reach_no_shell(cluster, tmp_path, monkeypatch):
     """Through a real Slurm: submission, job script, job step, measurement."""
     workflow = Workflow.make(cluster, tmp_path / f"{HOSTILE} %s \\")
     values = hostile_config(tmp_path / f"{HOSTILE} 'q'\n{{b}}", {"extra": "--nice=10"})

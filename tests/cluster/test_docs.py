@@ -2,10 +2,7 @@
 shortened.
 """
 
-from pathlib import Path
-
 import pytest
-from testcluster import Cluster
 from tests import pages
 from tests.wheel import Installation
 
@@ -16,14 +13,12 @@ PAGES = [page for page in pages.pages(*pages.FOLDERS) if page.stem in pages.CLUS
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def installed(tmp_path_factory):
     return Installation.make(tmp_path_factory.mktemp("a shared home"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_run(
-    equal: Cluster, installed: Installation, tmp_path: Path, page: Path
-) -> None:
+def test_the_commands_of_a_page_run(equal, installed, tmp_path, page):
     argv = ["bash", "-c", pages.script(page, tmp_path)]
     variables = {**equal.environment(), **installed.variables}
     done = equal.run(argv, check=False, timeout=PRESET_LIMIT_S, cwd=tmp_path, env=variables)

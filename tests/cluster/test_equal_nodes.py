@@ -3,17 +3,14 @@
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from testcluster import Cluster
 from tests import presets
 from tests.checkout import TO_TABLES
 
 from peakmark.analysis.analysis import build_rows
 from peakmark.storage.results import Results
-from workflow import Workflow
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
 FIRST = (1 << 32) - 3
@@ -21,11 +18,11 @@ FIRST = (1 << 32) - 3
 
 
 @contextmanager
-def jobs_of_another_user(cluster: Cluster) -> Iterator[None]:
+def jobs_of_another_user(cluster):
     """Another user's exclusive jobs of some seconds, on one node or on any, while the block runs."""
     over = threading.Event()
 
-    def submit() -> None:
+    def submit():
         draw = random.Random(1)  # noqa: S311 - when jobs come, not a secret
         nodes = [[], *([f"--nodelist={name}"] for name in cluster.layout.names)]
         while not over.wait(draw.uniform(5.0, 15.0)):
@@ -46,7 +43,7 @@ def jobs_of_another_user(cluster: Cluster) -> Iterator[None]:
         cluster.run(["scancel", "--user=nobody"])
 
 
-def assert_measured_once_on_both(workflow: Workflow) -> None:
+def assert_measured_once_on_both(workflow):
     """No job was cancelled, both nodes had their share, and no row is void for its hosts."""
     squeue = ["squeue", "--noheader", "--user=root", "--states=CANCELLED"]
     assert not workflow.cluster.run(squeue).stdout and not workflow.attempts()
@@ -61,7 +58,7 @@ def assert_measured_once_on_both(workflow: Workflow) -> None:
     assert "hosts" not in codes
 
 
-def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow: Workflow) -> None:
+def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow):
     cpu = [{"workloads": ["DP", "SP"], "concurrency": [1, 2]}]
     equal_workflow.configure(cpu=cpu, repetitions=6, seconds=0.3)
     with jobs_of_another_user(equal_workflow.cluster):
@@ -70,7 +67,7 @@ def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow: Work
 
 
 @pytest.mark.trouble
-def test_quick_beside_the_jobs_of_another_user(equal_workflow: Workflow) -> None:
+def test_quick_beside_the_jobs_of_another_user(equal_workflow):
     with jobs_of_another_user(equal_workflow.cluster):
         done = equal_workflow.preset("quick", "scale=0.25")
     assert done.returncode == 0, done.stdout + done.stderr

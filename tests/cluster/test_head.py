@@ -8,13 +8,11 @@ import pytest
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-from workflow import Workflow
-
 CPU = [{"workloads": ["DP"], "concurrency": [1]}]
 BLOCKS = ("4KiB", "8KiB", "16KiB")
 
 
-def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(equal_workflow: Workflow) -> None:
+def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(equal_workflow):
     workflow = equal_workflow
     hold = workflow.busy_fio(BLOCKS)
     process = workflow.start()
@@ -34,9 +32,7 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(equal_workflow: Workflow
 
 
 @pytest.mark.trouble
-def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(
-    equal_workflow: Workflow,
-) -> None:
+def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(equal_workflow):
     workflow, cluster = equal_workflow, equal_workflow.cluster
     hold = workflow.busy_fio(BLOCKS)
     first = workflow.start()
@@ -70,7 +66,7 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(
 
 
 @pytest.mark.trouble
-def test_a_campaign_that_is_a_job_itself(equal_workflow: Workflow) -> None:
+def test_a_campaign_that_is_a_job_itself(equal_workflow):
     """On one of two nodes: cells of one node run on the other one, a network cell could never
     begin.
     """

@@ -2,13 +2,10 @@
 
 import csv
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-from testcluster import Cluster
 from testcluster.config import address
 from tests.checkout import TO_TABLES
 
@@ -25,7 +22,7 @@ filter add dev eth0 parent 1: protocol ip u32 match ip dst {far}/32 flowid 1:20
 
 
 @pytest.fixture(scope="module")
-def four() -> Iterator[Cluster]:
+def four():
     """Four equal nodes whose cards are slow, so that no load of this machine is."""
     for cluster in start(4, leaf=2):
         for name in cluster.layout.names:
@@ -35,7 +32,7 @@ def four() -> Iterator[Cluster]:
         yield cluster
 
 
-def test_the_slow_link_is_named_from_three_rounds(four: Cluster, tmp_path: Path) -> None:
+def test_the_slow_link_is_named_from_three_rounds(four, tmp_path):
     workflow = Workflow.make(four, tmp_path / "checkout")
     grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": {"rounds": 3}}
     workflow.configure(nodes="all", network=[grid], repetitions=6, seconds=0.3, fan_out="node")
@@ -66,9 +63,7 @@ def test_the_slow_link_is_named_from_three_rounds(four: Cluster, tmp_path: Path)
     assert (workflow.results / "report.pdf").exists()
 
 
-def test_a_suspected_link_is_measured_again_beside_two_others(
-    four: Cluster, tmp_path: Path
-) -> None:
+def test_a_suspected_link_is_measured_again_beside_two_others(four, tmp_path):
     workflow = Workflow.make(four, tmp_path / "checkout")
     grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": "all"}
     workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.3)

@@ -9,12 +9,10 @@ import pytest
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-from workflow import Workflow
-
 CPU = [{"workloads": ["DP", "SP"], "concurrency": [1], "seconds": 2, "repetitions": 2}]
 
 
-def lost_on(workflow: Workflow, node: str) -> tuple[str, str]:
+def lost_on(workflow, node):
     """The only failed attempt, which was on this node: its cell and its reason."""
     ((cell, reason),) = workflow.attempts().items()
     attempt = json.loads((workflow.results / "attempts" / cell / "0.json").read_text())
@@ -22,7 +20,7 @@ def lost_on(workflow: Workflow, node: str) -> tuple[str, str]:
     return cell, reason
 
 
-def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow: Workflow) -> None:
+def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow):
     workflow = equal_workflow
     workflow.configure(cpu=CPU)
     process = workflow.start(*TO_TABLES)
@@ -35,7 +33,7 @@ def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow: Workflow) -> N
     assert len(records) == 4 and records[cell]["context"]["host"] == "node1"
 
 
-def test_preempted_jobs_are_named_and_lead_to_a_report(equal_workflow: Workflow) -> None:
+def test_preempted_jobs_are_named_and_lead_to_a_report(equal_workflow):
     workflow, cluster = equal_workflow, equal_workflow.cluster
     workflow.configure(cpu=CPU)
     process = workflow.start()
@@ -48,9 +46,7 @@ def test_preempted_jobs_are_named_and_lead_to_a_report(equal_workflow: Workflow)
 
 
 @pytest.mark.trouble
-def test_every_way_to_lose_a_job_is_named_and_only_the_lost_are_measured_again(
-    workflow: Workflow,
-) -> None:
+def test_every_way_to_lose_a_job_is_named_and_only_the_lost_are_measured_again(workflow):
     cluster, fail = workflow.cluster, workflow.directory / "fail"
     blocks, nodes = ("4KiB", "8KiB"), ("node1", "node2")
     cells = {f"disk/fio/WS-psync_{block}_x1/{node}/0" for block in blocks for node in nodes}

@@ -4,20 +4,14 @@ and nothing else lost.
 
 import json
 import re
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
-from testcluster import Cluster
 from tests import presets
 
 from workflow import Workflow
 
 
-def to_the_report(
-    cluster: Cluster, folder: Path, preset: str, fan_out: str, less: Sequence[str]
-) -> None:
+def to_the_report(cluster, folder, preset, fan_out, less):
     workflow = Workflow.make(cluster, folder / "checkout")
     # What a site's administrator would tell its users to write.
     words = [f"site={workflow.site('{account: tests}')}"] if cluster.layout.account else []
@@ -36,7 +30,7 @@ def to_the_report(
     assert not cluster.run(["squeue", "--noheader"]).stdout
 
 
-def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
+def own_share(cluster, records):
     """Two threads ran on two CPUs, on the node that has them; memory is what Slurm has of it."""
     layout = cluster.layout
     cpus = dict(zip(layout.names, layout.each(layout.cpus), strict=True))
@@ -68,8 +62,6 @@ def own_share(cluster: Cluster, records: dict[str, dict[str, Any]]) -> None:
         *(("site", name, "node") for name in presets.NAMES),
     )),
 ])  # fmt: skip
-def test_a_preset_runs_to_its_report(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str, preset: str, fan_out: str, less: Any
-) -> None:
+def test_a_preset_runs_to_its_report(request, tmp_path, kind, preset, fan_out, less):
     """On a site with rules, and on a cluster without slurmdbd."""
     to_the_report(request.getfixturevalue(kind), tmp_path, preset, fan_out, less)

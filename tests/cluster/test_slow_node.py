@@ -6,12 +6,10 @@ import csv
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from testcluster import Cluster
 from testcluster.hosts import checked
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
@@ -33,7 +31,7 @@ exec {real} "$@"
 
 
 @contextmanager
-def limited(workflow: Workflow, node: str, quota_us: int) -> Iterator[None]:
+def limited(workflow, node, quota_us):
     """Limit a kernel on one node while the block runs: all of the node would take minutes."""
     group = GROUPS / f"peakmark-{os.getpid()}-{node}"
     kernel = workflow.directory / "build" / "kernels" / "cpubench"
@@ -57,7 +55,7 @@ def limited(workflow: Workflow, node: str, quota_us: int) -> Iterator[None]:
         wait_until(lambda: _removed(group), 10.0, "the control group is gone")
 
 
-def _removed(group: Path) -> bool:
+def _removed(group):
     try:
         group.rmdir()
     except OSError:
@@ -66,7 +64,7 @@ def _removed(group: Path) -> bool:
 
 
 @pytest.mark.trouble
-def test_a_slow_node_is_named_and_confirmed_in_one_run(fleet: Cluster, tmp_path: Path) -> None:
+def test_a_slow_node_is_named_and_confirmed_in_one_run(fleet, tmp_path):
     workflow = Workflow.make(fleet, tmp_path / "checkout")
     # One job at a time: the nodes share the CPUs of this machine.
     site = workflow.site("{max_jobs: 1}")

@@ -5,15 +5,11 @@ submitted.
 import json
 import signal
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from testcluster import Cluster
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
-
-from workflow import Workflow
 
 CPU = [{"workloads": ["DP"], "concurrency": [1]}]
 DOCTOR = [sys.executable, "-m", "peakmark", "doctor", "--slurm", "--site", "site.yaml"]
@@ -21,7 +17,7 @@ SHORT = "{account: tests, partition: short}"
 
 
 @contextmanager
-def partition(cluster: Cluster, name: str, **settings: str) -> Iterator[None]:
+def partition(cluster, name, **settings):
     """A partition with other settings, such as State; afterwards they are as before."""
     fields = cluster.run(["scontrol", "--oneliner", "show", "partition", name]).stdout.split()
     before = dict(field.split("=", 1) for field in fields)
@@ -34,7 +30,7 @@ def partition(cluster: Cluster, name: str, **settings: str) -> Iterator[None]:
 
 
 @contextmanager
-def unenforced(cluster: Cluster) -> Iterator[None]:
+def unenforced(cluster):
     """sbatch takes what its partition never starts, as Slurm does unless a site says otherwise."""
     path = cluster.layout.path("slurm/slurm.conf")
     before = path.read_text()
@@ -49,7 +45,7 @@ def unenforced(cluster: Cluster) -> Iterator[None]:
 
 
 @contextmanager
-def quality_of_service(cluster: Cluster, limit: str) -> Iterator[None]:
+def quality_of_service(cluster, limit):
     """The QOS denies jobs above a limit, such as MaxTRESPerJob=node=1."""
     modify = ["sacctmgr", "--immediate", "--quiet", "modify", "qos", "normal", "set"]
     cluster.run([*modify, limit, "Flags=DenyOnLimit"])
@@ -59,7 +55,7 @@ def quality_of_service(cluster: Cluster, limit: str) -> Iterator[None]:
         cluster.run([*modify, f"{limit.rpartition('=')[0]}=-1", "Flags=-1"])
 
 
-def doctor(workflow: Workflow) -> tuple[int, str]:
+def doctor(workflow):
     done = workflow.call(DOCTOR)
     return done.returncode, done.stdout + done.stderr
 
@@ -69,8 +65,8 @@ def doctor(workflow: Workflow) -> tuple[int, str]:
     (SHORT, "DRAIN", ["short, which is DRAIN", "slurm.partition"]),
 ])  # fmt: skip
 def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
-    site_workflow: Workflow, slurm: str, state: str, words: list[str]
-) -> None:
+    site_workflow, slurm, state, words
+):
     workflow = site_workflow
     workflow.configure(cpu=CPU, site=workflow.site(slurm))
     before = workflow.queued("--states=all")
@@ -84,7 +80,7 @@ def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
     assert workflow.queued("--states=all") <= before
 
 
-def test_doctor_asks_for_no_more_time_than_the_partition_gives(site_workflow: Workflow) -> None:
+def test_doctor_asks_for_no_more_time_than_the_partition_gives(site_workflow):
     cluster = site_workflow.cluster
     site_workflow.site(SHORT)
     with unenforced(cluster), partition(cluster, "short", MaxTime="00:02:00"):
@@ -107,7 +103,7 @@ JOBS = {
 """A job -> what is found of it where sbatch enforces no limit."""
 
 
-def test_limits_that_sbatch_does_not_enforce(site: Cluster) -> None:
+def test_limits_that_sbatch_does_not_enforce(site):
     options = [dict(word.split("=") for word in job.split()) for job in JOBS]
     wanted = json.dumps([{"account": "tests", **each} for each in options])
     with unenforced(site):
@@ -116,9 +112,7 @@ def test_limits_that_sbatch_does_not_enforce(site: Cluster) -> None:
         assert words in line, found
 
 
-def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(
-    site_workflow: Workflow,
-) -> None:
+def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(site_workflow):
     workflow = site_workflow
     network = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
     workflow.configure(cpu=CPU, network=network, site=workflow.site("{account: tests}"))
@@ -132,14 +126,14 @@ def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(
     assert {name.split("/")[0] for name in workflow.records()} == {"cpu"}
 
 
-def test_a_doctor_that_is_ended_leaves_no_job(site_workflow: Workflow) -> None:
+def test_a_doctor_that_is_ended_leaves_no_job(site_workflow):
     workflow, cluster = site_workflow, site_workflow.cluster
     for node in cluster.layout.names:
         place = (f"--nodelist={node}", "--exclusive", "--account=tests", "--output=/dev/null")
         cluster.wait_for_job(cluster.sbatch("sleep 600", *place), "RUNNING")
     workflow.site("{account: tests}")
 
-    def by_default() -> None:
+    def by_default():
         for each in (signal.SIGHUP, signal.SIGINT):
             signal.signal(each, signal.SIG_DFL)
 

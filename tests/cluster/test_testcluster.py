@@ -8,12 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from testcluster import Cluster, ClusterError, config, why_not
-from testcluster.processes import Process, members, namespace, wait_until
+from testcluster.processes import members, namespace, wait_until
 from testcluster.requirements import groups, why_no_groups
 
 from peakmark.slurm import hostlist
@@ -25,9 +24,7 @@ ACCOUNT = "--account=tests"
 OUTSIDE = "/etc/slurm /etc/munge /run/munge /var/lib/slurm /var/spool /var/lib/mysql /etc/hosts"
 
 
-def test_each_host_has_its_name_its_network_and_its_processes(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_each_host_has_its_name_its_network_and_its_processes(cluster, tmp_path):
     on_node = ["srun", "--nodelist=node2"]
     assert cluster.run([*on_node, "ls", "/sys/class/net"]).stdout.split() == ["eth0", "lo"]
     programs = cluster.run([*on_node, "ps", "-e", "-o", "comm="]).stdout.split()
@@ -39,14 +36,14 @@ def test_each_host_has_its_name_its_network_and_its_processes(
     assert not re.findall("^(SLURM_|SBATCH_)", login, re.MULTILINE)
 
 
-def test_slurm_reads_the_names_of_nodes_as_we_write_them(cluster: Cluster) -> None:
+def test_slurm_reads_the_names_of_nodes_as_we_write_them(cluster):
     names = [f"cn{number:03}" for number in range(1, 200, 3)]
     names += ["cn008", "cn9", "cn10", "cn11", "r1c2", "r1c3", "login"]
     read = cluster.run(["scontrol", "show", "hostnames", hostlist(names)]).stdout.split()
     assert sorted(read) == sorted(set(names))
 
 
-def test_control_groups_hold_a_job_to_its_memory(site: Cluster, tmp_path: Path) -> None:
+def test_control_groups_hold_a_job_to_its_memory(site, tmp_path):
     if not site.layout.cgroups:
         pytest.skip(str(why_no_groups()))
     name = site.layout.names[1]
@@ -60,7 +57,7 @@ def test_control_groups_hold_a_job_to_its_memory(site: Cluster, tmp_path: Path) 
     assert {path.name for path in groups(name)} == {f"slurm_{name}"}
 
 
-def test_a_site_with_rules_refuses_and_lacks_fio_on_its_nodes(site: Cluster) -> None:
+def test_a_site_with_rules_refuses_and_lacks_fio_on_its_nodes(site):
     for options, words in (
         ([], "Invalid account"),
         ([ACCOUNT, "--partition=elsewhere"], "Access/permission denied"),
@@ -77,7 +74,7 @@ def test_a_site_with_rules_refuses_and_lacks_fio_on_its_nodes(site: Cluster) -> 
 
 
 @pytest.fixture
-def machine() -> Iterator[None]:
+def machine():
     """The machine's mounts, interfaces, host name and configuration are the same afterwards."""
     if reason := why_not():
         pytest.skip(reason)
@@ -86,7 +83,7 @@ def machine() -> Iterator[None]:
     assert picture() == before
 
 
-def picture() -> tuple[str, list[str], str, list[tuple[str, float]]]:
+def picture():
     links = json.loads(subprocess.check_output(["ip", "-json", "link"]))
     roots = [Path(name) for name in OUTSIDE.split()]
     paths = [path for root in roots for path in (root, *root.rglob("*")) if path.exists()]
@@ -95,7 +92,7 @@ def picture() -> tuple[str, list[str], str, list[tuple[str, float]]]:
     return mounts, [link["ifname"] for link in links], os.uname().nodename, files
 
 
-def namespaces(cluster: Cluster) -> set[tuple[str, int | None]]:
+def namespaces(cluster):
     """Every namespace of the cluster that it does not share with the machine."""
     hosts = cluster.hosts
     processes = (hosts.keeper, hosts.controller, *hosts.nodes.values())
@@ -104,11 +101,11 @@ def namespaces(cluster: Cluster) -> set[tuple[str, int | None]]:
     return own - {(kind, namespace(os.getpid(), kind)) for kind in kinds}
 
 
-def inhabitants(numbers: set[tuple[str, int | None]]) -> list[Process]:
+def inhabitants(numbers):
     return [process for kind, number in numbers for process in members(kind, number)]
 
 
-def sleeper(cluster: Cluster) -> "subprocess.Popen[str]":
+def sleeper(cluster):
     """A program on the login side, whose process id is its own."""
     child = cluster.popen(["sleep", "600"])
     wait_until(lambda: Path(f"/proc/{child.pid}/comm").read_text() == "sleep\n", 60, "it runs")
@@ -124,7 +121,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("way", ["owner killed", "keeper killed"])
-def test_a_cluster_that_ends_leaves_nothing(machine: None, way: str) -> None:
+def test_a_cluster_that_ends_leaves_nothing(machine, way):
     pipe = subprocess.PIPE
     argv = [sys.executable, "-c", OWNER]
     with subprocess.Popen(argv, cwd=HERE, stdin=pipe, stdout=pipe, text=True) as owner:
@@ -153,9 +150,7 @@ def test_a_cluster_that_ends_leaves_nothing(machine: None, way: str) -> None:
         cluster.run(["sinfo"])
 
 
-def test_a_start_that_fails_halfway_leaves_nothing_behind(
-    machine: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_that_fails_halfway_leaves_nothing_behind(machine, monkeypatch):
     good, bad = config.slurm_conf, "PartitionName=bad Nodes=node99\n"
     monkeypatch.setattr(config, "slurm_conf", lambda layout: good(layout) + bad)
     monkeypatch.setattr("testcluster.daemons.READY_SECONDS", 3.0)
@@ -165,10 +160,10 @@ def test_a_start_that_fails_halfway_leaves_nothing_behind(
     assert not directory.exists()
 
 
-def test_the_command_line(machine: None) -> None:
+def test_the_command_line(machine):
     directory = Path(f"/tmp/pm-cli-{os.getpid()}")
 
-    def cli(*words: str) -> "subprocess.CompletedProcess[str]":
+    def cli(*words):
         line = [sys.executable, "-m", "tests.cluster.testcluster", "--directory", str(directory)]
         line += words
         return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)

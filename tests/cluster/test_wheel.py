@@ -1,9 +1,6 @@
 """A wheel in a home that the nodes share: kernels compiled on the login side measure on the nodes."""
 
-from pathlib import Path
-
 import pytest
-from testcluster import Cluster
 from tests.checkout import records
 from tests.wheel import Installation
 
@@ -11,7 +8,7 @@ from workflow import LIMIT_S, SHORT
 
 
 @pytest.mark.packages
-def test_a_wheel_measures_on_the_nodes(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_wheel_measures_on_the_nodes(cluster, tmp_path):
     installed = Installation.make(tmp_path / "a shared home")
     network = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}
     values = {"nodes": "all", "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

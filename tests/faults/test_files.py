@@ -3,11 +3,11 @@
 import os
 import stat
 
-from bench import Bench, disk_cell
+from bench import disk_cell
 from tests.programs import needs, wait_for
 
 
-def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
+def test_nothing_is_for_everybody_to_write(bench):
     """Under umask 0, while a disk cell runs and after it; others cannot even enter the scratch
     directory.
     """
@@ -29,7 +29,7 @@ def test_nothing_is_for_everybody_to_write(bench: Bench) -> None:
         assert not path.stat().st_mode & stat.S_IWOTH, path
 
 
-def test_a_link_in_the_place_of_a_record_is_replaced_not_followed(bench: Bench) -> None:
+def test_a_link_in_the_place_of_a_record_is_replaced_not_followed(bench):
     cell = disk_cell()
     victim = bench.directory / "victim"
     victim.write_text("mine")
@@ -42,7 +42,7 @@ def test_a_link_in_the_place_of_a_record_is_replaced_not_followed(bench: Bench) 
 
 
 @needs("fio")
-def test_no_part_of_the_environment_is_in_a_record(bench: Bench) -> None:
+def test_no_part_of_the_environment_is_in_a_record(bench):
     word = "a-token-of-the-user-4711"
     os.environ["SOME_SERVICE_TOKEN"] = word
     try:

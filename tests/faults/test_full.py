@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 
 import pytest
-from bench import KERNELS, MIB, Bench, disk_cell
+from bench import KERNELS, MIB, disk_cell
 from tests.programs import executable
 
 Mount = Callable[..., None]
@@ -21,9 +21,7 @@ exec {program} "$@"
 
 
 @pytest.mark.parametrize("instrument", TOOLS)
-def test_too_little_room_is_said_before_anything_is_written(
-    bench: Bench, mount: Mount, instrument: str
-) -> None:
+def test_too_little_room_is_said_before_anything_is_written(bench, mount, instrument):
     mount(bench.scratch, "tmpfs", "size=8m")
     cell = disk_cell(instrument, "ALL" if instrument == "iozone" else "WS", size=64 * MIB)
     done = bench.measure(cell)
@@ -32,9 +30,7 @@ def test_too_little_room_is_said_before_anything_is_written(
 
 
 @pytest.mark.parametrize("instrument", TOOLS)
-def test_a_disk_that_fills_up_in_the_middle_gives_no_number(
-    bench: Bench, mount: Mount, instrument: str
-) -> None:
+def test_a_disk_that_fills_up_in_the_middle_gives_no_number(bench, mount, instrument):
     """Room for the file when it is looked, none when it is written."""
     mount(bench.scratch, "tmpfs", "size=8m")
     program = str(KERNELS / instrument) if instrument == "diskbench" else shutil.which(instrument)
@@ -55,7 +51,7 @@ def test_a_disk_that_fills_up_in_the_middle_gives_no_number(
     bench.assert_completes(cell)
 
 
-def test_a_read_only_disk_is_named(bench: Bench, mount: Mount) -> None:
+def test_a_read_only_disk_is_named(bench, mount):
     mount(bench.scratch, "tmpfs", "size=8m,ro")
     cell = disk_cell()
     done = bench.measure(cell)

@@ -50,9 +50,7 @@ LINE = {"campaign": "line", "seed": 1, "repetitions": 1, "repeat_disturbed": 0, 
 LINE["network"] = [{**POINT, **RATES}, {**POINT, **TRIPS}]
 
 
-def cell(
-    subsystem: str, program: str, workload: str, block: int | None = None, **options: Any
-) -> Cell:
+def cell(subsystem, program, workload, block=None, **options):
     return Cell(subsystem, program, workload, "", block, 1, "any", 1, {"warmup": 0.0, **options})
 
 
@@ -73,17 +71,17 @@ ASKING = {
 }
 
 
-def repeated(cell: Cell, number: int) -> dict[str, Any]:
+def repeated(cell, number):
     return {**cell.to_json(), "repetition": number}
 
 
-def twice(cells: dict[str, tuple[Cell, str]]) -> list[dict[str, Any]]:
+def twice(cells):
     """Orders for each cell: as it is, and while the clock is set back."""
     both = [(cell, word, number) for cell, word in cells.values() for number in (0, 1)]
     return [{"cell": repeated(cell, number), "word": word} for cell, word, number in both]
 
 
-def boot(folder: Path, orders: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def boot(folder, orders):
     """Hand tasks to a guest, each with a campaign's folder of its name; what each saw."""
     if reason := guest.why_not():
         pytest.skip(reason)
@@ -98,13 +96,13 @@ def boot(folder: Path, orders: dict[str, list[dict[str, Any]]]) -> dict[str, Any
         (campaign / "machine/peakmark-guest.json").write_text(json.dumps(facts))
         argument[name] = {"cells": cells, "folder": str(campaign), "kernels": str(KERNELS)}
         argument[name]["python"] = sys.executable
-    how: dict[str, Any] = {"modules": MODULES, "path": [HERE], "shown": [KERNELS]}
+    how = {"modules": MODULES, "path": [HERE], "shown": [KERNELS]}
     seen = guest.call(folder, "guest_tasks:everything", argument, limit_s=GUEST_S, **how)
     return {name: {**task, "folder": folder / name} for name, task in seen.items()}
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Seen:
+def seen(tmp_path_factory, kernels):
     """One guest is booted for all tests that ask for what it saw."""
     folder, planned = tmp_path_factory.mktemp("guest"), plan.make(LINE)
     netem = {"TCP": BAD_LINE, "UDP": BAD_LINE}
@@ -115,7 +113,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Seen:
     quota = [disk_cell(tool, workload, size=8 * MIB) for tool, workload in tools]
     quota.append(disk_cell(workload="RS"))
     place = {"scratch": "/tmp/disk/scratch"}
-    orders: dict[str, list[dict[str, Any]]] = {
+    orders = {
         "line": [
             {"cell": cell.to_json(), "netem": netem.get(cell.workload, LATE_LINE)}
             for cell in planned.cells
@@ -136,40 +134,39 @@ def seen(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Seen:
     tasks = boot(folder, orders)
     (folder / "line/plan.json").write_text(json.dumps(planned.to_json()))
 
-    def look(name: str) -> dict[str, Any]:
+    def look(name):
         assert "error" not in tasks[name], tasks[name]["error"]
-        task: dict[str, Any] = tasks[name]
-        return task
+        return tasks[name]
 
     return look
 
 
-def record_of(task: dict[str, Any], cell: Cell | str) -> dict[str, Any]:
+def record_of(task, cell):
     name = cell if isinstance(cell, str) else cell.id
     return records.read(task["folder"] / "cells" / f"{name}.json")
 
 
-def measured_or_skip(record: dict[str, Any]) -> dict[str, Any]:
+def measured_or_skip(record):
     if record["status"] == "unavailable":
         pytest.skip(record["reason"])
     return record
 
 
-def assert_nothing_left(task: dict[str, Any]) -> None:
+def assert_nothing_left(task):
     assert task["left"] == {"processes": [], "files": [], "ports": [], "namespaces": []}
 
 
 # -- a wall clock that is set back by an hour while programs measure
 
 
-def while_set_back(task: dict[str, Any], cell: Cell) -> dict[str, Any]:
-    one: dict[str, Any] = next(one for one in task["seen"] if one["cell"] == cell.id)
+def while_set_back(task, cell):
+    one = next(one for one in task["seen"] if one["cell"] == cell.id)
     assert one["set_back"] > 0  # the clock was set while the program ran
     return one
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_our_kernels_do_not_notice_that_the_clock_goes_back(seen: Seen, name: str) -> None:
+def test_our_kernels_do_not_notice_that_the_clock_goes_back(seen, name):
     """They ask only the clock that nobody can set."""
     task, cell = seen("clock"), Cell.from_json(repeated(OURS[name], 1))
     one = while_set_back(task, cell)
@@ -181,7 +178,7 @@ def test_our_kernels_do_not_notice_that_the_clock_goes_back(seen: Seen, name: st
     assert 0.35 <= record["context"]["seconds"] <= one["elapsed"]
 
 
-def assert_no_wrong_number(task: dict[str, Any], cell: Cell) -> None:
+def assert_no_wrong_number(task, cell):
     """Either the same as without, within a factor, or a failed attempt: never one that is off by an
     hour.
     """
@@ -199,9 +196,7 @@ def assert_no_wrong_number(task: dict[str, Any], cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(
-    seen: Seen, name: str
-) -> None:
+def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(seen, name):
     assert_no_wrong_number(seen("clock"), ASKING[name][0])
     assert_nothing_left(seen("clock"))
 
@@ -209,9 +204,7 @@ def test_a_reference_tool_that_asks_the_wall_clock_gives_no_wrong_number(
 # -- lines: the kernel has counted what the programs should have
 
 
-def on_the_line(
-    seen: Seen, instrument: str, workload: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def on_the_line(seen, instrument, workload):
     """What the guest saw of a cell on the bad line, and its record."""
     task = seen("line")
     one = next(one for one in task["seen"] if f"/{instrument}/{workload}_" in one["cell"])
@@ -221,22 +214,20 @@ def on_the_line(
 
 @pytest.mark.parametrize("workload", ["LAT-TCP", "LAT-UDP"])
 @pytest.mark.parametrize("instrument", ["netbench", "qperf"])
-def test_the_delay_of_the_line_is_in_every_round_trip(
-    seen: Seen, instrument: str, workload: str
-) -> None:
+def test_the_delay_of_the_line_is_in_every_round_trip(seen, instrument, workload):
     _, record = on_the_line(seen, instrument, "ALL" if instrument == "qperf" else workload)
     one = next(one for one in record["measurements"] if one["workload"] == workload)
     assert one["value"] > RTT_S
     assert one["details"].get("min", one["value"]) > RTT_S
 
 
-def dropped(one: dict[str, Any]) -> int:
+def dropped(one):
     """Packets lost by netem, at the link's other end, and at the receiver's full buffer."""
     assert one["dropped"] > 0  # the line has lost none
     return int(one["dropped"] + one["refused"] + one["no_room"])
 
 
-def test_lost_datagrams_are_those_that_the_kernel_dropped(seen: Seen) -> None:
+def test_lost_datagrams_are_those_that_the_kernel_dropped(seen):
     """But for packets of the control connection, and datagrams that were sent outside the measured
     time.
     """
@@ -250,7 +241,7 @@ def test_lost_datagrams_are_those_that_the_kernel_dropped(seen: Seen) -> None:
     )
 
 
-def test_iperf3s_loss_is_what_the_kernel_did_not_deliver(seen: Seen) -> None:
+def test_iperf3s_loss_is_what_the_kernel_did_not_deliver(seen):
     """What waits unread at the end is no kernel's loss but iperf3's; its own count leaves out what
     is lost at the end.
     """
@@ -264,7 +255,7 @@ def test_iperf3s_loss_is_what_the_kernel_did_not_deliver(seen: Seen) -> None:
     assert details["lost_reported"] <= dropped(one)
 
 
-def test_repeated_and_reordered_datagrams_are_not_counted_twice(seen: Seen) -> None:
+def test_repeated_and_reordered_datagrams_are_not_counted_twice(seen):
     task = seen("line-more")
     one = task["seen"][0]
     assert one["failed"] is None, one["failed"]
@@ -278,14 +269,14 @@ def test_repeated_and_reordered_datagrams_are_not_counted_twice(seen: Seen) -> N
 
 
 @pytest.mark.parametrize("instrument", ["netbench", "iperf3"])
-def test_no_more_bytes_are_counted_over_tcp_than_have_passed(seen: Seen, instrument: str) -> None:
+def test_no_more_bytes_are_counted_over_tcp_than_have_passed(seen, instrument):
     one, record = on_the_line(seen, instrument, "TCP")
     (measured,) = record["measurements"]
     received = measured["value"] * measured["details"]["seconds"] / 8
     assert 0 < received <= one["passed_bytes"]
 
 
-def test_every_byte_arrives_over_a_line_that_loses_some(seen: Seen) -> None:
+def test_every_byte_arrives_over_a_line_that_loses_some(seen):
     task = seen("line-more")
     one = task["seen"][1]
     assert one["failed"] is None, one["failed"]
@@ -294,9 +285,7 @@ def test_every_byte_arrives_over_a_line_that_loses_some(seen: Seen) -> None:
     assert (details["work"], details["lost"]) == (2_000_000, 0)
 
 
-def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_numbers(
-    seen: Seen,
-) -> None:
+def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_numbers(seen):
     task = seen("line")
     results = Results.read(task["folder"])
     found = [row for table in analysis.build_rows(results).values() for row in table]
@@ -314,7 +303,7 @@ def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_number
 
 
 @pytest.mark.parametrize("instrument", ["diskbench", "fio", "iozone"])
-def test_a_quota_is_named_and_nothing_is_left(seen: Seen, instrument: str) -> None:
+def test_a_quota_is_named_and_nothing_is_left(seen, instrument):
     task = seen("quota")
     assert task["free"] > 32 * MIB  # it was the user's quota, not the disk
     said = next(line for line in task["over"] if f"disk/{instrument}/" in line)
@@ -328,11 +317,11 @@ def test_a_quota_is_named_and_nothing_is_left(seen: Seen, instrument: str) -> No
     assert_nothing_left(task)
 
 
-def test_what_fits_into_the_quota_is_measured_afterwards(seen: Seen) -> None:
+def test_what_fits_into_the_quota_is_measured_afterwards(seen):
     assert record_of(seen("quota"), disk_cell(workload="RS"))["status"] == "ok"
 
 
-def test_a_record_without_room_in_the_quota_is_said_and_costs_no_other(seen: Seen) -> None:
+def test_a_record_without_room_in_the_quota_is_said_and_costs_no_other(seen):
     task = seen("quota")
     said = " ".join(task["full"])
     assert "uota exceeded" in said and "Traceback" not in said, said
@@ -344,7 +333,7 @@ def test_a_record_without_room_in_the_quota_is_said_and_costs_no_other(seen: See
 # -- guests that end: at the deadline, after an error, not started at all
 
 
-def processes_of(folder: Path) -> list[Path]:
+def processes_of(folder):
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # it may end while it is looked at
@@ -352,7 +341,7 @@ def processes_of(folder: Path) -> list[Path]:
     return found
 
 
-def test_a_guest_that_hangs_is_ended_and_its_errors_are_told(tmp_path: Path) -> None:
+def test_a_guest_that_hangs_is_ended_and_its_errors_are_told(tmp_path):
     if reason := guest.why_not():
         pytest.skip(reason)
     with pytest.raises(GuestError, match=r"did not end within 4 s"):

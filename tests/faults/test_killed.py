@@ -2,16 +2,15 @@
 
 import os
 import signal
-import subprocess
 
 import pytest
-from bench import Bench, disk_cell, network_cell
+from bench import disk_cell, network_cell
 from tests.programs import needs, wait_for
 
 from peakmark.cell import Cell
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def said(process):
     assert process.stderr is not None
     text = process.stderr.read()
     process.wait()
@@ -22,7 +21,7 @@ IPERF3 = pytest.param("iperf3", marks=needs("iperf3"))
 
 
 @pytest.mark.parametrize("instrument", ["netbench", IPERF3])
-def test_a_killed_server_ends_its_cell_and_is_named(bench: Bench, instrument: str) -> None:
+def test_a_killed_server_ends_its_cell_and_is_named(bench, instrument):
     long, short = network_cell(instrument, seconds=60), network_cell(instrument, seconds=1)
     with bench.measuring(long) as process:
         wait_for(lambda: len(bench.processes(instrument)) == 2, "server and client run")
@@ -39,9 +38,7 @@ def test_a_killed_server_ends_its_cell_and_is_named(bench: Bench, instrument: st
     pytest.param(network_cell("iperf3", seconds=60), marks=needs("iperf3")),
 ])  # fmt: skip
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_measuring_process_takes_all_with_it(
-    bench: Bench, cell: Cell, number: signal.Signals
-) -> None:
+def test_the_measuring_process_takes_all_with_it(bench, cell, number):
     with bench.measuring(cell) as process:
         wait_for(lambda: bench.processes(cell.instrument), "the program runs")
         if cell.subsystem == "disk":

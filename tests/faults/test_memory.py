@@ -6,11 +6,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench import MIB, Bench
+from bench import MIB
 
 from peakmark.cell import Cell
 from peakmark.machine import job_limits
@@ -18,7 +17,7 @@ from peakmark.machine.host import Host
 
 
 @pytest.fixture
-def group() -> Iterator[Path]:
+def group():
     """A new control group for memory below this process's own; version 1 or 2."""
     own = job_limits.folders(Host(), "memory")
     places = [Path(folder) for version, folder in own if version == 1] or [
@@ -34,7 +33,7 @@ def group() -> Iterator[Path]:
     folder.rmdir()
 
 
-def limit(group: Path, size: int) -> None:
+def limit(group, size):
     for name in ("memory.limit_in_bytes", "memory.max"):
         if (group / name).exists():
             (group / name).write_text(str(size))
@@ -43,9 +42,7 @@ def limit(group: Path, size: int) -> None:
         (group / "memory.swap.max").write_text("0")
 
 
-def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(
-    bench: Bench, group: Path
-) -> None:
+def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench, group):
     # The pool alone fits, as far as the cell can know before; beside another program of the job it
     # does not.
     options = {"seconds": 0.1, "warmup": 0.0, "pool": 160 * MIB}

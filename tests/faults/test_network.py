@@ -7,12 +7,11 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench import KERNELS, Bench, network_cell
+from bench import KERNELS, network_cell
 from tests.programs import executable, wait_for
 
 from peakmark.run import pair
@@ -42,9 +41,7 @@ while True:
 
 @pytest.mark.parametrize("reset", [False, True], ids=["never-answers", "resets"])
 @pytest.mark.parametrize("instrument", ["netbench", "iperf3"])
-def test_a_bad_server_gives_no_number(
-    bench: Bench, instrument: str, reset: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_server_gives_no_number(bench, instrument, reset, monkeypatch):
     program = NETBENCH if instrument == "netbench" else "/usr/bin/iperf3"
     if not Path(program).exists():
         pytest.skip(f"{program} is not here")
@@ -64,9 +61,7 @@ def test_a_bad_server_gives_no_number(
 
 
 @contextmanager
-def serving(
-    address: str = "127.0.0.1", environment: dict[str, str] = KEY
-) -> Iterator[tuple[int, int]]:
+def serving(address="127.0.0.1", environment=KEY):
     """A netbench server: its process id and port. It is gone in the end by itself."""
     argv = [NETBENCH, "serve", "--address", address, "--port", "0", "--deadline", "60"]
     with subprocess.Popen(
@@ -80,17 +75,16 @@ def serving(
             process.kill()
 
 
-def client(*words: str, environment: dict[str, str] = KEY) -> dict[str, object]:
+def client(*words, environment=KEY):
     argv = [NETBENCH, *words]
     done = subprocess.run(
         argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=90
     )
     assert done.returncode == 0, done.stderr
-    document: dict[str, object] = json.loads(done.stdout)
-    return document
+    return json.loads(done.stdout)
 
 
-def udp_ports(pid: int) -> set[int]:
+def udp_ports(pid):
     """The ports on which a process hears datagrams."""
     folder = Path(f"/proc/{pid}/fd")
     sockets = {os.readlink(entry) for entry in folder.iterdir()}
@@ -99,7 +93,7 @@ def udp_ports(pid: int) -> set[int]:
 
 
 @pytest.mark.parametrize("mode", ["TCP", "UDP", "latency --protocol UDP"])
-def test_while_it_measures_nobody_else_is_heard(kernels: None, mode: str) -> None:
+def test_while_it_measures_nobody_else_is_heard(kernels, mode):
     """Once the peer is in, nobody can even connect, and datagrams of others are neither counted nor
     answered.
     """
@@ -128,19 +122,19 @@ def test_while_it_measures_nobody_else_is_heard(kernels: None, mode: str) -> Non
         assert result["duplicated"] == 0
 
 
-def test_only_the_chosen_address_is_bound(kernels: None) -> None:
+def test_only_the_chosen_address_is_bound(kernels):
     with serving(address="127.0.0.5") as (_, port):
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=5)
         client("TCP", "--seconds", "0.05", "--port", str(port), "127.0.0.5")
 
 
-def test_the_key_is_in_no_record_no_log_and_no_command_line(bench: Bench) -> None:
+def test_the_key_is_in_no_record_no_log_and_no_command_line(bench):
     """The real thing: while a cell is measured, its key is read from the server's environment and
     looked for.
     """
-    seen: list[bytes] = []
-    lines: list[bytes] = []
+    seen = []
+    lines = []
     with bench.measuring(network_cell(seconds=1.5)) as process:
         wait_for(lambda: len(bench.processes("netbench")) == 2, "server and client run")
         for pid in bench.processes():

@@ -4,7 +4,6 @@ matrices from node to node on one with a core a socket. Emulated: never for spee
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bench import KERNELS
@@ -43,23 +42,23 @@ EXPECTED = [
 PAGES = [([0, 2], {"0"}), ([4, 6], {"1"}), ([0, 4], {"0", "1"})]
 
 
-def cell(asked: int | str, placement: str, repetition: int) -> dict[str, Any]:
+def cell(asked, placement, repetition):
     options = {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "sse2", "placement": placement}
     plain = Cell("cpu", "cpubench", "DP", "", None, 1, "any", repetition, options).to_json()
     return plain | {"concurrency": asked}
 
 
-def in_machine(machine: Machine, folder: Path, task: str, order: dict[str, Any]) -> Any:
+def in_machine(machine, folder, task, order):
     """What a task of ``numa_tasks`` gives in an emulated machine."""
     if reason := guest.why_not(machine):
         pytest.skip(reason)
-    where: dict[str, Any] = {"machine": machine, "path": [HERE], "shown": [KERNELS]}
+    where = {"machine": machine, "path": [HERE], "shown": [KERNELS]}
     order |= {"folder": str(folder), "kernels": str(KERNELS)}
     return guest.call(folder, f"numa_tasks:{task}", order, limit_s=4 * LIMIT_S, **where)
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def seen(tmp_path_factory):
     """Records, facts and places of pages from the emulated machine."""
     folder = tmp_path_factory.mktemp("numa").resolve()
     cells = [
@@ -73,8 +72,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def assert_placed(
-    record: dict[str, Any], facts: dict[str, Any], allowed: list[int], cpus: list[int], cores: int, nodes: list[int]
-) -> None:  # fmt: skip
+    record, facts, allowed, cpus, cores, nodes
+):  # fmt: skip
     """Threads sit on these CPUs, and the limits are those of their cores and nodes."""
     context = record["context"]
     assert context["allowed"]["cpus"] == allowed and context["allowed"]["node_cores"] == 4
@@ -93,34 +92,33 @@ def assert_placed(
 
 
 @pytest.mark.parametrize("number", range(len(EXPECTED)))
-def test_threads_sit_where_they_should(number: int, seen: dict[str, Any]) -> None:
+def test_threads_sit_where_they_should(number, seen):
     _, given, _, cpus, cores, nodes = EXPECTED[number]
     assert_placed(seen["records"][number], seen["facts"], given, cpus, cores, nodes)
 
 
-def test_facts_are_those_of_the_whole_machine(seen: dict[str, Any]) -> None:
+def test_facts_are_those_of_the_whole_machine(seen):
     cpu = seen["facts"]["cpu"]
     assert (cpu["sockets"], cpu["cores"], cpu["threads"]) == (2, 4, 8)
     assert (cpu["numa_nodes"], cpu["smt"]) == (2, True)
     assert [node["cpus"] for node in cpu["numa"]] == ["0-3", "4-7"]
 
 
-def test_pages_lie_on_the_nodes_of_the_threads(seen: dict[str, Any]) -> None:
+def test_pages_lie_on_the_nodes_of_the_threads(seen):
     assert [set(found) for found in seen["pages"]] == [nodes for _, nodes in PAGES]
     both = seen["pages"][2]
     assert min(both.values()) == pytest.approx(max(both.values()), rel=0.2)
 
 
 @pytest.fixture(scope="module")
-def matrices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def matrices(tmp_path_factory):
     """What rambench printed, and the nodes of its pages, from a smaller machine."""
     folder = tmp_path_factory.mktemp("matrix").resolve()
-    answer: dict[str, Any] = in_machine(SMALL, folder, "matrices", {"workloads": NUMA})
-    return answer
+    return in_machine(SMALL, folder, "matrices", {"workloads": NUMA})
 
 
 @pytest.mark.parametrize("number", range(len(NUMA)))
-def test_a_matrix_goes_from_each_node_to_each(number: int, matrices: dict[str, Any]) -> None:
+def test_a_matrix_goes_from_each_node_to_each(number, matrices):
     cell = Cell("memory", "rambench", NUMA[number], "", None, 2, "any", 0)
     done = Completed((), 0, matrices["printed"][number], "")
     rows = {row.variant: row for row in REGISTRY["rambench"].parse(cell, done).measurements}
@@ -131,6 +129,6 @@ def test_a_matrix_goes_from_each_node_to_each(number: int, matrices: dict[str, A
         assert all(value > 0 for *_, value in points)
 
 
-def test_each_node_holds_its_area(matrices: dict[str, Any]) -> None:
+def test_each_node_holds_its_area(matrices):
     assert set(matrices["pages"]) == {"0", "1"}
     assert matrices["pages"]["0"] == pytest.approx(matrices["pages"]["1"], rel=0.1)

@@ -7,10 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bench import MIB, Bench, disk_cell, network_cell
+from bench import MIB, disk_cell, network_cell
 from tests.programs import executable, needs
 
 from peakmark.cell import Cell
@@ -28,7 +27,7 @@ except OSError:
 """
 
 
-def cell(subsystem: str, instrument: str, workload: str, **options: Any) -> Cell:
+def cell(subsystem, instrument, workload, **options):
     return Cell(subsystem, instrument, workload, "", None, 1, "any", 0, {"warmup": 0.0, **options})
 
 
@@ -51,7 +50,7 @@ ASKED += '\n[ $# -eq 2 ] && [ "$1" = --listen_port ] && exec {program} "$@"\n'
 
 
 @pytest.fixture(params=sorted(CELLS))
-def tool(request: pytest.FixtureRequest) -> tuple[Cell, str]:
+def tool(request):
     """A cell and the real program that measures it."""
     found = REGISTRY[request.param]
     program = next((path for path in map(shutil.which, found.executables) if path), None)
@@ -66,7 +65,7 @@ def tool(request: pytest.FixtureRequest) -> tuple[Cell, str]:
     return CELLS[request.param], program
 
 
-def wrapper(bench: Bench, program: str, body: str) -> str:
+def wrapper(bench, program, body):
     text = "#!/bin/bash\n" + (ASKED + body).replace("{program}", program) + "\n"
     return str(executable(bench.directory / "bin" / Path(program).name, text))
 
@@ -81,9 +80,7 @@ FAILING = {
 ELSEWHERE = 'cd /proc; {program} "${@//127.0.0.1/127.0.0.9}" < /dev/null'
 
 
-def test_a_tool_that_fails_with_0_gives_no_number(
-    bench: Bench, tool: tuple[Cell, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_fails_with_0_gives_no_number(bench, tool, monkeypatch):
     one, program = tool
     body = FAILING.get(one.instrument, ELSEWHERE) + "; exit 0"
     if one.subsystem == "network":
@@ -92,18 +89,14 @@ def test_a_tool_that_fails_with_0_gives_no_number(
 
 
 @needs("fio")
-def test_a_tool_that_prints_for_ever_fills_no_disk(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_prints_for_ever_fills_no_disk(bench, monkeypatch):
     one = CELLS["fio"]
     said = bench.failure(one, wrapper(bench, "/usr/bin/fio", "exec yes fio"), monkeypatch)
     bench.assert_failed(one, said, "larger file than the cell may")
 
 
 @needs("fio")
-def test_a_tool_that_writes_too_many_files_is_ended(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_writes_too_many_files_is_ended(bench, monkeypatch):
     body = 'while :; do head -c 16777216 /dev/zero > "$RANDOM$RANDOM" || exit 9; done'
     expected = 2 * REGISTRY["fio"].estimate(CELLS["fio"]).disk_bytes
     monkeypatch.setattr(measuring, "ALL_FILES_BYTES", 64 * MIB - expected)
@@ -112,9 +105,7 @@ def test_a_tool_that_writes_too_many_files_is_ended(
 
 
 @needs("fio")
-def test_a_tool_that_takes_all_memory_is_stopped(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_takes_all_memory_is_stopped(bench, monkeypatch):
     """Each process has a limit of its own: the allocation fails instead of the machine."""
     greedy = executable(bench.directory / "greedy.py", GREEDY)
     with_room = subprocess.run([sys.executable, greedy], capture_output=True, text=True)
@@ -126,7 +117,7 @@ def test_a_tool_that_takes_all_memory_is_stopped(
 
 
 @needs("fio")
-def test_another_version_is_on_record_and_no_version_leaves_the_column_empty(bench: Bench) -> None:
+def test_another_version_is_on_record_and_no_version_leaves_the_column_empty(bench):
     one = CELLS["fio"]
     new = '#!/bin/sh\n[ "$1" = --version ] && { echo fio-99.1; exit; }\nexec fio "$@"\n'
     path = executable(bench.directory / "bin" / "fio", new)

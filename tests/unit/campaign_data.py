@@ -8,14 +8,11 @@ import math
 import statistics
 import tarfile
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.cell import Cell, Scalar
+from peakmark.cell import Cell
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
@@ -23,6 +20,8 @@ from peakmark.tools.base import Completed
 
 DATA = Path(__file__).parent / "data"
 """Outputs of real tools, facts of real machines, and what published reports printed."""
+VM = json.loads((DATA / "machine" / "zen3-vm.json").read_text())
+"""The facts of a real virtual machine."""
 ZEN3 = {
     "host": "node1",
     "cpu": {
@@ -37,17 +36,17 @@ UNITS = {
 
 
 def cell(
-    instrument: str,
-    workload: str,
+    instrument,
+    workload,
     *,
-    subsystem: str,
-    variant: str = "",
-    block: int | None = None,
-    concurrency: int = 1,
-    node: str = "any",
-    repetition: int = 0,
-    **options: Scalar,
-) -> Cell:
+    subsystem,
+    variant="",
+    block=None,
+    concurrency=1,
+    node="any",
+    repetition=0,
+    **options,
+):
     """A cell with the defaults that the tests share, and further options."""
     every = {"seconds": 1.0, "seed": 1, **options}
     return Cell(
@@ -55,7 +54,7 @@ def cell(
     )
 
 
-def measurement(of: Cell, metric: str, value: float, **changes: Any) -> dict[str, Any]:
+def measurement(of, metric, value, **changes):
     """One measurement of a record; its row is the cell's own unless ``changes`` says otherwise."""
     unit = "bit/s" if of.subsystem == "network" and metric == "throughput" else UNITS[metric]
     return {
@@ -66,16 +65,16 @@ def measurement(of: Cell, metric: str, value: float, **changes: Any) -> dict[str
 
 
 def record(
-    of: Cell,
-    measurements: Iterable[Mapping[str, Any]] = (),
+    of,
+    measurements=(),
     *,
-    status: str = "ok",
-    reason: str | None = None,
-    warnings: Iterable[str] = (),
-    host: str = "node1",
-    started: str = "2026-11-21T04:00:00+00:00",
-    context: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    status="ok",
+    reason=None,
+    warnings=(),
+    host="node1",
+    started="2026-11-21T04:00:00+00:00",
+    context=None,
+):
     """A record of ``of``, valid against the schema."""
     argv = [f"/usr/bin/{of.instrument}", "--workload", of.workload]
     return {
@@ -85,21 +84,16 @@ def record(
         "reason": reason,
         "measurements": list(measurements),
         "context": {
-            "host": host,
-            "job_id": None,
-            "started": started,
-            "seconds": 1.0,
+            "host": host, "job_id": None, "started": started, "seconds": 1.0,
             "commands": [{"argv": argv, "returncode": 0, "seconds": 1.0}],
             "tool": {"name": of.instrument, "path": f"/usr/bin/{of.instrument}", "version": "1.2"},
-            "cpus": list(range(of.concurrency)),
-            "load_before": 0.1,
-            "load_after": 0.9,
+            "cpus": list(range(of.concurrency)), "load_before": 0.1, "load_after": 0.9,
             "peakmark": "0.1.0",
         }
         | dict(context or {}),
         "warnings": list(warnings),
         "raw": {"0.stdout": "0" * 64},
-    }
+    }  # fmt: skip
 
 
 OF = {
@@ -112,16 +106,16 @@ PLACE = {"memory": ("pool", 1 << 20), "disk": ("psync", 1 << 20), "network": (""
 
 
 def runs(
-    instrument: str,
-    workload: str,
-    *values: float,
-    metric: str = "",
-    details: Mapping[str, Any] | None = None,
-    context: Mapping[str, Any] | None = None,
-    host: str = "node1",
-    repetition: int = 0,
-    **place: Any,
-) -> list[dict[str, Any]]:
+    instrument,
+    workload,
+    *values,
+    metric="",
+    details=None,
+    context=None,
+    host="node1",
+    repetition=0,
+    **place,
+):
     """Records of one row, a repetition for each of ``values`` (SI units) from ``repetition`` on, at
     the place that most tests of its subsystem measure unless ``place`` says otherwise.
     """
@@ -140,12 +134,12 @@ def runs(
     return made
 
 
-def near(value: float, n: int = 6) -> list[float]:
+def near(value, n=6):
     """Repetitions of one value, within one per cent of it: six of them are told from others."""
     return [value * factor for factor in (1.0, 1.01, 0.99, 1.004, 0.996, 1.002)[:n]]
 
 
-def placed(cores: int, of: int) -> dict[str, Any]:
+def placed(cores, of):
     """Context of a run whose threads had ``cores`` of the ``of`` cores of a node, all its job's."""
     cpus = list(range(cores))
     return {
@@ -160,28 +154,28 @@ def placed(cores: int, of: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def judge(folder: Path, records: Iterable[Mapping[str, Any]], **more: Any) -> Analysis:
+def judge(folder, records, **more):
     """The analysis of a campaign written below ``folder``; ``more`` as for ``write``."""
     return Analysis(Results.read(write(folder, records, **more)))
 
 
-def only_row(folder: Path, records: Iterable[Mapping[str, Any]], **more: Any) -> Row:
+def only_row(folder, records, **more):
     """The row of a campaign that has one."""
     (row,) = (row for table in judge(folder, records, **more).rows.values() for row in table)
     return row
 
 
 def write(
-    directory: Path,
-    records: Iterable[Mapping[str, Any]],
+    directory,
+    records,
     *,
-    planned: Iterable[Cell] = (),
-    attempts: Iterable[Mapping[str, Any]] = (),
-    references: Iterable[Mapping[str, Any]] = (),
-    config: Mapping[str, Any] | None = None,
-    facts: Mapping[str, Any] | None = None,
-    machines: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Path:
+    planned=(),
+    attempts=(),
+    references=(),
+    config=None,
+    facts=None,
+    machines=None,
+):
     """Lay a campaign out below ``directory``: cells are those of the records, then those in
     ``planned``; without either one that is in no table of an own kernel. ``facts`` are those of
     node1, ``machines`` those of any hosts.
@@ -206,7 +200,7 @@ def write(
     return directory
 
 
-def called(folder: Path, text: str) -> Path:
+def called(folder, text):
     """A campaign in which host, warning, failure, title, author and course are this text."""
     records = runs("cpubench", "DP", 4e10, host=text)
     records[0]["warnings"] = [text]
@@ -216,23 +210,23 @@ def called(folder: Path, text: str) -> Path:
     return write(folder, records, attempts=[failed], config=config, facts={"host": text})
 
 
-def _write(path: Path, data: Mapping[str, Any]) -> None:
+def _write(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def _write_record(path: Path, data: Mapping[str, Any]) -> None:
+def _write_record(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text_of(data), encoding="utf-8")
 
 
-def sweep(repetitions: int = 3, threads: Iterable[int] = (1, 2)) -> list[dict[str, Any]]:
+def sweep(repetitions=3, threads=(1, 2)):
     """Records for all eight tables: own kernels at each of ``threads``, some references once,
     values from smooth formulas.
     """
-    records: list[dict[str, Any]] = []
+    records = []
 
-    def add(instrument: str, workload: str, metrics: Mapping[str, float], **place: Any) -> None:
+    def add(instrument, workload, metrics, **place):
         count = repetitions if instrument.endswith("bench") and instrument != "likwid-bench" else 1
         for repetition in range(count):
             of = cell(instrument, workload, repetition=repetition, **place)
@@ -290,9 +284,7 @@ DISTANCES = {
 }  # fmt: skip
 
 
-def core_to_core(
-    *sizes: int, repetitions: int = 3, slow: Collection[int] = ()
-) -> list[dict[str, Any]]:
+def core_to_core(*sizes, repetitions=3, slow=()):
     """Records of C2C on a made-up node: sockets, NUMA nodes of each, caches of each, cores of each
     and threads of each, such as (2, 4, 2, 8, 2) of 256 CPUs. Pairs with a CPU of ``slow`` take
     three times as long.
@@ -302,7 +294,7 @@ def core_to_core(
     for repetition in range(repetitions):
         of = cell("rambench", "C2C", subsystem="memory", block=None, concurrency=len(places),
                   repetition=repetition)  # fmt: skip
-        points: dict[str, list[list[float]]] = defaultdict(list)
+        points = defaultdict(list)
         for (a, here), (b, there) in itertools.combinations(enumerate(places), 2):
             first = next(
                 i for i, (one, other) in enumerate(zip(here, there, strict=True)) if one != other
@@ -324,9 +316,7 @@ def core_to_core(
 PLACES = {"local": 1.0, "same-socket": 1.3, "other-socket": 2.0}
 
 
-def numa(
-    sockets: int, nodes: int, repetitions: int = 3, slow: tuple[int, int] = (-1, -1)
-) -> list[dict[str, Any]]:
+def numa(sockets, nodes, repetitions=3, slow=(-1, -1)):
     """Records of the matrices from NUMA node to NUMA node on a made-up machine: sockets, and nodes
     of each, 32 cores in each. From the first to the second node of ``slow`` all is three times
     slower.
@@ -338,7 +328,7 @@ def numa(
     ):
         of = cell("rambench", workload, subsystem="memory", block=None,
                   concurrency=32 * sockets * nodes, repetition=repetition)  # fmt: skip
-        points: dict[str, list[list[float]]] = defaultdict(list)
+        points = defaultdict(list)
         for pair in itertools.product(range(sockets * nodes), repeat=2):
             core, memory = pair
             name = "local" if core == memory else "same-socket"
@@ -356,11 +346,11 @@ def numa(
     return records
 
 
-def ladders() -> list[dict[str, Any]]:
+def ladders():
     """Records of twelve real runs: three of latency and of throughput, on small and on huge pages,
     on a machine whose neighbours share its last-level cache.
     """
-    records: list[dict[str, Any]] = []
+    records = []
     for number, output in enumerate(json.loads((DATA / "ladders.json").read_text())["ladders"]):
         pages = "huge" if output["huge_pages"] else "small"
         place = {"subsystem": "memory", "variant": pages, "repetition": number // 4}
@@ -370,7 +360,7 @@ def ladders() -> list[dict[str, Any]]:
     return records
 
 
-def loaded(repetitions: int) -> list[dict[str, Any]]:
+def loaded(repetitions):
     """Records of one real run of latency under load, of two mixes on two cores."""
     output = json.dumps(json.loads((DATA / "loaded.json").read_text()))
     records = []
@@ -381,7 +371,7 @@ def loaded(repetitions: int) -> list[dict[str, Any]]:
     return records
 
 
-def edited(name: str, folder: Path, part: str, change: Callable[[Any], None]) -> Analysis:
+def edited(name, folder, part, change):
     """The records below ``cells/PART`` of a real campaign (see ``golden``), edited by ``change``."""
     for path in golden(name, folder).glob("cells/**/*.json"):
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -393,7 +383,7 @@ def edited(name: str, folder: Path, part: str, change: Callable[[Any], None]) ->
     return Analysis(Results.read(folder))
 
 
-def golden(name: str, folder: Path) -> Path:
+def golden(name, folder):
     """Unpack the records of a real campaign (``tests/unit/data/golden``) into ``folder``."""
     with tarfile.open(DATA / "golden" / f"{name}.tar.xz") as archive:
         for member in archive.getmembers():

@@ -5,10 +5,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests import mounts
@@ -23,9 +20,7 @@ from peakmark.report.document import ReportContent
 from peakmark.tables import tables
 
 
-def made_once(
-    factory: pytest.TempPathFactory, name: str, make_in: Callable[[Path], object]
-) -> Path:
+def made_once(factory, name, make_in):
     """A folder that one process makes for all of the test run."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
@@ -39,11 +34,11 @@ def made_once(
 
 
 @pytest.fixture(scope="session")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def swept(tmp_path_factory):
     """A whole campaign with every figure and its report; tests must not change it."""
     section = {"title": "Limits", "author": "Jane Dœ", "course": "CS 553", "date_language": "de"}
 
-    def make_in(folder: Path) -> None:
+    def make_in(folder):
         make.write(folder, make.sweep(), config={"report": section})
         pdf_report.build(ReportContent.read(folder))
 
@@ -51,10 +46,10 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def comma(swept, tmp_path_factory):
     """``swept`` with a decimal comma and facts of its machine, and its HTML report."""
 
-    def make_in(folder: Path) -> None:
+    def make_in(folder):
         shutil.copytree(swept, folder)
         plan = json.loads((folder / "plan.json").read_text())
         plan["config"]["report"]["decimal_mark"] = ","
@@ -68,31 +63,30 @@ def comma(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sweep(swept: Path) -> Analysis:
+def sweep(swept):
     """The analysis of ``swept``."""
     return Analysis.of(swept)
 
 
-def stored_report(folder: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((folder / "analysis.json").read_text())["data"]
-    return data
+def stored_report(folder):
+    return json.loads((folder / "analysis.json").read_text())["data"]
 
 
 @pytest.fixture(scope="session")
-def report(swept: Path) -> dict[str, Any]:
+def report(swept):
     """What the report of ``swept`` says, as it is stored."""
     return stored_report(swept)
 
 
 @pytest.fixture(scope="session")
-def preset(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Analysis]:
+def preset(tmp_path_factory):
     """The analysis of a small campaign of a preset with its tables, by the preset's name; tests
     must not change it.
     """
     folder = tmp_path_factory.mktemp("presets")
 
     @cache
-    def build(name: str) -> Analysis:
+    def build(name):
         analysis = Analysis.of(small_campaign(folder, name))
         tables.build(analysis)
         return analysis
@@ -101,16 +95,16 @@ def preset(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Analysis
 
 
 @pytest.fixture(scope="session")
-def comma_report(comma: Path) -> dict[str, Any]:
+def comma_report(comma):
     """What the report of ``comma`` says, as it is stored."""
     return stored_report(comma)
 
 
 @pytest.fixture
-def peakmark(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Said]]:
+def peakmark(capsys):
     """The command line; what it waits for for ever ends the test."""
 
-    def run(*words: object) -> Said:
+    def run(*words):
         signal.alarm(LIMIT_S)
         try:
             code = cli.main([str(word) for word in words])
@@ -118,7 +112,7 @@ def peakmark(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Said]
             signal.alarm(0)
         return Said(code, *capsys.readouterr())
 
-    def late(*_: object) -> None:
+    def late(*_):
         raise AssertionError(f"it did not end within {LIMIT_S} s")
 
     before = signal.signal(signal.SIGALRM, late)
@@ -127,13 +121,13 @@ def peakmark(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Said]
 
 
 @pytest.fixture(scope="session")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def known(tmp_path_factory):
     """The facts of this machine, which take a moment to collect; tests must not change them."""
     return made_once(tmp_path_factory, "facts/machine", machine.cached)
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory):
     """A whole campaign whose folder has another name than its plan; tests must not change it."""
     folder = make.write(
         tmp_path_factory.mktemp("r") / "quick",
@@ -143,13 +137,13 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def campaign(small: Path, tmp_path: Path) -> Path:
+def campaign(small, tmp_path):
     """A copy of ``small`` that a test may damage."""
     return copied(small, tmp_path)
 
 
 @pytest.fixture
-def own_mounts() -> None:
+def own_mounts():
     """Mounts from here on are those of this process alone."""
     if reason := mounts.take():
         pytest.skip(reason)

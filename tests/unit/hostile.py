@@ -4,25 +4,23 @@ what a sentence is.
 
 import copy
 import json
-import random
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import files
-from peakmark.cell import Cell, Scalar
+from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.storage import records
 
 KERNELS = Path(__file__).resolve().parents[2] / "build" / "kernels"
-OPTIONS: dict[str, Scalar] = {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"}
+OPTIONS = {"seconds": 0.02, "warmup": 0.0, "seed": 1, "isa": "auto"}
 CELL = Cell("cpu", "cpubench", "SP", "", None, 1, "any", 0, OPTIONS)
 LIMIT_S = 60
 SECONDS = 20.0
@@ -44,7 +42,7 @@ Peakmark = Callable[..., Said]
 """The command line, as the fixture ``peakmark`` runs it."""
 
 
-def change(path: Path, **values: Any) -> None:
+def change(path, **values):
     """Change keys of a JSON file, and those of a mapping in it one by one."""
     content = json.loads(path.read_text())
     for key, value in values.items():
@@ -53,7 +51,7 @@ def change(path: Path, **values: Any) -> None:
     path.write_text(json.dumps(content))
 
 
-def stored(folder: Path, of: Cell = CELL, **changes: Any) -> Path:
+def stored(folder, of=CELL, **changes):
     """A sealed record of ``of``, changed before it was sealed."""
     path = folder / "cells" / f"{of.id}.json"
     measured = make.measurement(of, "rate", 4e9) | changes.pop("measured", {})
@@ -64,11 +62,11 @@ def stored(folder: Path, of: Cell = CELL, **changes: Any) -> Path:
     return path
 
 
-def copied(small: Path, tmp_path: Path, name: str = "before") -> Path:
+def copied(small, tmp_path, name="before"):
     return Path(shutil.copytree(small, tmp_path / "results" / name))
 
 
-def refused(said: str, *words: str) -> None:
+def refused(said, *words):
     """One sentence for people."""
     assert said.strip() and "\n" not in said.strip()
     for word in words:
@@ -77,7 +75,7 @@ def refused(said: str, *words: str) -> None:
         assert ugly not in said, said
 
 
-def refuses(check: Callable[[], object], *words: str) -> None:
+def refuses(check, *words):
     """A check that ends in one sentence with these words."""
     with pytest.raises(PeakmarkError) as caught:
         check()
@@ -85,10 +83,10 @@ def refuses(check: Callable[[], object], *words: str) -> None:
 
 
 @contextmanager
-def in_time() -> Iterator[None]:
+def in_time():
     """What takes this long is a failure, however busy the machine is: a hang, or an anchor bomb."""
 
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise AssertionError(f"it took {SECONDS} s of CPU")
 
     before = signal.signal(signal.SIGVTALRM, fail)
@@ -100,17 +98,17 @@ def in_time() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def one_grid(subsystem: str, **grid: Any) -> dict[str, Any]:
+def one_grid(subsystem, **grid):
     """A configuration of one grid, which the keys given change."""
     blocks = {"memory": ["64KiB"], "disk": ["4KiB"], "network": ["1KiB"]}
     first = {"cpu": "DP", "memory": "RWS", "disk": "RR", "network": "TCP"}[subsystem]
-    base: dict[str, Any] = {"workloads": [first], "concurrency": [1]}
+    base = {"workloads": [first], "concurrency": [1]}
     if subsystem in blocks:
         base["blocks"] = blocks[subsystem]
     return {subsystem: [{**base, **grid}], "tools_on": "nodes"}
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places(value, path=()):
     """The paths of all that is in a JSON value."""
     if path:
         yield path
@@ -119,25 +117,25 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(inner, (*path, key))
 
 
-VALUES: tuple[Any, ...] = (
+VALUES = (
     None, True, False, -1, 0, 1, 2**63, 10**20, 1e30, -1e30, 1e21, 1e-15, 1e-99, 0.5, "", " ", "x", "never", "1e400", "nan", "0x10",
     "1KiB", "1.5B", "999999999TiB", "1_000", "\0", "a\0b", "\033[2Jx", "a\nb", "a'b", 'a"b', ";id", "../../precious", "/etc/passwd",
     "../../../../../../etc", "-rf", "--help", "$(id)", "`id`", "{x}", "é½٣東", "x" * 5000, "x" * 300, "any", "2026-99-99T00:00:00",
     [], [None], [1, [2]], {}, {"": None}, {"nope": 1}, {"a": {"nope": 1}}, [{}], [[[[]]]], "precious/thesis.pdf",
     {"seconds": 1, "blocks": [], "total": "x", "size": -1},
 )  # fmt: skip
-EXTREMES: tuple[Any, ...] = (
+EXTREMES = (
     10**400, -(10**400), 1e300, -1e300, 1e308, 1e-300, 5e-324, float("nan"), float("inf"), "\ud800", "\udcff",
 )  # fmt: skip
 """Which nothing that is read may hold, so that few inputs have one."""
 
 
-def any_value(chance: random.Random) -> Any:
+def any_value(chance):
     """A value that few expect."""
     return copy.deepcopy(chance.choice(EXTREMES if chance.random() < 0.1 else VALUES))
 
 
-def changed(value: Any, chance: random.Random, times: int = 1) -> Any:
+def changed(value, chance, times=1):
     """A copy in which some values are replaced, removed, named otherwise, or stand twice."""
     copied = copy.deepcopy(value)
     for _ in range(times):

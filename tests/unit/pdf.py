@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -12,19 +11,19 @@ _WORD = re.compile(
 )
 
 
-def poppler(program: str, *argv: str | Path) -> str:
+def poppler(program, *argv):
     """What a program of poppler prints."""
     if shutil.which(program) is None:
         pytest.skip(f"{program} (poppler-utils) is not installed")
     return subprocess.run([program, *argv], capture_output=True, text=True, check=True).stdout
 
 
-def text(pdf: Path) -> str:
+def text(pdf):
     """All texts in the places where they stand; a form feed ends a page."""
     return poppler("pdftotext", "-layout", pdf, "-")
 
 
-def overlaps(pdf: Path, slack: float = 0.5) -> list[tuple[int, str, str]]:
+def overlaps(pdf, slack=0.5):
     """Pairs of words that are drawn over each other by more than ``slack`` points, with their page
     from 1.
     """

@@ -5,12 +5,9 @@ measured.
 import itertools
 import json
 from functools import cache, partial
-from pathlib import Path
-from typing import Any
 
 from tests.unit import campaign_data as make
 
-from peakmark.cell import Cell
 from peakmark.config import overrides
 from peakmark.plan import plan
 from peakmark.resources import ROOT
@@ -22,18 +19,18 @@ PRESETS = (
 METRICS = {"cpu": ["rate"], "disk": ["throughput", "iops", "latency"]}
 
 
-def planned(name: str, **changes: Any) -> plan.Plan:
+def planned(name, **changes):
     """The plan of a preset for nodes that have every reference tool."""
     return _plan(name, json.dumps(changes))
 
 
 @cache
-def _plan(name: str, changes: str) -> plan.Plan:
+def _plan(name, changes):
     values = overrides.read([ROOT / "config" / "presets" / f"{name}.yaml"])
     return plan.make({**values, "tools_on": "nodes", **json.loads(changes)})
 
 
-def record(cell: Cell, number: int) -> dict[str, Any]:
+def record(cell, number):
     """A record with all the values that the cell's instrument would give, none of them measured."""
     if cell.workload == "ALL":
         metrics = ("iops", "latency") if cell.options.get("ops") else ("throughput",)
@@ -45,7 +42,7 @@ def record(cell: Cell, number: int) -> dict[str, Any]:
     return make.record(cell, [make.measurement(cell, metric, 1e9 + number) for metric in metrics])
 
 
-def small_campaign(folder: Path, name: str) -> Path:
+def small_campaign(folder, name):
     """A campaign of every planned cell of a preset, one repetition each, except where three runs
     are listed.
     """

@@ -6,11 +6,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from benchmarks.kernels import __main__ as command
@@ -32,20 +30,20 @@ CLOCK = next(one for one in ROWS if one.metric == "clock")
 CLOCKS = {"clock_hz_before": 3.1e9, "clock_hz_after": 2.9e9}
 
 
-def row(workload: str, against: str) -> Row:
+def row(workload, against):
     return next(one for one in ROWS if one.ours.workload == workload and one.against == against)
 
 
-def measured(**details: float | None) -> Run:
+def measured(**details):
     return Run((Measurement("DP", "", None, 1, "rate", 1e9, "op/s", details),))
 
 
-def runner() -> Runner:
+def runner():
     facts = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
     return Runner(KERNELS, Path(), facts, {})
 
 
-def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none() -> None:
+def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none():
     # The machine halves its speed after two pairs, which the ratio of the medians, 20 / 11, shows.
     pairs = [Pair(20, 22), Pair(20, 20), Pair(10, 11), Pair(10, 10), Pair(10, 10.5)]
     found = Line(PEAK, pairs).values
@@ -68,13 +66,13 @@ def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none(
     (Target(0.98, 1.02), (1.1, 0.9, 1.2), "missed?"),
     (Target(high=1.0), (0.8, 0.7, 0.9), "met"),
 ])  # fmt: skip
-def test_verdicts(target: Target, found: tuple[float, float, float], word: str) -> None:
+def test_verdicts(target, found, word):
     ratio, low, high = found
     ratios = replace(statistics.summarise([ratio]), low=low, high=high)
     assert judge(target, ratios) == word
 
 
-def test_the_table_scales_and_the_csv_is_in_si_units() -> None:
+def test_the_table_scales_and_the_csv_is_in_si_units():
     unrolled = row("RS", "pmbw UnrollLoop")
     text = table.cells(Line(unrolled, [Pair(99e9, 1e11, 0.2)] * 5))
     shown = [text[name] for name in ("ours", "ratio", "verdict", "others")]
@@ -92,7 +90,7 @@ def test_the_table_scales_and_the_csv_is_in_si_units() -> None:
     assert [second[key] for key in ("unit", "ratio", "n", "host")] == ["bit/s", "", "0", "n1"]
 
 
-def test_both_sides_of_every_row_can_be_measured_alike() -> None:
+def test_both_sides_of_every_row_can_be_measured_alike():
     for one in ROWS:
         for cell in filter(None, (one.ours, one.reference)):
             instrument = INSTRUMENTS[cell.instrument]
@@ -113,7 +111,7 @@ def test_both_sides_of_every_row_can_be_measured_alike() -> None:
         assert {options.get("huge_pages", True) for options in areas} == {pages}
 
 
-def test_a_ladder_is_compared_at_points_of_it() -> None:
+def test_a_ladder_is_compared_at_points_of_it():
     ladders = [one for one in ROWS if one.working_set]
     sizes = {24 * KIB << step for step in range(13)}
     assert len(ladders) == 4 + 3 + 1  # pmbw measures no 96 MiB
@@ -128,7 +126,7 @@ def test_a_ladder_is_compared_at_points_of_it() -> None:
     assert runner()._pair(one, Run(), Run((theirs,)))[0].ours is None
 
 
-def test_rows_are_chosen_by_the_beginning_of_their_name(capsys: Any) -> None:
+def test_rows_are_chosen_by_the_beginning_of_their_name(capsys):
     chosen = command.select(ROWS, ["memory LAT", "cpu DP x2"], quick=False)
     assert {(one.ours.workload, one.group) for one in chosen} == {("LAT", "memory"), ("DP", "cpu")}
     assert {one.ours.concurrency for one in chosen if one.group == "cpu"} == {2}
@@ -142,7 +140,7 @@ def test_rows_are_chosen_by_the_beginning_of_their_name(capsys: Any) -> None:
         assert words[0] in capsys.readouterr().err
 
 
-def test_clock_and_peak_are_those_under_the_work() -> None:
+def test_clock_and_peak_are_those_under_the_work():
     for details in ({}, {**CLOCKS, "clock_hz_loaded": None}):
         lacking, why = runner()._pair(CLOCK, measured(**details), None)
         assert lacking.ratio is None and why
@@ -158,23 +156,23 @@ def test_clock_and_peak_are_those_under_the_work() -> None:
 
 
 @pytest.mark.parametrize(("one", "calm", "turns"), [(PEAK, 1, 5), (PEAK, 2, 10), (PEAK, 9, 15), (CLOCK, 9, 5)])  # fmt: skip
-def test_a_spoiled_peak_gets_three_times_as_many_turns(one: Row, calm: int, turns: int) -> None:
+def test_a_spoiled_peak_gets_three_times_as_many_turns(one, calm, turns):
     @dataclass
     class Crowded(Runner):
         turns: int = 0
 
-        def turn(self, rows: Sequence[Row]) -> list[tuple[Pair, str]]:
+        def turn(self, rows):
             self.turns += 1
             whole = self.turns % calm == 0 or rows[0].against != pairs.PEAK
             return [(Pair(1.0, 1.0), "") if whole else (Pair(None, None), "held up")]
 
     crowded = Crowded(KERNELS, Path(), {"limits": {"cpus_allowed": [0]}}, {})
-    lines: list[Line] = []
+    lines = []
     command.measure(crowded, [one], 5, lines)
     assert (crowded.turns, len(lines[0].pairs)) == (turns, turns)
 
 
-def test_one_real_turn(tmp_path: Path) -> None:
+def test_one_real_turn(tmp_path):
     if not (KERNELS / "rambench").exists():
         pytest.skip("the kernels are not built")
     short, pool = {"seconds": 0.02, "warmup": 0}, ("RWR", "pool", KIB, 1)
@@ -196,8 +194,8 @@ def test_one_real_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("ip") is None, reason="needs root and ip")
-def test_namespaces_are_removed_also_after_an_error() -> None:
-    def listed() -> str:
+def test_namespaces_are_removed_also_after_an_error():
+    def listed():
         return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
 
     try:

@@ -24,17 +24,17 @@ KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path):
     return Bench(KERNELS, tmp_path, machine.collect(tmp_path))
 
 
-def test_two_real_campaigns_of_the_same_cells_are_compared(bench: Bench) -> None:
+def test_two_real_campaigns_of_the_same_cells_are_compared(bench):
     cheap = {"cpu": [{"workloads": ["DP"], "seconds": 0.02}]}
     campaigns, found = same.claims(same.measure(bench, cheap, blocks=1, repetitions=6))
     assert campaigns.judged == 1 and found.judged <= 1
 
 
-def left_over() -> list[str]:
+def left_over():
     """Of this process: other tests, and other checkouts, may be at the same on this machine."""
     mine = f"peakmark-{os.getpid()}"
     groups = [Path(folder) / mine for _, folder in job_limits.folders(Host(), "blkio")]
@@ -46,7 +46,7 @@ def left_over() -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["disk: page cache", "disk: limited by a control group", "link: 100 Mbit/s"])  # fmt: skip
-def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str) -> None:
+def test_a_real_fault_is_named_and_taken_out(bench, name):
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not here")
     fault = next(one for one in FAULTS if one.name.startswith(name))
@@ -59,8 +59,8 @@ def test_a_real_fault_is_named_and_taken_out(bench: Bench, name: str) -> None:
     assert outcome.ratio is not None and outcome.named and not outcome.alarm, outcome
 
 
-def test_a_competitor_ends_with_its_block(bench: Bench) -> None:
-    def children() -> set[str]:
+def test_a_competitor_ends_with_its_block(bench):
+    def children():
         return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
 
     before = children()
@@ -70,7 +70,7 @@ def test_a_competitor_ends_with_its_block(bench: Bench) -> None:
     assert children() == before
 
 
-def test_what_the_method_missed_is_listed() -> None:
+def test_what_the_method_missed_is_listed():
     good = Outcome("CPU", "row", 0.5, "worse", found=True, named=True, note="words")
     impossible = Outcome("link", note="needs root", possible=False)
     assert faults.missed([good, impossible]) == []
@@ -84,7 +84,7 @@ def test_what_the_method_missed_is_listed() -> None:
     assert found == [("promise", "real", "vm"), ("fault", "CPU", "vm")]
 
 
-def test_promises_are_held_against_what_was_counted() -> None:
+def test_promises_are_held_against_what_was_counted():
     assert Count(0, 0).share != Count(0, 0).share  # NaN
     assert Count(5, 100).interval == pytest.approx((0.0215, 0.1118), abs=1e-3)
     pairs = [Pairs(change=0.2, turned=turned).compared(2) for turned in (False, True)]

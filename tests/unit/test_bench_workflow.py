@@ -1,7 +1,5 @@
 """What ``make bench-workflow`` reads of Slurm's log, and its verdicts."""
 
-from pathlib import Path
-
 from benchmarks.results import Line
 from benchmarks.workflow import cluster
 
@@ -22,7 +20,7 @@ LOG = """\
 """
 
 
-def test_slurmctlds_log_gives_the_time_of_jobs(tmp_path: Path) -> None:
+def test_slurmctlds_log_gives_the_time_of_jobs(tmp_path):
     log = tmp_path / "slurmctld.log"
     log.write_text(LOG)
     found = {job.name: round(job.node_seconds, 3) for job in cluster.ended_jobs(log)}
@@ -30,7 +28,7 @@ def test_slurmctlds_log_gives_the_time_of_jobs(tmp_path: Path) -> None:
     assert [job.name for job in cluster.ended_jobs(log, after=LOG.index("JobId=4_0"))] == ["5"]
 
 
-def test_verdicts_of_ratios_and_of_values() -> None:
+def test_verdicts_of_ratios_and_of_values():
     better = Line("b", "s", [1.0], 1.2, "bare jobs", [2.0])
     cases = [Line("a", "s", [1.0, 2.0]), better, Line("c", "s", [3.0], 2.0)]
     assert [line.verdict for line in cases] == ["", "met", "missed"]

@@ -2,12 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from tests.checkout import TINY
-from tests.unit.hostile import Peakmark, refused
+from tests.unit.hostile import refused
 
 from peakmark import cli
 from peakmark.resources import ROOT
@@ -27,12 +26,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("words", "expected"), CASES)
-def test_run_starts_snakemake(
-    words: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_starts_snakemake(words, expected, tmp_path, monkeypatch):
     (tmp_path / "mine").touch()
     monkeypatch.chdir(tmp_path)
-    started: list[list[str]] = []
+    started = []
     monkeypatch.setattr(os, "execv", lambda _, argv: started.append(argv))
     assert cli.main(words.split()) == 0
     (argv,) = started
@@ -40,13 +37,13 @@ def test_run_starts_snakemake(
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
-def test_an_unknown_preset_is_told(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_preset_is_told(command, capsys):
     assert cli.main([command, "quickest"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "'quickest'" in line and "quick," in line
 
 
-def test_init_writes_what_is_missing_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_writes_what_is_missing_only(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config, site = Path("config/config.yaml"), Path("config/sites/mine.yaml")
     config.parent.mkdir()
@@ -57,7 +54,7 @@ def test_init_writes_what_is_missing_only(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 IN_A_JOB = "srun --exclusive --nodes=1"
-ONE_ROW: dict[str, Any] = {"memory": [], "disk": [], "network": []}
+ONE_ROW = {"memory": [], "disk": [], "network": []}
 
 
 @pytest.mark.parametrize(("values", "words"), [
@@ -68,9 +65,7 @@ ONE_ROW: dict[str, Any] = {"memory": [], "disk": [], "network": []}
     ({"nodes": "another-host"}, IN_A_JOB),
     ({"site": "cluster.yaml"}, "and this is no job"),
 ])  # fmt: skip
-def test_what_cannot_be_measured_in_turn_is_one_sentence(
-    values: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Peakmark
-) -> None:
+def test_what_has_no_turn_is_one_sentence(values, words, tmp_path, monkeypatch, peakmark):
     monkeypatch.chdir(tmp_path)
     site = {"schema": 1, "name": "here", "slurm": {"partition": "main"}}
     for name, content in (("a", TINY), ("b", values), ("cluster", site)):

@@ -6,9 +6,7 @@ import json
 import re
 import shlex
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from tests import pages
@@ -23,7 +21,7 @@ GALLERY = sorted((ROOT / "docs/gallery").glob("*.tar.xz"))
 PLACEHOLDER = re.compile(r"\b(CHECKOUT|FOLDER|PLACE|FILE|[AB]\.yaml)\b|quick\.zip|\.\.\.")
 
 
-def commands(page: Path) -> Iterator[list[str]]:
+def commands(page):
     """The commands in the blocks of a page, as words."""
     for block in pages.blocks(page):
         if block.language not in ("sh", "bash"):
@@ -31,7 +29,7 @@ def commands(page: Path) -> Iterator[list[str]]:
         for line in block.text.replace("\\\n", " ").splitlines():
             lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
             lexer.whitespace_split = True
-            words: list[str] = []
+            words = []
             for word in [*lexer, ";"]:
                 if word.strip("|&;<>"):
                     words.append(word)
@@ -41,7 +39,7 @@ def commands(page: Path) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_can_be_typed(page: Path) -> None:
+def test_the_commands_of_a_page_can_be_typed(page):
     titles = {block.title for block in pages.blocks(page)}
     for words in commands(page):
         program = Path(words[0]).name
@@ -60,7 +58,7 @@ def test_the_commands_of_a_page_can_be_typed(page: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def reference() -> ModuleType:
+def reference():
     """The hook that writes the generated pages."""
     spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
     assert spec and spec.loader
@@ -69,7 +67,7 @@ def reference() -> ModuleType:
     return module
 
 
-def test_generated_pages_name_everything(reference: ModuleType) -> None:
+def test_generated_pages_name_everything(reference):
     texts = {name: page() for name, page in reference.PAGES.items()}
     for word in ("plan", "report", "export", "tools", "--fail-on"):
         assert word in texts["reference/commands.md"]
@@ -84,7 +82,7 @@ def test_generated_pages_name_everything(reference: ModuleType) -> None:
         assert f"`{name}` measures" in texts["reference/tools.md"]
 
 
-def test_every_column_of_a_table_has_a_meaning(reference: ModuleType) -> None:
+def test_every_column_of_a_table_has_a_meaning(reference):
     cells = re.findall(r"^\| `(.*?)` \| (.*) \|$", reference.table_columns(), re.MULTILINE)
     known = {name for name, meaning in cells if meaning}
     for path in (ROOT / "tests/unit/data/golden").glob("*/*.csv"):
@@ -97,7 +95,7 @@ def test_every_column_of_a_table_has_a_meaning(reference: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("archive", GALLERY, ids=lambda archive: archive.name)
-def test_a_campaign_of_the_gallery_is_whole(archive: Path, tmp_path: Path) -> None:
+def test_a_campaign_of_the_gallery_is_whole(archive, tmp_path):
     with tarfile.open(archive) as tar:
         tar.extractall(tmp_path, filter="data")
     results = Results.read(tmp_path)
@@ -105,14 +103,14 @@ def test_a_campaign_of_the_gallery_is_whole(archive: Path, tmp_path: Path) -> No
     assert all((tmp_path / name).is_file() for name, _ in results.checksums)
 
 
-def test_the_paper_cites_what_its_bibliography_has() -> None:
+def test_the_paper_cites_what_its_bibliography_has():
     text = (ROOT / "paper/paper.md").read_text().partition("# Summary")[2]
     known = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text(), re.MULTILINE)
     assert set(re.findall(r"@(\w+)", text)) == set(known)
     assert 750 <= len(text.split()) <= 1500
 
 
-def test_links_of_pages_outside_the_site_lead_somewhere() -> None:
+def test_links_of_pages_outside_the_site_lead_somewhere():
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
         for link, anchor in re.findall(r"\]\(([\w/.-]+)(?:#([\w-]+))?\)", page.read_text()):
             target = page.parent / link

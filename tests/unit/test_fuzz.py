@@ -5,11 +5,9 @@ no record outside its campaign. Any value of any key of a configuration or a sit
 
 import json
 import os
-import random
 import string
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -36,7 +34,7 @@ CHANCES = st.randoms(use_true_random=False)
 FOLDER = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-def one_sentence(error: Exception) -> None:
+def one_sentence(error):
     text = str(error)
     assert text.strip()
     assert "Traceback" not in text
@@ -55,7 +53,7 @@ def one_sentence(error: Exception) -> None:
 @example(b"2026-11-21: x")
 @example(b"campaign: 2026-99-99")
 @example(b"scratch: " + b"[" * 3000)
-def test_any_file_as_configuration_or_site(tmp_path: Path, text: bytes) -> None:
+def test_any_file_as_configuration_or_site(tmp_path, text):
     path = tmp_path / "file.yaml"
     path.write_bytes(text)
     for read in (lambda: config.complete(yamlfile.read(path)), lambda: site.load(path)):
@@ -70,7 +68,7 @@ JSON_CASES = [case for case in GOOD if samples.text_of(case).lstrip().startswith
 
 @settings(max_examples=3 * EXAMPLES)
 @given(case=st.sampled_from(sorted(JSON_CASES)), chance=CHANCES)
-def test_a_tools_json_with_a_changed_value(case: str, chance: random.Random) -> None:
+def test_a_tools_json_with_a_changed_value(case, chance):
     document = changed(json.loads(samples.text_of(case)), chance)
     try:
         parsed = samples.parse(case, json.dumps(document))
@@ -88,11 +86,11 @@ CELL = samples.cell("fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
     ({"variant": "io_uring-qd4"}, "disk/fio/RR-io_uring-qd4_4KiB_x2/any/0"),
     ({"variant": "", "block": None, "repetition": 3}, "disk/fio/RR_none_x2/any/3"),
 ])  # fmt: skip
-def test_the_identity_is_the_path_of_the_record(changes: dict[str, Any], name: str) -> None:
+def test_the_identity_is_the_path_of_the_record(changes, name):
     assert Cell.from_json({**CELL, **changes}).id == name
 
 
-def test_the_spec_does_not_depend_on_the_order_of_options() -> None:
+def test_the_spec_does_not_depend_on_the_order_of_options():
     one, other = (
         Cell.from_json({**CELL, "options": options})
         for options in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
@@ -101,7 +99,7 @@ def test_the_spec_does_not_depend_on_the_order_of_options() -> None:
 
 
 @pytest.mark.parametrize("key", ["subsystem", "block", "options", "repetition"])
-def test_an_incomplete_cell_is_refused(key: str) -> None:
+def test_an_incomplete_cell_is_refused(key):
     part = {name: value for name, value in CELL.items() if name != key}
     refuses(lambda: Cell.from_json(part), f"lacks {key}")
 
@@ -110,7 +108,7 @@ def test_an_incomplete_cell_is_refused(key: str) -> None:
 @pytest.mark.parametrize(
     "word", ["../x", "a/b", "..", ".", "a\0b", "a\nb", "", "-rf", "a b", "$(id)", "é"]
 )
-def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
+def test_no_part_of_a_cell_is_more_than_a_name(key, word):
     if (key, word) != ("variant", ""):
         with pytest.raises(RecordError):
             Cell.from_json({**CELL, key: word})
@@ -118,7 +116,7 @@ def test_no_part_of_a_cell_is_more_than_a_name(key: str, word: str) -> None:
 
 @settings(max_examples=2 * EXAMPLES)
 @given(chance=CHANCES)
-def test_a_changed_cell_stays_in_its_campaign(chance: random.Random) -> None:
+def test_a_changed_cell_stays_in_its_campaign(chance):
     try:
         cell = Cell.from_json(changed(CELL, chance))
     except RecordError as error:
@@ -135,7 +133,7 @@ VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 
 @settings(max_examples=EXAMPLES // 2, suppress_health_check=FOLDER, derandomize=True)
 @given(file=st.sampled_from(("plan.json", "cells", "machine", "repetitions")), chance=CHANCES)
-def test_a_campaign_with_a_changed_file(tmp_path: Path, file: str, chance: random.Random) -> None:
+def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
     """Sealed as it is now, so that nothing but its values tells."""
     of = make.cell("cpubench", "DP", subsystem="cpu")
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=VM)

@@ -11,12 +11,12 @@ BUILD = Path(__file__).parents[2] / "build" / "kernels"
 PROGRAMS = ["cpubench", "rambench", "diskbench", "netbench"]
 
 
-def output(*argv: str) -> str:
+def output(*argv):
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_each_program_is_hardened(program: str) -> None:
+def test_each_program_is_hardened(program):
     headers = output("readelf", "-W", "-h", "-l", "-d", str(BUILD / program))
     assert "DYN (Position-Independent" in headers  # its addresses are random
     assert "GNU_RELRO" in headers and "BIND_NOW" in headers  # its table of functions is read-only
@@ -29,7 +29,7 @@ def test_each_program_is_hardened(program: str) -> None:
     assert "_chk@" in symbols  # copies of known size are checked
 
 
-def test_no_timed_loop_pays_for_it() -> None:
+def test_no_timed_loop_pays_for_it():
     """The files that hold the loops have neither guards of the stack nor checked copies."""
     patterns = ("cpu/kernels_*.o", "memory/sweep_*.o", "memory/chase.o")
     loops = [file for pattern in patterns for file in BUILD.glob(f"obj/{pattern}")]

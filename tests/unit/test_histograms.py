@@ -2,8 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,19 +17,19 @@ from peakmark.tables.columns import columns
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
 
 
-def bucket(time: int) -> int:
+def bucket(time):
     """Where the kernels count a time in ns: ``src/kernels/common/histogram.h``."""
     shift = max(0, time.bit_length() - 1 - histograms.SUB_BITS)
     return (shift << histograms.SUB_BITS) + (time >> shift)
 
 
-def text(times: Sequence[int]) -> str:
+def text(times):
     """Times in ns as a kernel prints them, each bucket as a run."""
     counts = Counter(map(bucket, times))
     return ";".join(f"{place} {counts[place]}" for place in sorted(counts))
 
 
-def details(times: Sequence[int]) -> dict[str, float | str]:
+def details(times):
     """What a kernel prints of times in ns."""
     counts = histograms.read(text(times))
     values = histograms.percentiles(counts, [*histograms.SHARES.values()])
@@ -39,7 +37,7 @@ def details(times: Sequence[int]) -> dict[str, float | str]:
     return {**known, "max": 1e-9 * max(times), "histogram": text(times)}
 
 
-def drawn(centre: float, seed: int, slow: float = 0.0, count: int = 5000) -> list[int]:
+def drawn(centre, seed, slow=0.0, count=5000):
     """Times in ns around ``centre``, of which a share of ``slow`` take a hundred times as long."""
     chance = np.random.default_rng(seed)
     times = centre * chance.lognormal(0, 0.2, count)
@@ -48,7 +46,7 @@ def drawn(centre: float, seed: int, slow: float = 0.0, count: int = 5000) -> lis
 
 
 @pytest.mark.parametrize("case", ["netbench/lat-tcp-x1", "diskbench/rr-psync-x2"])
-def test_percentiles_are_those_that_the_kernel_printed(case: str) -> None:
+def test_percentiles_are_those_that_the_kernel_printed(case):
     printed = json.loads((make.DATA / case / "stdout").read_text())
     counts = histograms.read(printed["histogram"])
     assert counts.total() == printed.get("round_trips", printed.get("operations"))
@@ -56,7 +54,7 @@ def test_percentiles_are_those_that_the_kernel_printed(case: str) -> None:
     assert found == pytest.approx([printed[name] for name in histograms.SHARES], rel=1e-12)
 
 
-def test_merged_counts_have_the_percentiles_of_all_operations() -> None:
+def test_merged_counts_have_the_percentiles_of_all_operations():
     parts = [drawn(10**exponent, exponent) for exponent in (2, 4, 7)]
     merged = sum((histograms.read(text(times)) for times in parts), Counter())
     every = sorted(time for times in parts for time in times)
@@ -64,18 +62,18 @@ def test_merged_counts_have_the_percentiles_of_all_operations() -> None:
     assert histograms.percentiles(merged, SHARES) == pytest.approx(exact, rel=1 / 128)
 
 
-def test_a_percentile_needs_operations_beyond_it() -> None:
+def test_a_percentile_needs_operations_beyond_it():
     assert len(histograms.percentiles(histograms.read("900 999"), SHARES)) == 4
     assert len(histograms.percentiles(histograms.read("900 1000"), SHARES)) == 5
 
 
 @pytest.mark.parametrize("wrong", ["", "5", "5 0", "5 1;", "5 1 -2", "12345 1", "5 1\n"])
-def test_a_text_that_is_no_histogram_is_refused(wrong: str) -> None:
+def test_a_text_that_is_no_histogram_is_refused(wrong):
     with pytest.raises(ParseError):
         histograms.read(wrong)
 
 
-def campaign(folder: Path, slow: float, seed: int) -> Path:
+def campaign(folder, slow, seed):
     """Six repetitions of round trips whose medians differ by up to 5 %."""
     records = []
     for number in range(6):
@@ -86,9 +84,7 @@ def campaign(folder: Path, slow: float, seed: int) -> Path:
     return make.write(folder, records)
 
 
-def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitions(
-    tmp_path: Path,
-) -> None:
+def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitions(tmp_path):
     analysis = Analysis.of(campaign(tmp_path / "a", 0.02, 1))
     (row,) = analysis.rows["network_latency"]
     every = columns(row.table, [row], Notes.of([row]))[-9:]
@@ -101,7 +97,7 @@ def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitio
     assert "p99, low" in every[4].heading
 
 
-def test_records_without_histograms_have_the_median_and_no_interval(tmp_path: Path) -> None:
+def test_records_without_histograms_have_the_median_and_no_interval(tmp_path):
     bare = {"p50": 2e-5, "p99": 3e-5, "p999": 4e-5, "max": 5e-5}
     records = make.runs("netbench", "LAT-TCP", 2e-5, 2e-5, block=1, details=bare)
     row = make.only_row(tmp_path, records)
@@ -110,7 +106,7 @@ def test_records_without_histograms_have_the_median_and_no_interval(tmp_path: Pa
     assert row.measured.percentile("p99") == (3e-5, None, None)
 
 
-def test_a_comparison_judges_each_percentile(tmp_path: Path) -> None:
+def test_a_comparison_judges_each_percentile(tmp_path):
     before, after = (
         datasets.read(str(campaign(tmp_path / name, slow, seed)))
         for name, slow, seed in (("a", 0.0, 1), ("b", 0.02, 50))

@@ -7,18 +7,17 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.hostile import CELL, Peakmark, change, in_time, refused, stored
+from tests.unit.hostile import CELL, change, in_time, refused, stored
 
 from peakmark.bundle import bundle
 from peakmark.storage import facts, records
 
 WORDS = "years of work\n"
 NAMES = ("report.pdf", "report.html", "plan.json", "notes.txt", "0.json", "tables/cpu.csv", "any.0")
-VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 RECORD = f"cells/{CELL.id}.json"
 RAW = f"cells/{CELL.id}.raw/0.stdout"
 FACTS = "machine/node1.json"
@@ -26,7 +25,7 @@ HUGE = 3 << 30
 
 
 @pytest.fixture
-def precious(tmp_path: Path) -> Path:
+def precious(tmp_path):
     """Somebody's folder, named as the parts of a campaign are."""
     folder = tmp_path / "precious"
     for name in NAMES:
@@ -36,12 +35,12 @@ def precious(tmp_path: Path) -> Path:
     return folder
 
 
-def untouched(precious: Path) -> bool:
+def untouched(precious):
     files = [path for path in precious.rglob("*") if path.is_file()]
     return len(files) == len(NAMES) and all(path.read_text() == WORDS for path in files)
 
 
-def spoil(folder: Path, name: str, broken: Any) -> None:
+def spoil(folder, name, broken):
     """Put something else in the place of a file: a size makes it that large, changed keys are
     sealed as the file itself is.
     """
@@ -77,7 +76,7 @@ ENDS = {
 }  # fmt: skip
 """File of a campaign -> the exit code of commands where it is broken."""
 MISSING = {"a named pipe": "a named pipe", "a folder": "a folder", "/dev/zero": "a device"}
-BROKEN: list[tuple[str, Any, str]] = [
+BROKEN = [
     *((name, kind, words) for name in ENDS for kind, words in MISSING.items()),
     *((name, HUGE, "") for name in ("plan.json", RECORD, FACTS)),
     *(("plan.json", wrong, "") for wrong in ([], 5, None, {})),
@@ -117,8 +116,8 @@ BROKEN: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("name", "broken", "word"), BROKEN, ids=str)
 def test_a_broken_file_is_one_sentence_of_each_command(
-    name: str, broken: Any, word: str, campaign: Path, precious: Path, peakmark: Peakmark
-) -> None:
+    name, broken, word, campaign, precious, peakmark
+):
     raw = campaign / RAW
     raw.parent.mkdir()
     raw.touch()
@@ -150,8 +149,8 @@ def test_a_broken_file_is_one_sentence_of_each_command(
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["a file", "a link"])
 def test_nothing_is_written_over_a_file_or_through_a_link(
-    command: str, name: str, kind: str, campaign: Path, precious: Path, peakmark: Peakmark
-) -> None:
+    command, name, kind, campaign, precious, peakmark
+):
     path = campaign / name
     if path.is_dir():
         path.rename(campaign / "moved")
@@ -180,9 +179,9 @@ LIST = ["html", "campaign"]
     ("inputs/inputs.json", "[", LIST, 1, ["inputs.json"]),
 ])  # fmt: skip
 def test_a_broken_file_beside_the_campaign(
-    name: str, broken: Any, command: list[str], code: int, words: list[str],
-    campaign: Path, peakmark: Peakmark,
-) -> None:  # fmt: skip
+    name, broken, command, code, words,
+    campaign, peakmark
+):  # fmt: skip
     path = campaign / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("" if broken == HUGE else broken)
@@ -196,9 +195,7 @@ def test_a_broken_file_beside_the_campaign(
 
 
 @pytest.mark.parametrize("folder", ["cells", "attempts"])
-def test_raw_output_lies_beside_its_record(
-    folder: str, campaign: Path, precious: Path, tmp_path: Path, peakmark: Peakmark
-) -> None:
+def test_raw_output_lies_beside_its_record(folder, campaign, precious, tmp_path, peakmark):
     place = campaign / folder / f"{CELL.id}.json"
     place.parent.mkdir(parents=True, exist_ok=True)
     name = os.path.relpath(precious / "notes.txt", place.parent)
@@ -209,9 +206,7 @@ def test_raw_output_lies_beside_its_record(
     assert untouched(precious)
 
 
-def test_a_file_with_another_name_leaves_that_as_it_is(
-    campaign: Path, precious: Path, tmp_path: Path, peakmark: Peakmark
-) -> None:
+def test_a_file_with_another_name_leaves_that_as_it_is(campaign, precious, tmp_path, peakmark):
     """As in a copy that was made with ``cp -l``; a list of what was written may be a link too."""
     (campaign / "tables").mkdir()
     (campaign / "tables" / "cpu.csv").hardlink_to(precious / "notes.txt")
@@ -224,7 +219,7 @@ def test_a_file_with_another_name_leaves_that_as_it_is(
     assert untouched(precious)
 
 
-def test_a_row_far_above_its_limit_is_drawn(tmp_path: Path, peakmark: Peakmark) -> None:
+def test_a_row_far_above_its_limit_is_drawn(tmp_path, peakmark):
     clocks = {"clock_hz": {"nominal": 2e9, "maximum": None, "observed": 2e9}}
     known = {**VM, "cpu": {**VM["cpu"], **clocks}}
     cells = [make.cell("cpubench", "DP", subsystem="cpu", repetition=number) for number in range(3)]
@@ -235,16 +230,14 @@ def test_a_row_far_above_its_limit_is_drawn(tmp_path: Path, peakmark: Peakmark) 
     assert (folder / "figures" / "overview.svg").stat().st_size < 1 << 20
 
 
-def pack(path: Path, content: dict[str, bytes]) -> Path:
+def pack(path, content):
     with zipfile.ZipFile(path, "w") as archive:
         for entry, data in content.items():
             archive.writestr(entry, data)
     return path
 
 
-def test_a_bundle_that_was_sealed_again_is_blamed_itself(
-    campaign: Path, tmp_path: Path, peakmark: Peakmark
-) -> None:
+def test_a_bundle_that_was_sealed_again_is_blamed_itself(campaign, tmp_path, peakmark):
     change(campaign / "plan.json", config={"report": {"text": {"design": "own.typ"}}})
     (campaign / "inputs").mkdir()
     (campaign / "inputs" / "own.typ").write_text("As it was.\n")

@@ -6,17 +6,16 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.unit.hostile import Peakmark, in_time, refused, refuses
+from tests.unit.hostile import in_time, refused, refuses
 
 from peakmark.config import campaign, layouts, overrides, site
 from peakmark.resources import ROOT
 
 
-def multiplied(first: str, line: str, width: int) -> str:
+def multiplied(first, line, width):
     """Anchors of which each holds the one before ``width`` times."""
     lines = [
         line.format(number=number, inner=", ".join([f"*a{number - 1}"] * width))
@@ -28,7 +27,7 @@ def multiplied(first: str, line: str, width: int) -> str:
 TWICE = "memory: [{}]\ncpu: []\nmemory: []\n"
 BOMB = multiplied("[x]", "a{number}: &a{number} [{inner}]", 10)
 MERGES = multiplied("{{x: 1}}", "a{number}: &a{number}\n  <<: [{inner}]", 9)
-READERS: dict[str, Callable[[Path], object]] = {
+READERS = {
     "configuration": lambda path: overrides.read([path]),
     "site": site.load,
     "layout": lambda path: layouts.load(str(path)),
@@ -67,14 +66,14 @@ READERS: dict[str, Callable[[Path], object]] = {
     ),
 ], ids=lambda value: str(value)[:20])  # fmt: skip
 @pytest.mark.parametrize("reader", READERS)
-def test_a_broken_file(reader: str, content: str | bytes, words: list[str], tmp_path: Path) -> None:
+def test_a_broken_file(reader, content, words, tmp_path):
     path = tmp_path / "own.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with in_time():
         refuses(lambda: READERS[reader](path), "own.yaml", *words)
 
 
-def test_what_looks_strange_and_is_right(tmp_path: Path) -> None:
+def test_what_looks_strange_and_is_right(tmp_path):
     texts = {
         "a.yaml": "\ufefftitle: Straße 東京\nx: &x {a: 1}\ny: {<<: *x, b: 2}\nz: !!str 5\n",
         "b.json": '{\n\t"seconds": 1e-07\n}',
@@ -96,13 +95,13 @@ def test_what_looks_strange_and_is_right(tmp_path: Path) -> None:
     ('{"report": {"title": "\\ud800"}}', ["report.title", "half characters"]),
     ('report: {title: "\\ud800"}', ["report.title", "half characters"]),
 ])  # fmt: skip
-def test_a_value_that_is_none(text: str, words: list[str], tmp_path: Path) -> None:
+def test_a_value_that_is_none(text, words, tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text(text)
     refuses(lambda: campaign.complete(overrides.read([path])), *words)
 
 
-def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     Path("loop").symlink_to("loop")
@@ -135,7 +134,7 @@ def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (f"plan --config seed={10**23 - 1}", ["seed", "at most 1000000000000000"]),
     ("doctor --site mine.yaml", ["--site", "give --slurm too"]),
 ])  # fmt: skip
-def test_a_wrong_command_line(arguments: str, words: list[str], peakmark: Peakmark) -> None:
+def test_a_wrong_command_line(arguments, words, peakmark):
     done = peakmark(*arguments.split())
     assert done.returncode == 2
     refused(done.stderr, *words)
@@ -144,9 +143,7 @@ def test_a_wrong_command_line(arguments: str, words: list[str], peakmark: Peakma
 @pytest.mark.parametrize(("content", "words"), [
     (None, ["-c1"]), ("campaign: x\ncpu: [\n", ["-c1"]), ("repetitions: 0", ["--profile", "local"]),
 ], ids=["nothing", "an open bracket", "a wrong value"])  # fmt: skip
-def test_snakemake_says_it_in_the_same_sentence(
-    content: str | None, words: list[str], tmp_path: Path, peakmark: Peakmark
-) -> None:
+def test_snakemake_says_it_in_the_same_sentence(content, words, tmp_path, peakmark):
     path = tmp_path / "own.yaml"
     if content is not None:
         path.write_text(content)

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +18,7 @@ import pytest
 from rich.console import Console
 from snakemake.exceptions import format_exception_to_string
 from tests.unit import campaign_data as make
-from tests.unit.hostile import CELL, KERNELS, LIMIT_S, Peakmark, refused
+from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 
 import snakemake_logger_plugin_peakmark as plugin
 import snakemake_logger_plugin_peakmark as progress_bar
@@ -34,7 +33,7 @@ from peakmark.workflow import doctor, startup
 from peakmark.workflow.startup import UserError, as_workflow_error
 
 
-def system_error(number: int, *names: str | None) -> OSError:
+def system_error(number, *names):
     return OSError(number, os.strerror(number), *names)
 
 
@@ -46,10 +45,8 @@ def system_error(number: int, *names: str | None) -> OSError:
     (OSError("it went wrong"), 1, "it went wrong"),
     (KeyboardInterrupt(), 130, "interrupted"),
 ], ids=repr)  # fmt: skip
-def test_what_the_system_refuses_is_one_sentence(
-    error: BaseException, code: int, words: str, peakmark: Peakmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_: object) -> int:
+def test_what_the_system_refuses_is_one_sentence(error, code, words, peakmark, monkeypatch):
+    def fail(_):
         raise error
 
     monkeypatch.setattr(commands, "status", fail)
@@ -65,9 +62,7 @@ def test_what_the_system_refuses_is_one_sentence(
     ("2>&-", 0, []),
     ("0>&- 1>&- 2>&-", 0, []),
 ])  # fmt: skip
-def test_a_command_without_standard_streams(
-    streams: str, code: int, words: list[str], small: Path, tmp_path: Path
-) -> None:
+def test_a_command_without_standard_streams(streams, code, words, small, tmp_path):
     """A file that is opened later must not take the place of one of them."""
     output = tmp_path / "output"
     line = f'exec "$0" -m peakmark status "$1" 2>"$2" {streams}'
@@ -96,7 +91,7 @@ raise SystemExit(cli.main(["status", "c"]))
 """
 
 
-def test_a_second_interrupt_does_not_disturb_the_putting_away() -> None:
+def test_a_second_interrupt_does_not_disturb_the_putting_away():
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([sys.executable, "-c", SLOW], text=True, **pipes) as process:
         assert process.stdin and process.stdout and process.stderr
@@ -111,7 +106,7 @@ def test_a_second_interrupt_does_not_disturb_the_putting_away() -> None:
 
 
 @pytest.mark.parametrize("seconds", ["inf", "1e300", "nan", "-1", "x"])
-def test_a_job_is_not_waited_for_at_every_length(seconds: str, peakmark: Peakmark) -> None:
+def test_a_job_is_not_waited_for_at_every_length(seconds, peakmark):
     with pytest.raises(SystemExit, match="2"):
         peakmark("doctor", "--slurm", "--wait", seconds)
 
@@ -119,7 +114,7 @@ def test_a_job_is_not_waited_for_at_every_length(seconds: str, peakmark: Peakmar
 @pytest.mark.parametrize(
     "scratch", ["/etc/passwd", "/proc", "/nowhere", "/dev/null", "/dev/shm", "here"]
 )
-def test_doctor_takes_no_scratch_that_takes_no_file(scratch: str, tmp_path: Path) -> None:
+def test_doctor_takes_no_scratch_that_takes_no_file(scratch, tmp_path):
     place = tmp_path if scratch == "here" else Path(scratch)
     text, healthy = doctor.examine(place, KERNELS)
     (line,) = [line for line in text.splitlines() if "scratch" in line and str(place) in line]
@@ -129,9 +124,7 @@ def test_doctor_takes_no_scratch_that_takes_no_file(scratch: str, tmp_path: Path
     assert scratch != "/dev/shm" or "this is memory" in line
 
 
-def test_doctor_says_where_iozone_is_and_what_is_not_compiled(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_doctor_says_where_iozone_is_and_what_is_not_compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     lines = doctor.examine(tmp_path, tmp_path)[0].splitlines()
     (line,) = (line for line in lines if "iozone3" in line)
@@ -140,7 +133,7 @@ def test_doctor_says_where_iozone_is_and_what_is_not_compiled(
     assert "not compiled" in line
 
 
-def sentence(check: Callable[[], object]) -> str:
+def sentence(check):
     """The one sentence with which a check of the Snakefile ends."""
     with pytest.raises(UserError) as caught:
         as_workflow_error(check)
@@ -150,9 +143,7 @@ def sentence(check: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize("name", ["results", "results/c", "results/c/cells", "results/c/tables"])
 @pytest.mark.parametrize("kind", ["a file", "a link to nowhere"])
-def test_what_is_no_folder_is_said_before_the_first_cell(
-    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_folder_is_said_before_the_first_cell(name, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +152,7 @@ def test_what_is_no_folder_is_said_before_the_first_cell(
     assert f"{name}: " in sentence(lambda: startup.check_campaign(Path("results/c")))
 
 
-def test_no_rights_where_snakemake_writes() -> None:
+def test_no_rights_where_snakemake_writes():
     """Asked by a child with the rights of nobody: no rights stop root."""
     # Below a folder that everybody may enter.
     closed = Path("/tmp") / f"peakmark-closed-{os.getpid()}"
@@ -186,9 +177,7 @@ def test_no_rights_where_snakemake_writes() -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_caches_are_not_in_the_home(
-    read_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_caches_are_not_in_the_home(read_only, tmp_path, monkeypatch):
     checkout = tmp_path / "checkout"
     (checkout / ("nowhere" if read_only else "build")).mkdir(parents=True)
     monkeypatch.setattr(resources, "ROOT", checkout)
@@ -205,12 +194,12 @@ def test_caches_are_not_in_the_home(
     (PeakmarkError("cpu[0] is wrong: write another"), "cpu[0] is wrong: write another"),
     (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; make"),
 ])  # fmt: skip
-def test_the_snakefile_speaks_without_the_place_in_the_rules(error: Exception, words: str) -> None:
+def test_the_snakefile_speaks_without_the_place_in_the_rules(error, words):
     """Snakemake finds places by the traceback of what it prints; this file stands for one of the
     rules.
     """
 
-    def fail() -> None:
+    def fail():
         raise error
 
     try:
@@ -231,7 +220,7 @@ NO_SPACE = "No space left on device"
 
 
 @pytest.fixture
-def full_disk(tmp_path: Path, own_mounts: None) -> Iterator[Path]:
+def full_disk(tmp_path, own_mounts):
     """A results folder on a disk of its own on which nothing more has room."""
     folder = tmp_path / "results"
     folder.mkdir()
@@ -242,7 +231,7 @@ def full_disk(tmp_path: Path, own_mounts: None) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-def fill(folder: Path) -> None:
+def fill(folder):
     with (
         pytest.raises(OSError, match="No space left"),
         (folder / "neighbour").open("wb", buffering=0) as stream,
@@ -251,14 +240,12 @@ def fill(folder: Path) -> None:
             stream.write(bytes(4096))
 
 
-def test_a_disk_that_is_full_from_the_start(full_disk: Path) -> None:
+def test_a_disk_that_is_full_from_the_start(full_disk):
     fill(full_disk)
     assert NO_SPACE in sentence(lambda: startup.check_folder(full_disk / "c"))
 
 
-def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(
-    full_disk: Path, peakmark: Peakmark
-) -> None:
+def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(full_disk, peakmark):
     folder = make.write(full_disk / "c", [], planned=[CELL])
     fill(full_disk)
     output = folder / "cells" / f"{CELL.id}.json"
@@ -271,9 +258,7 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
 
 
-def test_a_full_disk_is_said_once_of_all_jobs_that_end(
-    full_disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_said_once_of_all_jobs_that_end(full_disk, monkeypatch, capsys):
     monkeypatch.chdir(full_disk.parent)
     failures._tell_once.cache_clear()
     grid = {"workloads": ["SP"], "concurrency": [1]}
@@ -285,17 +270,15 @@ def test_a_full_disk_is_said_once_of_all_jobs_that_end(
     assert capsys.readouterr().err.count("\n") == 1
     bar = progress_bar.LogHandler(
         SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None
-    )  # type: ignore[arg-type]
+    )
     bar.console = Console(file=io.StringIO(), width=300)
     for cell in made.cells:
         bar._failure({"rule_name": "measure", "output": [made.record_name(cell)], "log": []})
-    output = bar.console.file.getvalue()  # type: ignore[attr-defined]
+    output = bar.console.file.getvalue()
     assert output.count(NO_SPACE) == 1 and "failed" not in output
 
 
-def test_what_a_killed_run_left_goes_when_the_next_cell_begins(
-    tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_run_left_goes_when_the_next_cell_begins(tmp_path, known, monkeypatch):
     """Its guard ended with it, as where memory ran out."""
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     monkeypatch.setattr(cleanup, "YOUNG_S", 0.0)

@@ -5,10 +5,9 @@ import shutil
 import stat
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.unit.hostile import CELL, KERNELS, Peakmark, change, refused
+from tests.unit.hostile import CELL, KERNELS, change, refused
 
 from peakmark.storage import planfile
 from peakmark.workflow import startup
@@ -19,7 +18,7 @@ SMALL = ["--config", "repetitions=1", "tools_on=nodes"]
 
 
 @pytest.fixture
-def thesis(tmp_path: Path) -> Path:
+def thesis(tmp_path):
     """Somebody's file, which no test may change."""
     path = tmp_path / "thesis"
     path.write_text(WORDS)
@@ -27,9 +26,7 @@ def thesis(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_is_overwritten_but_what_this_campaign_wrote(
-    command: str, campaign: Path, tmp_path: Path, peakmark: Peakmark
-) -> None:
+def test_nothing_is_overwritten_but_what_this_campaign_wrote(command, campaign, tmp_path, peakmark):
     target = tmp_path / COMMANDS[command]
     assert peakmark(command, campaign, "-o", target).returncode == 0
     first = target.read_bytes()
@@ -44,9 +41,7 @@ def test_nothing_is_overwritten_but_what_this_campaign_wrote(
     assert target.read_bytes() != first
 
 
-def test_a_link_is_followed_to_an_own_document_alone(
-    campaign: Path, thesis: Path, tmp_path: Path, peakmark: Peakmark
-) -> None:
+def test_a_link_is_followed_to_an_own_document_alone(campaign, thesis, tmp_path, peakmark):
     link, own, target = (tmp_path / name for name in ("link", "own", "r.pdf"))
     link.symlink_to(thesis)
     for path in (thesis, link):
@@ -60,9 +55,7 @@ def test_a_link_is_followed_to_an_own_document_alone(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_pipes_devices_and_folders_are_not_written(
-    command: str, campaign: Path, tmp_path: Path, peakmark: Peakmark
-) -> None:
+def test_pipes_devices_and_folders_are_not_written(command, campaign, tmp_path, peakmark):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for target, kind in (
@@ -82,9 +75,7 @@ config.json inputs/text/0/design.md tables/checksums.txt"""
 
 @pytest.mark.parametrize("is_hard", [False, True])
 @pytest.mark.parametrize("name", OWN_FILES.split())
-def test_no_name_of_a_campaign_leads_to_files_of_others(
-    name: str, is_hard: bool, campaign: Path, thesis: Path, peakmark: Peakmark
-) -> None:
+def test_no_name_of_a_campaign_leads_to_files_of_others(name, is_hard, campaign, thesis, peakmark):
     path = campaign / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -96,7 +87,7 @@ def test_no_name_of_a_campaign_leads_to_files_of_others(
         assert thesis.read_text() == WORDS
 
 
-def test_a_bundle_has_the_name_of_the_folder(campaign: Path, peakmark: Peakmark) -> None:
+def test_a_bundle_has_the_name_of_the_folder(campaign, peakmark):
     other = campaign.with_name("quick.zip")
     other.write_bytes(b"another campaign's")
     for _ in range(2):
@@ -104,9 +95,7 @@ def test_a_bundle_has_the_name_of_the_folder(campaign: Path, peakmark: Peakmark)
     assert other.read_bytes() == b"another campaign's"
 
 
-def test_a_read_only_campaign_is_reported_elsewhere(
-    campaign: Path, tmp_path: Path, peakmark: Peakmark, own_mounts: None
-) -> None:
+def test_a_read_only_campaign_is_reported_elsewhere(campaign, tmp_path, peakmark, own_mounts):
     """As an archive is mounted; a user without rights would see the same by the folder's mode."""
     assert peakmark("tables", campaign).returncode == 0
     subprocess.run(["mount", "--bind", campaign, campaign], check=True)
@@ -125,9 +114,7 @@ def test_a_read_only_campaign_is_reported_elsewhere(
 
 
 @pytest.mark.parametrize("kind", ["a file", "a folder", "a device", "a pipe"])
-def test_a_plan_is_written_over_nothing_but_a_plan(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Peakmark
-) -> None:
+def test_a_plan_is_written_over_nothing_but_a_plan(kind, tmp_path, monkeypatch, peakmark):
     """A device has no end, a pipe no beginning: neither is waited for, read, or replaced."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "other"
@@ -145,9 +132,7 @@ def test_a_plan_is_written_over_nothing_but_a_plan(
     refused(done.stderr, str(path))
 
 
-def test_a_plan_replaces_no_plan_of_another_campaign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peakmark: Peakmark
-) -> None:
+def test_a_plan_replaces_no_plan_of_another_campaign(tmp_path, monkeypatch, peakmark):
     monkeypatch.chdir(tmp_path)
     path, contents = tmp_path / "plan.json", []
     for words, code in (
@@ -162,16 +147,14 @@ def test_a_plan_replaces_no_plan_of_another_campaign(
     assert contents[0] == contents[1] != contents[2]
 
 
-def test_decisions_are_written_where_the_campaign_has_them(
-    campaign: Path, peakmark: Peakmark
-) -> None:
+def test_decisions_are_written_where_the_campaign_has_them(campaign, peakmark):
     assert peakmark("decide", "--plan", campaign / "plan.json").returncode == 0
     assert (campaign / "repetitions" / "suspects.json").exists()
 
 
-def test_a_job_is_called_by_a_name(thesis: Path, tmp_path: Path, peakmark: Peakmark) -> None:
+def test_a_job_is_called_by_a_name(thesis, tmp_path, peakmark):
     name = os.path.relpath(thesis, tmp_path / "m" / "nodes")
-    plan: dict[str, Any] = {"schema": 1, "campaign": "m", "cluster": None}
+    plan = {"schema": 1, "campaign": "m", "cluster": None}
     plan["config"] = {"tools": {}, "modules": {}}
     plan["cells"] = [{"id": CELL.id, "job": name, **CELL.to_json()}]
     path = tmp_path / "m" / "plan.json"
@@ -181,7 +164,7 @@ def test_a_job_is_called_by_a_name(thesis: Path, tmp_path: Path, peakmark: Peakm
     assert thesis.read_text() == WORDS
 
 
-def test_a_lock_is_no_link(campaign: Path, thesis: Path) -> None:
+def test_a_lock_is_no_link(campaign, thesis):
     (campaign / "running").symlink_to(thesis)
     with pytest.raises(OSError, match="symbolic links"):
         startup.lock(campaign)

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -27,10 +26,9 @@ NO_INDEX = {
 SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin"
 needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no dpkg")
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="makes namespaces and mounts as root")
-Done = subprocess.CompletedProcess[str]
 
 
-def checkout_in(folder: Path) -> Path:
+def checkout_in(folder):
     """What install.sh reads, in a folder that everybody may write."""
     for name in ("envs", "src/peakmark/tools/programs"):
         shutil.copytree(ROOT / name, folder / name)
@@ -44,11 +42,11 @@ def checkout_in(folder: Path) -> Path:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path):
     return checkout_in(tmp_path / "a checkout")
 
 
-def programs(folder: Path, scripts: Mapping[str, str]) -> str:
+def programs(folder, scripts):
     """A folder of executable scripts."""
     folder.mkdir(exist_ok=True)
     for name, text in scripts.items():
@@ -57,7 +55,7 @@ def programs(folder: Path, scripts: Mapping[str, str]) -> str:
     return str(folder)
 
 
-def path_without(folder: Path, *names: str) -> str:
+def path_without(folder, *names):
     """A PATH with all programs of this machine but some, without the environment's Python."""
     folder.mkdir()
     for place in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
@@ -67,7 +65,7 @@ def path_without(folder: Path, *names: str) -> str:
     return str(folder)
 
 
-def install(checkout: Path, *words: str, front: list[str] | None = None, **env: str) -> Done:
+def install(checkout, *words, front=None, **env):
     base = {"PATH": SYSTEM, "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
     argv = [*(front or []), "bash", str(checkout / "envs" / "install.sh"), *words]
     nothing = subprocess.DEVNULL
@@ -76,21 +74,21 @@ def install(checkout: Path, *words: str, front: list[str] | None = None, **env: 
     )
 
 
-def refusal(done: Done) -> str:
+def refusal(done):
     """The one line with which it ended."""
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     return line
 
 
-def empty_dpkg(folder: Path) -> str:
+def empty_dpkg(folder):
     (folder / "dpkg").mkdir(mode=0o755)
     (folder / "dpkg" / "status").touch()
     return str(folder / "dpkg")
 
 
 @needs_dpkg
-def test_a_user_without_rights_gets_a_command_to_paste(checkout: Path, tmp_path: Path) -> None:
+def test_a_user_without_rights_gets_a_command_to_paste(checkout, tmp_path):
     path = path_without(tmp_path / "bin", "sudo", "gcc", "cc")
     front = AS_NOBODY if os.getuid() == 0 else []
     done = install(checkout, "run", front=front, PATH=path, DPKG_ADMINDIR=empty_dpkg(tmp_path))
@@ -108,7 +106,7 @@ def test_a_user_without_rights_gets_a_command_to_paste(checkout: Path, tmp_path:
 
 
 @needs_dpkg
-def test_what_could_not_be_had_is_told_once(checkout: Path, tmp_path: Path) -> None:
+def test_what_could_not_be_had_is_told_once(checkout, tmp_path):
     path, empty = path_without(tmp_path / "bin", "sudo", "gcc", "apt-get"), empty_dpkg(tmp_path)
     first, second, repeated = (
         install(checkout, *words, PATH=path, DPKG_ADMINDIR=empty)
@@ -122,31 +120,25 @@ def test_what_could_not_be_had_is_told_once(checkout: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "name", ["it's", 'a "quoted" one', "$HOME", "back`tick", "back\\slash", "a:colon"]
 )
-def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path: Path, name: str) -> None:
+def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path, name):
     folder = checkout_in(tmp_path / name)
     assert "move it" in refusal(install(folder))
     assert sorted(path.name for path in folder.iterdir()) == [
-        "Snakefile",
-        "envs",
-        "pyproject.toml",
-        "src",
-    ]
+        "Snakefile", "envs", "pyproject.toml", "src",
+    ]  # fmt: skip
 
 
-def mounted(script: str, *argv: Path) -> list[str]:
+def mounted(script, *argv):
     """The start of a command line in a namespace with a mount of its own."""
     front = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
     return [*front, f'{script} && exec "$@"', *map(str, argv)]
 
 
 @needs_root
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [("ro", "may not write into"), ("noexec", "mounted noexec, where nothing can be run")],
-)
-def test_a_folder_that_cannot_be_written_or_run_from_is_told(
-    checkout: Path, options: str, reason: str
-) -> None:
+@pytest.mark.parametrize(("options", "reason"), [
+    ("ro", "may not write into"), ("noexec", "mounted noexec, where nothing can be run"),
+])  # fmt: skip
+def test_a_folder_that_cannot_be_written_or_run_from_is_told(checkout, options, reason):
     script = f'mount --bind "$0" "$0" && mount -o remount,bind,{options} "$0"'
     done = install(checkout, front=mounted(script, checkout))
     assert done.returncode == 1
@@ -155,7 +147,7 @@ def test_a_folder_that_cannot_be_written_or_run_from_is_told(
     assert not (checkout / ".venv").exists()
 
 
-def test_no_network_is_one_sentence_and_an_old_environment_moved_aside(checkout: Path) -> None:
+def test_no_network_is_one_sentence_and_an_old_environment_moved_aside(checkout):
     shebang = "#!/home/jo/old/.venv/bin/python3\n"
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / "notes.txt").write_text("of the user")
@@ -171,7 +163,7 @@ def test_no_network_is_one_sentence_and_an_old_environment_moved_aside(checkout:
     assert aside.name in done.stdout
 
 
-def test_after_ctrl_c_the_next_run_goes_on(checkout: Path) -> None:
+def test_after_ctrl_c_the_next_run_goes_on(checkout):
     begun = checkout / ".venv" / "pyvenv.cfg"
     argv = ["bash", str(checkout / "envs" / "install.sh"), "run"]
     env = {**os.environ, **NO_INDEX}
@@ -193,7 +185,7 @@ def test_after_ctrl_c_the_next_run_goes_on(checkout: Path) -> None:
 
 
 @needs_root
-def test_a_full_temporary_folder_is_named(checkout: Path, tmp_path: Path) -> None:
+def test_a_full_temporary_folder_is_named(checkout, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
     front = mounted('mount -t tmpfs -o size=8k none "$0"', full)
@@ -201,7 +193,7 @@ def test_a_full_temporary_folder_is_named(checkout: Path, tmp_path: Path) -> Non
     assert str(full) in line and "TMPDIR" in line and "libc6-dev" not in line
 
 
-def test_a_locale_without_the_letters_of_the_folder(tmp_path: Path) -> None:
+def test_a_locale_without_the_letters_of_the_folder(tmp_path):
     """Until 3.12 Python reads files of paths in the locale's encoding. Only what installs peakmark
     itself is fetched.
     """
@@ -222,10 +214,10 @@ OTHER_PYTHON = (
 )
 
 
-def test_an_environment_is_whole_for_its_folder_and_python(checkout: Path, tmp_path: Path) -> None:
+def test_an_environment_is_whole_for_its_folder_and_python(checkout, tmp_path):
     """By its stamp, which another folder or Python changes."""
 
-    def stamp(folder: Path, change: str = "") -> str:
+    def stamp(folder, change=""):
         main = f"main() {{ python=$(find_python); {change} stamp_of; }}"
         script = f'set -- run && {main}; eval "$(sed /^main/,/^}}/d envs/install.sh)"'
         argv = ["bash", "-c", script, "envs/install.sh"]
@@ -257,9 +249,7 @@ SLURM = ("sinfo", "slurmd", "slurmctld")
 @needs_dpkg
 @needs_root
 @pytest.mark.parametrize("sign", ["nothing", "SLURM_CONF", "programs", "configuration"])
-def test_where_a_slurm_is_no_package_of_one_comes(
-    checkout: Path, tmp_path: Path, sign: str
-) -> None:
+def test_where_a_slurm_is_no_package_of_one_comes(checkout, tmp_path, sign):
     slurm = dict.fromkeys(SLURM, "#!/bin/sh\nexit 1\n") if sign == "programs" else {}
     front = programs(tmp_path / "own", PACKAGE_TOOLS | slurm)
     path = path_without(tmp_path / "bin", *SLURM)
@@ -302,7 +292,7 @@ UNIT = (
 
 @needs_dpkg
 @pytest.mark.parametrize("known", [False, True])
-def test_services_that_come_new_are_not_enabled(tmp_path: Path, known: bool) -> None:
+def test_services_that_come_new_are_not_enabled(tmp_path, known):
     if shutil.which("deb-systemd-helper", path="/usr/bin") is None:
         pytest.skip("deb-systemd-helper is not here")
     root, started = tmp_path / "root", tmp_path / "started"

@@ -7,7 +7,6 @@ Imports within functions and those for type checkers count as all others do.
 import ast
 import re
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 from peakmark.resources import ROOT
 
@@ -16,7 +15,7 @@ ITSELF = "itself"
 TOP = {"commands": "commands", "cli": "cli", "__main__": "cli"}
 
 
-def layers() -> list[str]:
+def layers():
     """Folders in the order of CONTRIBUTING's table; ``itself`` stands for the package's own
     modules.
     """
@@ -32,7 +31,7 @@ def layers() -> list[str]:
     ]
 
 
-def modules() -> dict[str, Path]:
+def modules():
     """Dotted name below ``peakmark`` -> file."""
     return {
         ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): path
@@ -40,7 +39,7 @@ def modules() -> dict[str, Path]:
     }
 
 
-def layer(module: str) -> str:
+def layer(module):
     """The folder that a module is in, or of which it is the ``__init__``."""
     if module in TOP:
         return TOP[module]
@@ -48,10 +47,10 @@ def layer(module: str) -> str:
     return first if inner or (PACKAGE / first).is_dir() else ITSELF
 
 
-def imports() -> dict[str, set[str]]:
+def imports():
     """Module -> the modules of the package that it imports, wherever it does so."""
     known = modules()
-    graph: dict[str, set[str]] = {module: set() for module in known}
+    graph = {module: set() for module in known}
     for module, path in known.items():
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
@@ -67,13 +66,13 @@ def imports() -> dict[str, set[str]]:
     return graph
 
 
-def test_the_table_names_every_folder() -> None:
+def test_the_table_names_every_folder():
     known = modules()
     assert sorted({*layers()}) == sorted({layer(module) for module in known} - {"data"})
     assert len(known) > 100
 
 
-def test_a_module_knows_only_what_stands_above_it() -> None:
+def test_a_module_knows_only_what_stands_above_it():
     places = {name: place for place, name in enumerate(layers())}
     wrong = [
         f"{module} imports {other}"
@@ -85,7 +84,7 @@ def test_a_module_knows_only_what_stands_above_it() -> None:
     assert wrong == []
 
 
-def test_no_modules_know_each_other() -> None:
+def test_no_modules_know_each_other():
     try:
         TopologicalSorter(imports()).prepare()
     except CycleError as error:

@@ -3,14 +3,11 @@
 import ast
 import os
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from peakmark import data, slurm
 from peakmark.messages import (
     CATALOGUE,
     MeasurementError,
-    Message,
     Range,
     Unavailable,
     between,
@@ -25,7 +22,7 @@ from peakmark.resources import ROOT
 GOLDEN = ROOT / "tests" / "unit" / "data" / "messages.txt"
 
 
-def test_messages_that_differ_in_numbers_alone_share_a_sentence() -> None:
+def test_messages_that_differ_in_numbers_alone_share_a_sentence():
     spreads = [message("spread", spread=share) for share in (0.07, 0.31, 0.095)]
     merged = merge([*spreads, message("remark", remark="other 4")])
     facts = {form.message.fact for form in merged.values()}
@@ -34,12 +31,12 @@ def test_messages_that_differ_in_numbers_alone_share_a_sentence() -> None:
     assert merge([]) == {}
 
 
-def load(cpus: float, busy: int) -> Message:
+def load(cpus, busy):
     parts = {"often": message("meanwhile", where=""), "busy": message("busy", busy=busy, users="")}
     return message("other-load", cpus=cpus, **parts)
 
 
-def test_another_program_or_sign_is_another_sentence_and_another_count_is_not() -> None:
+def test_another_program_or_sign_is_another_sentence_and_another_count_is_not():
     waited = [message("waited", about=tool, lost=0.1, often="") for tool in ("cpubench", "pmbw")]
     drifts = [message("drift", more=more, p=0.01) for more in (0.2, -0.3)]
     assert [form.message for form in merge(waited + drifts).values()] == waited + drifts
@@ -47,7 +44,7 @@ def test_another_program_or_sign_is_another_sentence_and_another_count_is_not() 
     assert "1.3 to 2 CPUs" in fact and "1 to 3 busy processes" in fact
 
 
-def test_messages_that_differ_in_names_name_a_few_of_them() -> None:
+def test_messages_that_differ_in_names_name_a_few_of_them():
     servers = [message("server", hosts=frozenset([f"node{number}"])) for number in range(64)]
     (form,) = set(merge(servers).values())
     assert form.own is None and form.message.fact.count("node") == 3
@@ -55,11 +52,11 @@ def test_messages_that_differ_in_names_name_a_few_of_them() -> None:
     assert len(merge(servers)) == 64
 
 
-def flush(seconds: float | Range) -> Message:
+def flush(seconds):
     return message("flush", flush=seconds, megabytes=655.0)
 
 
-def test_numbers_keep_their_units_and_several_are_a_range() -> None:
+def test_numbers_keep_their_units_and_several_are_a_range():
     stolen = [message("steal", share=share, often="") for share in (0.049, 0.06)]
     merged = merge([*stolen, flush(132e-6), flush(1.5e-6)]).values()
     own = [form.own for form in merged if form.own]  # the first of what differs
@@ -68,7 +65,7 @@ def test_numbers_keep_their_units_and_several_are_a_range() -> None:
     assert "1.2 us to 1.3 ms" in render(flush(Range(1.2e-6, 1.3e-3))).sentence.fact
 
 
-def test_an_error_holds_fact_and_remedy_of_its_code() -> None:
+def test_an_error_holds_fact_and_remedy_of_its_code():
     error = Unavailable("memory", program="pmbw", need=1 << 30, may=3 << 20)
     assert (error.code, error.values["need"]) == ("memory", 1 << 30)
     assert "1GiB" in error.fact and "3MiB" in error.fact and error.remedy
@@ -84,7 +81,7 @@ def test_an_error_holds_fact_and_remedy_of_its_code() -> None:
 MAKERS = {"message", "Unavailable", "MeasurementError"}
 
 
-def made(node: ast.AST) -> tuple[str, set[str]] | None:
+def made(node):
     """(code, names of its values) of a message that names both where it is made."""
     if not isinstance(node, ast.Call) or not node.args:
         return None
@@ -98,11 +95,11 @@ def made(node: ast.AST) -> tuple[str, set[str]] | None:
     return None
 
 
-def fields(entry: Mapping[str, Any]) -> set[str]:
+def fields(entry):
     return set(re.findall(r"(?<!{){(\w+)", entry["text"] + entry.get("remedy", "")))
 
 
-def test_every_code_has_a_text_for_its_values_and_every_text_is_used() -> None:
+def test_every_code_has_a_text_for_its_values_and_every_text_is_used():
     entries = catalogue()
     words = set(slurm.ENDED_BADLY)  # cases of job-ended are the states of Slurm
     trees = [ast.parse(path.read_text()) for path in (ROOT / "src" / "peakmark").rglob("*.py")]
@@ -117,7 +114,7 @@ def test_every_code_has_a_text_for_its_values_and_every_text_is_used() -> None:
     assert not [code for code in entries if not set(code.split(" ")) <= words]
 
 
-def test_the_words_of_every_code_are_those_of_the_golden_file() -> None:
+def test_the_words_of_every_code_are_those_of_the_golden_file():
     """After a change of words: PEAKMARK_GOLDEN=1 pytest tests/unit/test_messages.py, then read the
     difference.
     """
@@ -131,12 +128,12 @@ def test_the_words_of_every_code_are_those_of_the_golden_file() -> None:
     assert words == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_no_code_stands_twice() -> None:
+def test_no_code_stands_twice():
     codes = re.findall(r"^([\w /-]+):$", CATALOGUE.read_text(), re.MULTILINE)
     assert len(codes) == len(set(codes)) == len(catalogue())
 
 
-def test_an_entry_has_an_example_of_its_fields_and_lines_without_a_full_stop() -> None:
+def test_an_entry_has_an_example_of_its_fields_and_lines_without_a_full_stop():
     for code, entry in catalogue().items():
         assert set(entry) <= {"kind", "text", "remedy", "example"}, code
         assert fields(entry) == set(entry.get("example", {})), code

@@ -23,7 +23,7 @@ SAID = "SKIPPED [2] test_it.py:6: no device: sda\nSKIPPED [1] test_it.py:9: no s
 """As pytest -ra says it."""
 
 
-def test_tests_that_were_skipped_are_counted_by_their_reason(tmp_path: Path) -> None:
+def test_tests_that_were_skipped_are_counted_by_their_reason(tmp_path):
     (tmp_path / "it.c").write_text(TEST_IN_C)
     program = tmp_path / "it"
     words = ["gcc", "-DPLAIN_CHECKS", f"-I{ROOT}/tests/kernels", "-o", str(program)]
@@ -46,7 +46,7 @@ PARTS = ["lint", "test-unit", "test-kernels", "test-workflow", "test-cluster", "
 
 
 @pytest.fixture
-def makefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def makefile(tmp_path, monkeypatch):
     """Parts that end only if others run beside them, as two CPUs allow it."""
     (tmp_path / "Makefile").write_text(MAKEFILE)
     monkeypatch.setattr(parts, "ROOT", tmp_path)
@@ -56,9 +56,7 @@ def makefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_what_waits_runs_beside_the_others_and_its_words_are_whole(
-    makefile: None, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_waits_runs_beside_the_others_and_its_words_are_whole(makefile, capfd):
     assert parts.main(PARTS) == 0
     lines = capfd.readouterr().out.splitlines()
     for part in ("lint", "test-cluster", "test-faults", "test-unit"):
@@ -71,9 +69,7 @@ def test_what_waits_runs_beside_the_others_and_its_words_are_whole(
     assert {line.split()[0] for line in lines[-8:-2]} == set(PARTS)
 
 
-def test_after_a_failure_no_part_begins_and_what_runs_is_still_told(
-    makefile: None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_failure_no_part_begins_and_what_runs_is_still_told(makefile, capfd, monkeypatch):
     monkeypatch.setenv("KERNELS", "3")
     assert parts.main(PARTS) == 1
     text = capfd.readouterr().out

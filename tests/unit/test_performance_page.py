@@ -15,7 +15,7 @@ COMPARED = re.compile(r"^\| row \| against .*\n\|[-|: ]+\n((?:\|.*\n)+)", re.MUL
 
 
 @pytest.mark.parametrize("text", SECTIONS, ids=lambda text: text.partition("\n")[0])
-def test_figures_of_a_cpu_are_few_and_those_of_the_files_beside_them(text: str) -> None:
+def test_figures_of_a_cpu_are_few_and_those_of_the_files_beside_them(text):
     named = [FOLDER / name for name in re.findall(r"\]\((performance/[\w-]+\.csv)\)", text)]
     beside = [row for path in named for row in csv.DictReader(path.read_text().splitlines())]
     known = {(row["row"], row["against"], row["ratio"]) for row in beside if "row" in row}

@@ -4,7 +4,6 @@ import ast
 import inspect
 import re
 import subprocess
-from collections.abc import Iterator
 from functools import cache
 from typing import get_args, get_type_hints
 
@@ -26,12 +25,12 @@ from peakmark.tools.tables import TABLES
 PACKAGE = ROOT / "src" / "peakmark"
 
 
-def read(*names: str) -> str:
+def read(*names):
     """The text of files, by their paths in the checkout."""
     return "".join((ROOT / name).read_text() for name in names)
 
 
-def modules(*patterns: str) -> str:
+def modules(*patterns):
     """The text of modules, by patterns of their paths in the package."""
     return "".join(path.read_text() for pattern in patterns for path in PACKAGE.glob(pattern))
 
@@ -51,7 +50,7 @@ WORKLOADS = [(one.name, workload) for one in SUBSYSTEMS.values() for workload in
 
 
 @pytest.mark.parametrize(("subsystem", "workload"), WORKLOADS)
-def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
+def test_a_workload_has_its_places(subsystem, workload):
     one = SUBSYSTEMS[subsystem]
     assert any(workload in row.workloads for row in REGISTRY[one.kernel].rows)
     named = {
@@ -79,14 +78,14 @@ def test_a_workload_has_its_places(subsystem: str, workload: str) -> None:
 
 
 @cache
-def packages() -> list[str]:
+def packages():
     """The Debian packages of reference tools that envs/install.sh knows: package, kind, columns."""
     argv = ["bash", "-c", "purpose=run; . envs/debian.bash; packages_of_tools"]
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
 
 
 @pytest.mark.parametrize("name", references())
-def test_a_reference_tool_has_its_places(name: str) -> None:
+def test_a_reference_tool_has_its_places(name):
     instrument = REGISTRY[name]
     assert any((UNIT / "data" / name).iterdir()), "real output"
     assert any(case.startswith(f"{name}/") for case in GOOD), "tools/test_outputs.py"
@@ -102,7 +101,7 @@ def test_a_reference_tool_has_its_places(name: str) -> None:
     assert len(instrument.homes) == len(instrument.executables)
 
 
-def test_a_check_is_called() -> None:
+def test_a_check_is_called():
     functions = {
         f"{path.stem}.{node.name}"
         for path in (PACKAGE / "analysis").glob("*checks.py")
@@ -116,14 +115,14 @@ def test_a_check_is_called() -> None:
     assert functions <= called, "checks.CHECKS"
 
 
-def test_a_figure_has_its_places() -> None:
+def test_a_figure_has_its_places():
     cases = {*captions.FIGURES, *captions.KINDS, captions.WORKLOAD, captions.NODES}
     assert {code[8:] for code in catalogue() if code.startswith("caption ")} == cases
     for table in TABLES:
         assert any(name.startswith(table.name) for name in captions.FIGURES), table.name
 
 
-def _facts() -> Iterator[tuple[str, str]]:
+def _facts():
     """(part, name) of every fact that the types know."""
     for part, kind in get_type_hints(Facts).items():
         for choice in (kind, *get_args(kind)):
@@ -131,7 +130,7 @@ def _facts() -> Iterator[tuple[str, str]]:
                 yield part, name
 
 
-def test_a_fact_of_a_node_has_its_places() -> None:
+def test_a_fact_of_a_node_has_its_places():
     others = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "machine")
     readers = "".join(path.read_text() for path in others)
     assert [one for one in _facts() if f'"{one[1]}"' not in modules("machine/*.py")] == []
@@ -145,7 +144,7 @@ def test_a_fact_of_a_node_has_its_places() -> None:
 KINDS = ("Campaign", "Report", "Chapters", "Author", "Sample", "Batch", "CampaignGrid")
 
 
-def test_a_key_of_a_configuration_has_its_places() -> None:
+def test_a_key_of_a_configuration_has_its_places():
     keys = [
         (f"{kind}.{key}", key) for kind in KINDS for key in getattr(types, kind).__annotations__
     ]
@@ -154,14 +153,14 @@ def test_a_key_of_a_configuration_has_its_places() -> None:
     assert [place for place in unread if place.lower() not in text] == []
 
 
-def test_what_a_site_says_of_its_jobs_has_its_places() -> None:
+def test_what_a_site_says_of_its_jobs_has_its_places():
     keys = types.SiteSlurm.__annotations__
     page, text = read("docs/cluster.md"), modules("plan/*.py", "workflow/*.py")
     assert [key for key in keys if f"`{key}" not in page] == [], "docs/cluster.md"
     assert [key for key in keys if f'"{key}"' not in text] == [], "plan/jobs.py"
 
 
-def test_a_layout_of_a_report_has_its_places() -> None:
+def test_a_layout_of_a_report_has_its_places():
     patterns = ("reports/layouts/*.yaml", "reports/published/*.csv", "config/presets/*.yaml")
     layouts, published, presets = ({path.stem for path in ROOT.glob(one)} for one in patterns)
     reports = layouts - {"paper"}  # no report's
@@ -170,7 +169,7 @@ def test_a_layout_of_a_report_has_its_places() -> None:
     assert [name for name in sorted(reports) if f"`{name}`" not in page] == [], "docs/report.md"
 
 
-def test_contributing_names_places_that_are_there() -> None:
+def test_contributing_names_places_that_are_there():
     text = read("CONTRIBUTING.md")
     named = {
         word

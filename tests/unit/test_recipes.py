@@ -17,12 +17,12 @@ WHOLE = RECIPES[:2]
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_has_the_version(name: str) -> None:
+def test_a_recipe_has_the_version(name):
     assert f"{peakmark.__version__}" in (ENVS / name).read_text()
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_recipe_has_every_dependency(name: str) -> None:
+def test_a_recipe_has_every_dependency(name):
     """With its lowest version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     text = (ENVS / name).read_text()
@@ -33,7 +33,7 @@ def test_a_recipe_has_every_dependency(name: str) -> None:
         assert re.search(f"{conda}|{spack}", text), wanted
 
 
-def test_the_offline_archive_names_the_packages_of_every_reference_tool() -> None:
+def test_the_offline_archive_names_the_packages_of_every_reference_tool():
     specification = spec_from_file_location("offline", ENVS / "offline.py")
     assert specification and specification.loader
     offline = module_from_spec(specification)

@@ -28,9 +28,7 @@ samples = st.lists(numbers, min_size=1, max_size=40)
     ([math.inf, 1.0], "value 0 of 2 is inf"),
     ([1.0, 2.0, -math.inf], "value 2 of 3 is -inf"),
 ])  # fmt: skip
-def test_what_is_no_measurement_is_rejected(
-    function: str, values: list[float], message: str
-) -> None:
+def test_what_is_no_measurement_is_rejected(function, values, message):
     with pytest.raises(ValueError, match=message):
         getattr(statistics, function)(values)
 
@@ -44,12 +42,12 @@ def test_what_is_no_measurement_is_rejected(
     ([0.1] * 9, {"stdev": 0, "cv": 0, "low": 0.1, "high": 0.1, "enough": True}),
     ([1.0, -1.0], {"cv": None}),
 ])  # fmt: skip
-def test_a_summary(values: list[float], expected: dict[str, float | None]) -> None:
+def test_a_summary(values, expected):
     summary = statistics.summarise(values)
     assert {name: getattr(summary, name) for name in expected} == pytest.approx(expected)
 
 
-def test_equal_values_and_one_value() -> None:
+def test_equal_values_and_one_value():
     same = [0.1] * 9
     assert statistics.drift(same) == statistics.Drift(0, 1)
     with pytest.raises(ValueError, match="at least two"):
@@ -63,7 +61,7 @@ def test_equal_values_and_one_value() -> None:
     [(5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375), (10, 2, 0.978515625),
      (15, 4, 0.96484375), (20, 6, 0.958610535), (30, 10, 0.957226053)],
 )  # fmt: skip
-def test_interval_of_the_median(n: int, rank: int, level: float) -> None:
+def test_interval_of_the_median(n, rank, level):
     values = list(range(1, n + 1))
     random.Random(n).shuffle(values)  # noqa: S311
     interval = statistics.median_interval(values)
@@ -72,15 +70,15 @@ def test_interval_of_the_median(n: int, rank: int, level: float) -> None:
     assert interval.enough == (n >= statistics.ENOUGH)
 
 
-def test_drift_of_a_machine_that_warms_up() -> None:
+def test_drift_of_a_machine_that_warms_up():
     found = statistics.drift([100.0, 99.0, 98.2, 97.0, 96.1, 95.0])
     assert found is not None and found.p == pytest.approx(2 / math.factorial(6))
     assert found.relative == pytest.approx(-0.05, abs=0.01)
     assert statistics.drift([1.0, 2.0, 3.0]) is None
 
 
-def test_kendall_p_is_the_share_of_all_orders() -> None:
-    def concordance(order: tuple[float, ...]) -> int:
+def test_kendall_p_is_the_share_of_all_orders():
+    def concordance(order):
         return sum(int(np.sign(b - a)) for a, b in itertools.combinations(order, 2))
 
     values = (3.0, 1.0, 4.0, 2.0, 5.0)
@@ -91,9 +89,7 @@ def test_kendall_p_is_the_share_of_all_orders() -> None:
 
 
 @given(samples, st.randoms())
-def test_order_of_what_is_reported_and_none_of_repetitions(
-    values: list[float], shuffler: random.Random
-) -> None:
+def test_order_of_what_is_reported_and_none_of_repetitions(values, shuffler):
     summary = statistics.summarise(values)
     assert summary.minimum <= summary.low <= summary.median <= summary.high <= summary.maximum
     tolerance = 1e-9 * max(1.0, abs(summary.minimum), abs(summary.maximum))
@@ -107,7 +103,7 @@ def test_order_of_what_is_reported_and_none_of_repetitions(
 
 
 @given(st.lists(numbers, min_size=2, max_size=40))
-def test_agrees_with_the_standard_library(values: list[float]) -> None:
+def test_agrees_with_the_standard_library(values):
     scale = max(map(abs, values)) or 1.0
     least = 5e-324  # between the smallest numbers there is none to round to
     for name, near in (("mean", 1e-9), ("stdev", 1e-7), ("median", 1e-12)):
@@ -120,9 +116,7 @@ wholes = st.lists(st.integers(-(10**6), 10**6), min_size=4, max_size=30)
 
 
 @given(wholes, st.integers(1, 1000), st.integers(-1000, 1000))
-def test_units_change_nothing_and_backwards_the_drift_turns_round(
-    values: list[int], factor: int, shift: int
-) -> None:
+def test_units_change_nothing_and_backwards_the_drift_turns_round(values, factor, shift):
     changed = [value * factor + shift for value in values]
     drift, scaled, backward = map(statistics.drift, (values, changed, values[::-1]))
     assert drift is not None and scaled is not None and backward is not None
@@ -143,11 +137,11 @@ LOW, HIGH = [1, 2, 3], [4, 5, 6]
     ([(LOW, HIGH)] * 7, 2 / 20**7),
     ([(LOW, HIGH), (HIGH, LOW)], 1),
 ])  # fmt: skip
-def test_rank_test(pairs: list[tuple[list[float], list[float]]], p: float) -> None:
+def test_rank_test(pairs, p):
     assert statistics.rank_test(pairs) == pytest.approx(p)
 
 
-def test_rank_test_counts_every_division_of_the_values() -> None:
+def test_rank_test_counts_every_division_of_the_values():
     chance = np.random.default_rng(3)
     for _ in range(60):
         n, m = chance.integers(1, 6, 2)
@@ -161,7 +155,7 @@ def test_rank_test_counts_every_division_of_the_values() -> None:
         assert statistics.rank_test([(values[:n], values[n:])]) == pytest.approx(share, abs=1e-12)
 
 
-def test_rank_test_of_many_values_goes_on_where_counting_ends() -> None:
+def test_rank_test_of_many_values_goes_on_where_counting_ends():
     chance = np.random.default_rng(5)
     one, other = chance.normal(0, 1, 31), chance.normal(0.6, 1, 30)
     counted = statistics.rank_test([(one[:30], other)])
@@ -172,11 +166,11 @@ def test_rank_test_of_many_values_goes_on_where_counting_ends() -> None:
     assert many == pytest.approx(statistics.rank_test(pairs), rel=0.15)
 
 
-def test_values_that_are_all_equal_show_nothing() -> None:
+def test_values_that_are_all_equal_show_nothing():
     assert statistics.kruskal_wallis([[1.0] * 6] * 3) == 1.0
 
 
-def test_samples_that_spread_differently_are_not_uneven() -> None:
+def test_samples_that_spread_differently_are_not_uneven():
     lot = np.random.default_rng(1)
     small = 0
     for _ in range(400):
@@ -190,7 +184,7 @@ def test_samples_that_spread_differently_are_not_uneven() -> None:
     assert change == (0.0, 0.0, 1.0)
 
 
-def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
+def test_discoveries_are_those_of_benjamini_and_hochberg():
     # The example of their paper: fifteen p values, of which four stand at 5 %.
     chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
     chances += [0.4262, 0.5719, 0.6528, 0.7590, 1.0]
@@ -199,7 +193,7 @@ def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
     assert statistics.discoveries([0.06], 0.05) == [False]
 
 
-def test_the_change_of_a_single_row_is_students() -> None:
+def test_the_change_of_a_single_row_is_students():
     first, second = np.random.default_rng(3).normal(size=(2, 1, 6))
     (change,) = statistics.changes(first, second[:, :5])
     expected = stats.ttest_ind(second[0, :5], first[0])
@@ -211,7 +205,7 @@ def test_the_change_of_a_single_row_is_students() -> None:
     assert pairs.p == pytest.approx(stats.ttest_1samp(first[0], 0).pvalue)
 
 
-def test_a_row_takes_the_variance_of_like_rows_and_keeps_its_own_beside_others() -> None:
+def test_a_row_takes_the_variance_of_like_rows_and_keeps_its_own_beside_others():
     noise = np.random.default_rng(4).normal(size=(2, 30, 3))
     lucky = noise.copy()
     lucky[:, 0] = 1e-6 * noise[:, 0]
@@ -226,7 +220,7 @@ def test_a_row_takes_the_variance_of_like_rows_and_keeps_its_own_beside_others()
     assert np.isnan([change.p for change in few]).all()
 
 
-def test_what_rows_have_in_common_leaves_them() -> None:
+def test_what_rows_have_in_common_leaves_them():
     random = np.random.default_rng(5)
     rows, common = random.normal(size=(9, 1)), random.normal(size=(1, 12))
     logs = rows + common

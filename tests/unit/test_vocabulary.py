@@ -2,7 +2,6 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 
 from peakmark.resources import ROOT
 
@@ -17,7 +16,7 @@ GONE = {
 """Names outside the vocabulary of the field, each replaced by a term that users know."""
 
 
-def defined() -> Iterator[tuple[str, str, bool]]:
+def defined():
     """(name, place, whether it is a class) of all that the sources define."""
     for path in SOURCES:
         yield path.stem, str(path), False
@@ -31,7 +30,7 @@ def defined() -> Iterator[tuple[str, str, bool]]:
                 yield node.id, place, False
 
 
-def test_names_are_those_of_the_field_and_each_class_has_its_own() -> None:
+def test_names_are_those_of_the_field_and_each_class_has_its_own():
     names = list(defined())
     assert [(name, place) for name, place, _ in names if name in GONE] == []
     classes = Counter(name for name, _, is_class in names if is_class)

@@ -3,7 +3,6 @@ but shortened.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests import pages
@@ -15,12 +14,12 @@ LOCAL = [page for page in pages.pages(*pages.FOLDERS) if page.stem not in pages.
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def installed(tmp_path_factory):
     return Installation.make(tmp_path_factory.mktemp("a reader"))
 
 
 @pytest.mark.parametrize("page", LOCAL, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_run(installed: Installation, tmp_path: Path, page: Path) -> None:
+def test_the_commands_of_a_page_run(installed, tmp_path, page):
     reader = replace(installed, directory=tmp_path)
     commands = pages.script(page, tmp_path)
     kernels = {"PEAKMARK_KERNELS": str(ROOT / "build/kernels")}

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from pathlib import Path
 
 import pytest
 from tests.checkout import TINY, Checkout
@@ -15,9 +14,7 @@ NO_NETWORK = dict.fromkeys(
 )
 
 
-def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(
-    checkout: Checkout,
-) -> None:
+def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(checkout):
     config = checkout.write_config("tiny.yaml", {**TINY, "memory": [], "network": []})
     checkout.measure(config)
     results = checkout.directory / "results" / "tiny"
@@ -40,9 +37,7 @@ def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(
     assert "<strong>tiny</strong>" in page
 
 
-def test_a_checkout_that_nobody_may_write_measures_into_another_folder(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout, tmp_path):
     """As on a cluster where one checkout serves all: it cannot be written, and the commands said
     work from there.
     """

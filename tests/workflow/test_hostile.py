@@ -11,7 +11,7 @@ from tests.programs import needs
 
 
 @needs("fio")
-def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_hostile_configuration_reaches_no_shell(checkout, tmp_path):
     # make, which compiles the kernels, knows neither blanks nor dollars in a folder's name.
     checkout = Checkout(checkout.directory.rename(tmp_path / f"{HOSTILE} %s \\"))
     folder = tmp_path / f"{HOSTILE} 'q' {{b}} {{{{c}}}}\n"
@@ -35,7 +35,7 @@ def test_a_hostile_configuration_reaches_no_shell(checkout: Checkout, tmp_path: 
     assert_untouched(tmp_path)
 
 
-def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout: Checkout) -> None:
+def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout):
     """A kernel that is cut off measured nothing; a full standard output and a file in the way lose
     nothing.
     """

@@ -2,19 +2,19 @@
 what is missing again.
 """
 
-from tests.checkout import TINY, Checkout
+from tests.checkout import TINY
 
 A, B = "tiny-beside-plain", "plain-beside-tiny"
 
 
-def pairs(checkout: Checkout) -> dict[str, tuple[str, str]]:
+def pairs(checkout):
     """Cell id -> when it was begun in A and in B."""
     one, other = checkout.started(A), checkout.started(B)
     assert one.keys() == other.keys()
     return {name: (one[name], other[name]) for name in one}
 
 
-def test_two_configurations_are_measured_in_turn_and_compared(checkout: Checkout) -> None:
+def test_two_configurations_are_measured_in_turn_and_compared(checkout):
     values = {**TINY, "repetitions": 6, "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
     values |= {"memory": [], "disk": [], "network": []}
     first = checkout.write_config("tiny.yaml", values)

@@ -10,7 +10,7 @@ from tests.checkout import ROOT, Checkout
 MEANT = {"Specify a conda environment or container for each rule."}
 
 
-def test_no_lint_but_the_meant_one(checkout: Checkout) -> None:
+def test_no_lint_but_the_meant_one(checkout):
     run = checkout.run("snakemake", "--lint", "--configfile", "config/presets/quick.yaml")
     output = run.stdout + run.stderr
     found = {line.strip(" *:") for line in output.splitlines() if line.startswith("    * ")}
@@ -18,13 +18,13 @@ def test_no_lint_but_the_meant_one(checkout: Checkout) -> None:
     assert found <= MEANT
 
 
-def test_the_format_is_that_of_snakefmt() -> None:
+def test_the_format_is_that_of_snakefmt():
     program = str(Path(sys.executable).parent / "snakefmt")
     run = Checkout(ROOT).run(program, "--check", "Snakefile", "rules", "workflow")
     assert run.returncode == 0, run.stderr
 
 
-def test_what_snakedeploy_writes_names_the_report(tmp_path: Path) -> None:
+def test_what_snakedeploy_writes_names_the_report(tmp_path):
     """A module of the file that it looks for, with the whole workflow as the default target."""
     lines = (
         f'configfile: "{ROOT / "config" / "presets" / "quick.yaml"}"',

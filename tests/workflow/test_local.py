@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.checkout import TINY, TO_TABLES, Checkout
+from tests.checkout import TINY, TO_TABLES
 from tests.programs import executable, needs
 
 from peakmark.cell import Cell
@@ -18,7 +18,7 @@ TABLES = [
 ]  # fmt: skip
 
 
-def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
+def test_from_config_to_pdf_and_then_nothing_to_do(checkout):
     config = checkout.write_config("tiny.yaml", TINY)
     first = checkout.measure(config)
     results = checkout.directory / "results" / "tiny"
@@ -66,9 +66,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout: Checkout) -> None:
 
 
 @needs("fio")
-def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout, tmp_path):
     broken = executable(
         tmp_path / "fio",
         "#!/bin/sh\n[ $1 = --version ] && { echo fio-3.33; exit; }\necho no luck >&2; exit 9\n",
@@ -103,9 +101,7 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(
     assert (results / "attempts" / name / "0.json").exists()  # a failed attempt stays on record
 
 
-def test_missing_tools_leave_empty_columns_with_the_reason(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_missing_tools_leave_empty_columns_with_the_reason(checkout, tmp_path):
     """Only what the shell and the kernels need is on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -126,7 +122,7 @@ def test_missing_tools_leave_empty_columns_with_the_reason(
     assert "apt-get install hpcc" in planned.stdout
 
 
-def test_two_campaigns_do_not_measure_at_once(checkout: Checkout, tmp_path: Path) -> None:
+def test_two_campaigns_do_not_measure_at_once(checkout, tmp_path):
     hold = "import sys\nfrom peakmark.run import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
     argv = [sys.executable, "-c", hold]
     with subprocess.Popen(

@@ -4,7 +4,6 @@ lost.
 
 import pytest
 from tests import presets
-from tests.checkout import Checkout
 
 # What `make demo` runs. All others by make test-trouble: each cell of several threads with IOZone
 # takes 20 s, however small, as that tool sleeps between its phases.
@@ -13,7 +12,7 @@ TROUBLE = [pytest.param(name, marks=pytest.mark.trouble) for name in presets.NAM
 
 
 @pytest.mark.parametrize("name", [DEMO, *TROUBLE])
-def test_a_preset_runs_to_its_report(checkout: Checkout, name: str) -> None:
+def test_a_preset_runs_to_its_report(checkout, name):
     file = checkout.directory / f"config/presets/{name}.yaml"
     done = checkout.measure(file, "--config", *presets.short(name), limit_s=1800)
     assert "Traceback" not in done.stderr

@@ -1,21 +1,20 @@
 """More repetitions of a row, by the whole flow on this machine and by a job of several cells."""
 
 import json
-import subprocess
 
-from tests.checkout import TINY, TO_TABLES, Checkout
+from tests.checkout import TINY, TO_TABLES
 
 from peakmark.storage import planfile
 
 ALONE = {"memory": [], "disk": [], "network": []}
 
 
-def ok(run: subprocess.CompletedProcess[str]) -> str:
+def ok(run):
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
 
 
-def test_more_repetitions_change_no_record(checkout: Checkout) -> None:
+def test_more_repetitions_change_no_record(checkout):
     grids = [{"workloads": [name], "concurrency": [1], "repetitions": 2} for name in ("DP", "SP")]
     values = {**TINY, **ALONE, "cpu": grids}
     checkout.measure(checkout.write_config("tiny.yaml", values), *TO_TABLES)
@@ -36,7 +35,7 @@ def test_more_repetitions_change_no_record(checkout: Checkout) -> None:
     assert "4 of 4 cells done" in ok(checkout.peakmark("status", "results/tiny"))
 
 
-def test_a_job_of_several_cells_measures_each_once(checkout: Checkout) -> None:
+def test_a_job_of_several_cells_measures_each_once(checkout):
     """``fan_out: node``: what a job on the cluster runs, here without the cluster."""
     grid = {"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 2}
     config = checkout.write_config("tiny.yaml", {**TINY, **ALONE, "cpu": [grid]})

@@ -8,10 +8,9 @@ import os
 import re
 import signal
 import time
-from pathlib import Path
 
 import psutil
-from tests.checkout import TINY, TO_TABLES, Checkout
+from tests.checkout import TINY, TO_TABLES
 from tests.programs import wait_for
 
 CPU = {**TINY, "memory": [], "disk": [], "network": []}
@@ -20,7 +19,7 @@ LIMIT_S = 60
 MARK = "PEAKMARK_TEST_MARK"
 
 
-def in_tables(checkout: Checkout) -> dict[str, float]:
+def in_tables(checkout):
     """Cell id -> value in the long table."""
     with (checkout.directory / "results/tiny/tables/measurements.csv").open() as stream:
         return {
@@ -29,14 +28,12 @@ def in_tables(checkout: Checkout) -> dict[str, float]:
         }
 
 
-def values(checkout: Checkout) -> dict[str, float]:
+def values(checkout):
     records = checkout.records("tiny")
     return {name: record["measurements"][0]["value"] for name, record in records.items()}
 
 
-def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
-    checkout: Checkout,
-) -> None:
+def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(checkout):
     three = {**CPU, "cpu": [{**CPU["cpu"][0], "workloads": ["DP", "HP", "SP"]}]}
     config = checkout.write_config("tiny.yaml", three)
     checkout.measure(config, *TO_TABLES)
@@ -87,7 +84,7 @@ def test_damaged_records_are_measured_again_and_a_change_voids_what_it_touches(
     assert in_tables(checkout) == {one: values(checkout)[one]}
 
 
-def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Checkout) -> None:
+def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout):
     """As after git pull: the style, then the layout has changed; no record has."""
     values = {**CPU, "cpu": [{**CPU["cpu"][0], "workloads": ["DP"]}], "repetitions": 1}
     values["report"] = {"tables": "mine.yaml"}
@@ -103,7 +100,7 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     results = checkout.directory / "results/tiny"
     page = results / "report.html"
 
-    def run(*words: str) -> str:
+    def run(*words):
         return checkout.measure(config, *words, env=own).stderr
 
     run()
@@ -119,15 +116,15 @@ def test_what_makes_the_report_is_newer_and_the_report_is_made_anew(checkout: Ch
     assert checkout.started("tiny") == before
 
 
-def processes_with(mark: str) -> list[psutil.Process]:
+def processes_with(mark):
     """Processes with this value of PEAKMARK_TEST_MARK in their environment."""
     processes = psutil.process_iter(["environ"])
     return [one for one in processes if (one.info["environ"] or {}).get(MARK) == mark]
 
 
 def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_completes(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+    checkout, tmp_path
+):
     """SIGKILL while the second cell is measured: what was finished stays, what was begun is put
     away at once.
     """
@@ -159,7 +156,7 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
     assert {name: after[name] for name in finished} == finished
 
 
-def test_ctrl_c_during_the_report_names_the_command_that_finishes_it(checkout: Checkout) -> None:
+def test_ctrl_c_during_the_report_names_the_command_that_finishes_it(checkout):
     values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
     config = checkout.write_config("tiny.yaml", values)
     results = checkout.directory / "results/tiny"

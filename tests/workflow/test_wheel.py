@@ -28,16 +28,16 @@ onstart:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def installed(tmp_path_factory):
     return Installation.make(tmp_path_factory.mktemp("a user"))  # paths reach no shell unquoted
 
 
-def files(folder: Path) -> dict[Path, int]:
+def files(folder):
     """Path of each file -> when it was changed."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_wheel_measures_in_an_empty_folder(installed: Installation) -> None:
+def test_a_wheel_measures_in_an_empty_folder(installed):
     config = installed.write_config("mine.yaml", ONE_CELL)
     before = files(installed.environment)
     kernels = {"PEAKMARK_KERNELS": str(ROOT / "build/kernels")}
@@ -48,7 +48,7 @@ def test_a_wheel_measures_in_an_empty_folder(installed: Installation) -> None:
     assert {path.name for path in installed.home.glob(".cache/*")} <= {"peakmark"}
 
 
-def test_kernels_of_another_first_run_stay(installed: Installation) -> None:
+def test_kernels_of_another_first_run_stay(installed):
     """A run on a shared home has put them there while this one was still to compile."""
     kernels, programs = installed.home / "kernels", installed.directory / "programs"
     names = {Path(path).name for path in build.programs()}
@@ -71,7 +71,7 @@ def test_kernels_of_another_first_run_stay(installed: Installation) -> None:
 
 
 @pytest.mark.packages
-def test_the_first_run_compiles_and_writes_nothing_outside(tmp_path: Path) -> None:
+def test_the_first_run_compiles_and_writes_nothing_outside(tmp_path):
     """From the shipped preset to the report; the next folder finds the kernels compiled."""
     installed = Installation.make(tmp_path / "a user")
     before = files(installed.environment)
@@ -98,7 +98,7 @@ def test_the_first_run_compiles_and_writes_nothing_outside(tmp_path: Path) -> No
     assert compiled.items() <= files(installed.home / ".cache" / "peakmark").items()
 
 
-def lowest() -> list[str]:
+def lowest():
     """The lowest version of each dependency that pyproject.toml allows, as pip's requirements."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return [word.replace(">=", "==") for word in project["dependencies"]]
@@ -106,7 +106,7 @@ def lowest() -> list[str]:
 
 @pytest.mark.packages
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "lowest"])
-def test_what_pip_resolves_measures_to_the_report(version: str, tmp_path: Path) -> None:
+def test_what_pip_resolves_measures_to_the_report(version, tmp_path):
     python = shutil.which(f"python{'3.11' if version == 'lowest' else version}")
     if python is None:
         pytest.skip(f"no python{version} on PATH")

@@ -1,9 +1,8 @@
 """Rows for the tests of the checks, and what a message tells without its words."""
 
-import json
 from typing import Any
 
-from tests.unit import campaign_data
+from tests.unit.campaign_data import VM
 
 from peakmark import statistics
 from peakmark.analysis.checks import check_row
@@ -12,12 +11,11 @@ from peakmark.limits import Limit
 from peakmark.messages import Message, Severity
 
 W, U, N = Severity.WRONG, Severity.UNSURE, Severity.NOTE
-VM: dict[str, Any] = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
-VIRTUAL: dict[str, Any] = {"cpu": {"virtualised": "KVM", "cores": 4}}
+VIRTUAL = {"cpu": {"virtualised": "KVM", "cores": 4}}
 PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
 UNKNOWN = Limit(None, "", "", "", "unknown")
-CPU: dict[str, Any] = {
+CPU = {
     "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None,
     "concurrency": 1, "metric": "rate",
 }  # fmt: skip
@@ -27,15 +25,8 @@ Each = dict[str, Any] | list[dict[str, Any]] | None
 
 
 def row(
-    values: list[float] | None = None,
-    details: Each = None,
-    context: Each = None,
-    options: Each = None,
-    *,
-    limit: Limit = UNKNOWN,
-    facts: dict[str, Any] = VM,
-    **identity: Any,
-) -> Measured:
+    values=None, details=None, context=None, options=None, *, limit=UNKNOWN, facts=VM, **identity
+):
     """A row of six calm repetitions, or of as many as one of the lists has."""
     lists = (each for each in (values, details, context, options) if isinstance(each, list))
     n = len(next(lists, CALM))
@@ -49,11 +40,11 @@ def row(
     return Measured(**CPU | parts | {"limit": limit, "facts": facts} | identity)
 
 
-def limit(value: float, unit: str = "op/s", clock: str = "observed") -> Limit:
+def limit(value, unit="op/s", clock="observed"):
     return Limit(value, unit, f"1 core x 3 GHz ({clock} clock)", "test", "measured", clock=clock)
 
 
-def noise(after: dict[str, float | None] | None = None, **during: float) -> dict[str, Any]:
+def noise(after=None, **during):
     """The context of a repetition during which this went on, and after which this was so."""
     point = {"clock_hz": 2e9, "clock_limit_hz": 3e9, "celsius": 50.0}
     point |= {"load": 0.1, "running": 0, "users": 0}
@@ -63,9 +54,9 @@ def noise(after: dict[str, float | None] | None = None, **during: float) -> dict
     return {"noise": load}
 
 
-def values_of(message: Message) -> dict[str, Any]:
+def values_of(message):
     """The values of a message; a message among them is its code, with its own as ``often.count``."""
-    values: dict[str, Any] = {"case": message.case}
+    values = {"case": message.case}
     for name, value in message.values:
         parts = value if isinstance(value, tuple) else (value,)
         for part in parts:
@@ -76,7 +67,7 @@ def values_of(message: Message) -> dict[str, Any]:
     return values
 
 
-def contains(values: dict[str, Any], expected: dict[str, Any]) -> bool:
+def contains(values, expected):
     """Whether these are among the values, numbers within one per mille."""
     return all(
         abs(values[name] / value - 1) < 1e-3 if isinstance(value, float) else values[name] == value
@@ -84,7 +75,7 @@ def contains(values: dict[str, Any], expected: dict[str, Any]) -> bool:
     )
 
 
-def check_marks(measured: Measured, weights: dict[str, Severity], first: dict[str, Any]) -> None:
+def check_marks(measured, weights, first):
     """A row has messages of these weights by their codes, and the first has these values."""
     found = check_row(measured)
     assert {each.code: each.severity for each in found} == weights

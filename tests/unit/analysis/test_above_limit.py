@@ -5,7 +5,6 @@ are counted wrong.
 import json
 import os
 import subprocess
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ not three times over.
 
 
 @pytest.fixture(scope="module")
-def facts() -> dict[str, Any]:
+def facts():
     if not CPUBENCH.exists():
         pytest.skip("the kernels are not built")
     return machine.collect()
@@ -29,7 +28,7 @@ def facts() -> dict[str, Any]:
 
 @pytest.mark.parametrize("workload", ["QP", "HP", "SP", "DP", "FP32", "QPDOT"])
 @pytest.mark.parametrize("isa", ["scalar", "sse2", "avx2", "avx512", "neon"])
-def test_no_kernel_is_above_the_limit(workload: str, isa: str, facts: dict[str, Any]) -> None:
+def test_no_kernel_is_above_the_limit(workload, isa, facts):
     """In whatever instruction set: the limit is that of the best one the CPU has."""
     argv = [str(CPUBENCH), "--workload", workload, "--isa", isa, "--seconds", "0.1"]
     argv += ["--warmup", "0.05", "--cpus", str(min(os.sched_getaffinity(0)))]

@@ -4,9 +4,6 @@ records.
 
 import csv
 import statistics
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -15,9 +12,7 @@ from tests.unit.analysis.checked import VM, N, W
 from peakmark.analysis import comparisons, findings, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
-from peakmark.analysis.row import Row
 from peakmark.cell import Cell
-from peakmark.messages import Message
 from peakmark.tables import columns, tables
 
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
@@ -25,7 +20,7 @@ LIMIT = 3e9 * 16  # of one core of the VM in double precision
 SHARES = (0.95, 0.951, 0.949, 0.952, 0.948, 0.95)
 
 
-def machines(**changes: Mapping[str, Any]) -> dict[str, Any]:
+def machines(**changes):
     """Hosts that are alike but for these facts: host -> part -> name -> value."""
     return {
         host: VM | {"host": host} | {part: VM[part] | facts for part, facts in parts.items()}
@@ -33,7 +28,7 @@ def machines(**changes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def dp(hosts: str, shares: Sequence[float] = SHARES, threads: int = 1, **more: Any) -> Any:
+def dp(hosts, shares=SHARES, threads=1, **more):
     """Records of a DP row: a repetition on each host, with its share of the limit at 3 GHz."""
     return [
         record
@@ -45,16 +40,16 @@ def dp(hosts: str, shares: Sequence[float] = SHARES, threads: int = 1, **more: A
     ]  # fmt: skip
 
 
-def notes(row: Row, code: str) -> list[Message]:
+def notes(row, code):
     return [note for note in row.warnings if note.code == code]
 
 
-def topics(row: Row) -> set[str]:
+def topics(row):
     return {found.heading for found in findings.conclusions([row])}
 
 
 @pytest.mark.parametrize("hosts", ["aaaaaa", "ababab"])
-def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path: Path, hosts: str) -> None:
+def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
     both = [*dp(hosts), *dp(hosts, threads=2)]
     of = make.judge(tmp_path / "c", both, machines=machines(a={}, b={}))
     for row in of.rows["cpu"]:
@@ -68,7 +63,7 @@ def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path: Path, hosts: str) -
 
 
 @pytest.mark.parametrize("other", [{"model_name": "Another CPU"}, {"threads": 4}])
-def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str, Any]) -> None:
+def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     of = make.judge(tmp_path / "c", dp("ababab"), machines=machines(a={}, b={"cpu": other}))
     (row,) = of.rows["cpu"]
     assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, W)
@@ -85,9 +80,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path: Path, other: dict[str,
     # Three repetitions on each of two nodes can show nothing, however far they are apart.
     [("aaabbb", ""), ("aaaabbbb", "ab"), ("abababab", ""), ("aaaabbbbcccc", "ac")],
 )
-def test_hosts_that_differ_beyond_chance_say_by_how_much(
-    tmp_path: Path, hosts: str, ends: str
-) -> None:
+def test_hosts_that_differ_beyond_chance_say_by_how_much(tmp_path, hosts, ends):
     shares = [0.9 - 0.02 * (number // 4) + number / 1000 for number in range(len(hosts))]
     row = make.only_row(tmp_path / "c", dp(hosts, shares), machines=machines(a={}, b={}, c={}))
     found = notes(row, "hosts-differ")
@@ -106,15 +99,15 @@ def test_hosts_that_differ_beyond_chance_say_by_how_much(
 
 
 @pytest.mark.parametrize(("hosts", "known"), [("ababab", "a"), ("cababa", "ab")])
-def test_nodes_without_facts_count_as_equal(tmp_path: Path, hosts: str, known: str) -> None:
+def test_nodes_without_facts_count_as_equal(tmp_path, hosts, known):
     facts = machines(**{host: {} for host in known})
     row = make.only_row(tmp_path / "c", dp(hosts, SHARES), machines=facts)
     assert row.measured.efficiency and row.level is None
 
 
-def test_equal_nodes_with_other_limits_have_the_best_one(tmp_path: Path) -> None:
+def test_equal_nodes_with_other_limits_have_the_best_one(tmp_path):
     """Half the memory channels populated on one of two hosts: half its limit, by the same model."""
-    measured: list[dict[str, Any]] = []
+    measured = []
     for number, host in enumerate("ababab"):
         measured += make.runs("rambench", "RS", 1e10, repetition=number, host=host)
     memory = {"speed_mts": 3200, "channels": 8, "populated_channels": 8}
@@ -133,22 +126,18 @@ STATED = {"disk": {"throughput": {"RS": 1e8}}}
     (("diskbench", "RS"), {}, {}, None, True),
     (("cpubench", "DP"), {}, {}, W, False),  # no core does so much
 ])  # fmt: skip
-def test_a_doubtful_limit_bars_no_comparison(
-    tmp_path: Path, program: tuple[str, str], site: Any, details: Any, level: Any, comparable: bool
-) -> None:
+def test_a_doubtful_limit_bars_no_comparison(tmp_path, program, site, details, level, comparable):
     value = 1e15 if program[0] == "cpubench" else 2e9
     measured = make.runs(*program, value, value, value, details=details)
     row = make.only_row(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
     assert (row.level, row.comparable) == (level, comparable)
 
 
-def row_with_reference(
-    folder: Path, own: str, reference: str, values: dict[str, float], other: str = "AMD EPYC"
-) -> Row:
+def row_with_reference(folder, own, reference, values, other="AMD EPYC"):
     """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the
     reference's.
     """
-    of_both: list[dict[str, Any]] = []
+    of_both = []
     for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
         for number, host in enumerate(hosts):
             value = (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
@@ -165,15 +154,13 @@ def row_with_reference(
     ("ab", "bb", 1.3),  # on b alone
     ("aa", "bb", 0.55),
 ])  # fmt: skip
-def test_a_ratio_is_taken_within_the_nodes_where_both_ran(
-    tmp_path: Path, own: str, reference: str, value: float
-) -> None:
+def test_a_ratio_is_taken_within_the_nodes_where_both_ran(tmp_path, own, reference, value):
     row = row_with_reference(tmp_path / "c", own, reference, {"a": 1.1, "b": 1.3})
     ratios = comparisons.ratios(row.measured, row.series["likwid-bench"])
     assert statistics.median(ratios) == pytest.approx(value)
 
 
-def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> None:
+def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path):
     row = row_with_reference(tmp_path / "c", "aaaaaa", "bbbbbb", {"a": 0.4}, other="Another CPU")
     assert comparisons.best_reference(row) is None
     assert row.level is not W and row.measured.efficiency is not None
@@ -187,10 +174,8 @@ def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path: Path) -> Non
     (["ab", "ac"], "6.1.0-2", "6.1.0-2 on c", ()),
     (["ac", "ac"], "6.1.0-2", "", ()),
 ])  # fmt: skip
-def test_pairs_of_equal_kinds_of_node_are_one_row(
-    tmp_path: Path, pairs: list[str], kernel_of_c: str, void: str, differ: tuple[str, ...]
-) -> None:
-    of_pairs: list[dict[str, Any]] = []
+def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, void, differ):
+    of_pairs = []
     for number, (client, server) in enumerate(pairs):
         value = (1.02e9 if client == "b" else 1e9) + number
         place = {"repetition": number, "host": client, "context": {"server_host": server}}
@@ -204,7 +189,7 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(
     assert [(each["highest"], each["lowest"]) for each in values] == ([differ] if differ else [])
 
 
-def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Path) -> None:
+def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path):
     clocks = {"clock_hz": {"nominal": 6e9, "maximum": 12e9, "observed": None}}
     of = make.judge(tmp_path / "c", dp("a" * 6), machines=machines(a={"cpu": clocks}))
     (row,) = of.rows["cpu"]
@@ -224,9 +209,7 @@ def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path: Pat
     ([None, 2.72e9, None], 2.72e9, "under the work"),
     ([None, None, None], 3.05e9, "(observed clock)"),  # records from before
 ])  # fmt: skip
-def test_the_limit_takes_the_clock_under_the_work(
-    tmp_path: Path, loaded: list[float | None], clock: float, words: str
-) -> None:
+def test_the_limit_takes_the_clock_under_the_work(tmp_path, loaded, clock, words):
     idle = {"clock_hz_before": 3.0e9, "clock_hz_after": 3.1e9}
     both = make.runs("likwid-bench", "DP", 42e9)
     for number, hz in enumerate(loaded):
@@ -240,12 +223,12 @@ def test_the_limit_takes_the_clock_under_the_work(
     assert row.series["likwid-bench"].efficiency == pytest.approx(42e9 / (clock * 16))
 
 
-def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path) -> None:
+def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path):
     """Also where some of them are not measured: their number comes from the others of the node, or
     is not known yet.
     """
 
-    def of(workload: str, node: str) -> Cell:
+    def of(workload, node):
         data = make.cell("cpubench", workload, subsystem="cpu", node=node).to_json()
         return Cell.from_json(data | {"concurrency": "cores"})
 
@@ -261,7 +244,7 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path: Path)
     assert threads == ["8 threads (cores)", "8 threads (cores)", "cores"]
 
 
-def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_path: Path) -> None:
+def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_path):
     """The facts of the host are from its first job, which had one core."""
     context = {"placed": make.placed(2, 2)["placed"]}
     first = machines(a={"limits": {"physical_cores_allowed": 1, "cpus_allowed": [0]}})
@@ -270,7 +253,7 @@ def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_pat
     assert row.measured.efficiency == pytest.approx(0.95)
 
 
-def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path: Path) -> None:
+def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path):
     """Own and reference, measured or not: one row for each number of threads, under the bytes that
     were walked.
     """
@@ -291,9 +274,7 @@ def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path:
     assert (second.key.block, second.key.concurrency, second.own) == (None, 2, None)
 
 
-def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(
-    tmp_path: Path,
-) -> None:
+def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(tmp_path):
     default = {
         "mtu": 1500, "loopback": False, "interface": "eth0", "kind": "ethernet", "speed_bps": 1e9,
     }  # fmt: skip
@@ -309,8 +290,8 @@ def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(
     [((3, 3), "75 % interval"), ((6,), "95 % interval"), ((3, 6), "75 to 95 % interval")],
 )
 def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
-    tmp_path: Path, counts: Sequence[int], heading: str
-) -> None:
+    tmp_path, counts, heading
+):
     measured = []
     for threads, n in enumerate(counts, 1):
         measured += dp("a" * n, SHARES[:n], threads)

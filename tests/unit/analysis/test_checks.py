@@ -1,14 +1,12 @@
 """Each check finds what it is for, with its weight and its numbers, and is silent otherwise."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.unit.analysis.checked import (
     PLACED,
     UNKNOWN,
     VIRTUAL,
-    VM,
     N,
     U,
     W,
@@ -17,56 +15,51 @@ from tests.unit.analysis.checked import (
     noise,
     row,
 )
+from tests.unit.campaign_data import VM
 
 from peakmark.analysis import checks
 from peakmark.analysis.checks import check_row
-from peakmark.analysis.row import Measured
-from peakmark.messages import Severity
 
 
-def disk(details: Any = None, **more: Any) -> Measured:
+def disk(details=None, **more):
     of = {"subsystem": "disk", "instrument": "diskbench", "workload": "RR", "block": 4096}
     return row(details=details, **of | more)
 
 
-def held(metric: str, value: float, **limits: int) -> Measured:
+def held(metric, value, **limits):
     """Two threads of a disk to which a cgroup grants so much."""
-    more: dict[str, Any] = {"metric": metric, "concurrency": 2, "values": [value] * 6}
+    more = {"metric": metric, "concurrency": 2, "values": [value] * 6}
     return disk(context={"io_limits": limits}, **more)
 
 
-def moved(of_10000: int | None, direct: bool, file_system: str) -> Measured:
+def moved(of_10000, direct, file_system):
     """A disk of whose 10,000 B so many reached the device."""
     tells = {"device_bytes": of_10000, "work": 10_000, "direct": direct, "filesystem": file_system}
     return disk(tells)
 
 
-def flushed(
-    seconds: float, work: float, facts: dict[str, Any], metric: str = "throughput"
-) -> Measured:
+def flushed(seconds, work, facts, metric="throughput"):
     details = {"flush_seconds": seconds, "work": work}
     return disk(details, workload="WS", metric=metric, facts=facts)
 
 
-def memory(details: Any = None, **more: Any) -> Measured:
+def memory(details=None, **more):
     of = {"subsystem": "memory", "instrument": "rambench", "block": 1024, "variant": "pool"}
     return row(details=details, **of | more)
 
 
-def pool(
-    mebibytes: int, threads: int = 1, facts: Any = VM, last_level: int = 0, **more: Any
-) -> Measured:
+def pool(mebibytes, threads=1, facts=VM, last_level=0, **more):
     """Threads that walk a pool, on cores that reach so many MiB of the last cache."""
     context = {"placed": PLACED | {"last_level_bytes": last_level << 20}} if last_level else {}
     size = {"working_set_bytes": mebibytes << 20}
     return memory(size, facts=facts, context=context, concurrency=threads, **more)
 
 
-def network(workload: str, details: Any = None, **more: Any) -> Measured:
+def network(workload, details=None, **more):
     return row(details=details, subsystem="network", workload=workload, **more)
 
 
-def udp(sent: int, lost: int, **more: Any) -> Measured:
+def udp(sent, lost, **more):
     return network("UDP", {"sent": sent, "received": sent - lost, "lost": lost}, **more)
 
 
@@ -80,10 +73,9 @@ WHOLE, RARE = {"lost": 0, "round_trips": 10}, {"lost": 1, "round_trips": 99_999}
 QUARTER = {"lost": 250, "round_trips": 750}
 LATE = [{"started": f"2026-11-21T04:0{minute}"} for minute in (0, 9, 2, 3, 4, 5)]
 FALLING = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
-Marks = dict[str, Severity]
 
 # A row, its marks with their weight, and what the first of them tells.
-CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
+CASES = [
     # What physics forbids.
     (row(details={"clock_hz_before": 3.2e9, "clock_hz_after": 3.21e9}, limit=limit(101.0)), {}, {}),
     (row(limit=limit(96.0)), {}, {}),
@@ -183,16 +175,16 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("made", "found", "values"), CASES, ids=["+".join(found) or "none" for _, found, _ in CASES]
 )
-def test_a_row_has_these_marks(made: Measured, found: Marks, values: dict[str, Any]) -> None:
+def test_a_row_has_these_marks(made, found, values):
     check_marks(made, found, values)
 
 
-def test_the_heaviest_comes_first() -> None:
+def test_the_heaviest_comes_first():
     weights = [each.severity for each in check_row(row([100.0, 130.0], concurrency=9))]
     assert weights == [W, U, N]
 
 
-def test_the_threshold_falls_to_the_true_spread_as_repetitions_come() -> None:
+def test_the_threshold_falls_to_the_true_spread_as_repetitions_come():
     widths = [checks.widest(n) for n in (2, 3, 6, 30, 1000)]
     assert widths == sorted(widths, reverse=True)
     # Of the chi-square distribution with 2 degrees of freedom 98 % lie below 7.824, with 29 below

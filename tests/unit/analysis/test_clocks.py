@@ -1,8 +1,6 @@
 """Clock and work per cycle are two figures: a throttled node reaches its limit at a low clock."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -10,7 +8,6 @@ from tests.unit.analysis.checked import U, noise
 
 from peakmark.analysis import clocks
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
 from peakmark.storage import facts
 from peakmark.tables.columns import warning_kinds
 
@@ -18,10 +15,10 @@ FULL, THROTTLED = 3.69e9, 0.75 * 3.69e9
 PER_CYCLE = {"DP": 16, "SP": 32}
 
 
-def fleet(folder: Path, hz: dict[str, float], usual: float = FULL, steal: float = 0.0) -> Analysis:
+def fleet(folder, hz, usual=FULL, steal=0.0):
     """Eight real nodes in a quiet hour, each at 98 % of the limit at the clock that it had."""
 
-    def change(record: dict[str, Any]) -> None:
+    def change(record):
         clock = hz.get(record["context"]["host"], usual)
         known = {"clock_hz_before": clock, "clock_hz_after": clock}
         record["context"] |= noise(steal=steal) | known
@@ -33,9 +30,9 @@ def fleet(folder: Path, hz: dict[str, float], usual: float = FULL, steal: float 
     return make.edited("fleet", folder, "cpu/cpubench", change)
 
 
-def doubted(analysis: Analysis) -> dict[str, list[Row]]:
+def doubted(analysis):
     """The rows of each node that a low clock puts in doubt."""
-    rows: dict[str, list[Row]] = {}
+    rows = {}
     for row in analysis.rows["cpu"]:
         assert row.measured.efficiency == pytest.approx(0.98)
         marked = any(warning.code == "clock-below-best" for warning in row.warnings)
@@ -46,9 +43,7 @@ def doubted(analysis: Analysis) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize(("hz", "found"), [(THROTTLED, ["node3"]), (0.93 * FULL, [])])
-def test_a_throttled_node_is_seen_beside_equal_ones(
-    tmp_path: Path, hz: float, found: list[str]
-) -> None:
+def test_a_throttled_node_is_seen_beside_equal_ones(tmp_path, hz, found):
     analysis = fleet(tmp_path / "c", {"node3": hz})
     marked = doubted(analysis)
     assert list(marked) == found
@@ -58,7 +53,7 @@ def test_a_throttled_node_is_seen_beside_equal_ones(
         assert row.clock and row.clock.share == pytest.approx(share)
 
 
-def test_a_host_that_was_faster_in_an_earlier_campaign_is_throttled_now(tmp_path: Path) -> None:
+def test_a_host_that_was_faster_in_an_earlier_campaign_is_throttled_now(tmp_path):
     before = fleet(tmp_path / "before", {})
     assert not doubted(before)
     clocks.remember(before.results, before.rows["cpu"])
@@ -75,9 +70,7 @@ def test_a_host_that_was_faster_in_an_earlier_campaign_is_throttled_now(tmp_path
 
 
 @pytest.mark.parametrize(("maximum", "count"), [(FULL, 8), (1.05 * THROTTLED, 0)])
-def test_a_clock_far_below_the_datasheets_is_low(
-    tmp_path: Path, maximum: float, count: int
-) -> None:
+def test_a_clock_far_below_the_datasheets_is_low(tmp_path, maximum, count):
     fleet(tmp_path / "c", {}, usual=THROTTLED)
     for path in (tmp_path / "c" / "machine").glob("*.json"):
         known = facts.read(path)
@@ -86,6 +79,6 @@ def test_a_clock_far_below_the_datasheets_is_low(
     assert len(doubted(Analysis.of(tmp_path / "c"))) == count
 
 
-def test_a_disturbed_repetition_tells_no_clock(tmp_path: Path) -> None:
+def test_a_disturbed_repetition_tells_no_clock(tmp_path):
     rows = fleet(tmp_path / "c", {"node3": THROTTLED}, steal=0.3).rows["cpu"]
     assert {row.clock for row in rows} == {None}

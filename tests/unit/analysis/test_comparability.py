@@ -1,31 +1,26 @@
 """What two sides did not have alike is said, and rows that it changes get no verdict."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM
+from tests.unit.campaign_data import VM
 
 from peakmark.analysis import compare, datasets
-from peakmark.analysis.datasets import Dataset
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
 
 
-def side(folder: Path, records: list[dict[str, Any]], **more: Any) -> Dataset:
+def side(folder, records, **more):
     return datasets.read(str(make.write(folder, records, **more)))
 
 
-def differences(comparison: compare.Comparison) -> list[tuple[str, str, str]]:
+def differences(comparison):
     values = [dict(each.values) for each in comparison.differ.values()]
     return [(str(each["name"]), str(each["before"]), str(each["after"])) for each in values]
 
 
-def of_all(
-    folder: Path, factor: float, facts: dict[str, Any], details: dict[str, Any], **context: Any
-) -> Dataset:
+def of_all(folder, factor, facts, details, **context):
     """A row of each subsystem by the own kernel, and one of the memory by another program."""
     records = []
     workloads = {"cpubench": "DP", "netbench": "TCP"}
@@ -39,7 +34,7 @@ def of_all(
     return side(folder, records, facts=facts)
 
 
-def changed(facts: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+def changed(facts, name, value):
     """The facts of a real machine, of which one is another."""
     part, _, key = name.partition(".")
     return facts | {part: facts.get(part, {}) | {key: value}}
@@ -72,9 +67,7 @@ INPUT = {"diskbench", "netbench"}
     ("context.peakmark", "9.9", "peakmark", set()),
     ("context.tool", {"name": "x", "path": "/x", "version": "9"}, "version of the program", COMPUTING | INPUT),
 ])  # fmt: skip
-def test_a_fact_that_differs_is_listed_and_stops_the_rows_to_which_it_matters(
-    tmp_path: Path, name: str, value: Any, title: str, stopped: set[str]
-) -> None:
+def test_a_fact_that_differs_stops_the_rows_of_it(tmp_path, name, value, title, stopped):
     known = VM
     for other, at_first in AT_FIRST.items():
         known = changed(known, other, at_first)
@@ -95,21 +88,21 @@ def test_a_fact_that_differs_is_listed_and_stops_the_rows_to_which_it_matters(
         assert {one.verdict for one in found} == {"worse"}
 
 
-def test_a_fact_that_does_not_differ_cannot_be_the_change(tmp_path: Path) -> None:
+def test_a_fact_that_does_not_differ_cannot_be_the_change(tmp_path):
     before = of_all(tmp_path / "a", 1.0, VM, {})
     after = of_all(tmp_path / "b", 1.0, changed(VM, "os.kernel", "6.99"), {})
     with pytest.raises(ConfigError, match="kernel"):
         compare.report(before, after, changed=["microcode"])
 
 
-def linked(folder: Path, loopback: bool) -> Dataset:
+def linked(folder, loopback):
     """A row of the CPU and one over a link."""
     context = {"network": {"interface": "lo" if loopback else "eth1", "loopback": loopback}}
     records = make.runs("cpubench", "DP", *make.near(1e10))
     return side(folder, records + make.runs("netbench", "TCP", *make.near(1e9), context=context))
 
 
-def test_another_link_is_not_judged(tmp_path: Path) -> None:
+def test_another_link_is_not_judged(tmp_path):
     before, after = linked(tmp_path / "a", True), linked(tmp_path / "b", False)
     text, counts = compare.report(before, after)
     assert counts == {"not alike": 1, "no difference shown": 1}
@@ -127,9 +120,7 @@ def test_another_link_is_not_judged(tmp_path: Path) -> None:
     ("disk", "RS", "depth", (1, 8), ("queue depth", "1", "8")),
     ("network", "TCP", "interface", ("eth0", "eth1"), ("interface", "eth0", "eth1")),
 ])  # fmt: skip
-def test_each_choice_that_changes_what_is_measured_is_said(
-    tmp_path: Path, subsystem: str, workload: str, option: str, values: Any, difference: Any
-) -> None:
+def test_a_choice_that_differs_is_said(tmp_path, subsystem, workload, option, values, difference):
     kernel = KERNELS[subsystem]
     before, after = (
         side(tmp_path / name, make.runs(kernel, workload, *make.near(value), **{option: setting}))
@@ -140,7 +131,7 @@ def test_each_choice_that_changes_what_is_measured_is_said(
     assert "{}: A has {}, B has {}".format(*difference) in compare.report(before, after)[0]
 
 
-def test_a_word_that_meant_another_number_is_not_alike(tmp_path: Path) -> None:
+def test_a_word_that_meant_another_number_is_not_alike(tmp_path):
     before = side(tmp_path / "a", make.runs("cpubench", "DP", *make.near(1e9)))
     ((point, entry),) = before.entries.items()
     one, other = (
@@ -153,9 +144,7 @@ def test_a_word_that_meant_another_number_is_not_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kernel", "verdict"), [("6.1.0-1", "better"), ("6.1.0-2", "not alike")])
-def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(
-    tmp_path: Path, kernel: str, verdict: str
-) -> None:
+def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path, kernel, verdict):
     before = side(tmp_path / "a", make.runs("cpubench", "DP", *make.near(1e9)))
     machines = {
         host: VM | {"host": host, "os": VM["os"] | {"kernel": release}}
@@ -184,9 +173,7 @@ DIRECT = {"sync": "each", "fill": "new"}
     ("diskbench", "WS", 5e7, DIRECT, ["O_DIRECT"]),
     ("diskbench", "WS", 5e7, {}, ["O_DIRECT", "fill", "sync"]),
 ])  # fmt: skip
-def test_what_a_published_report_did_otherwise_is_noted_on_the_row(
-    tmp_path: Path, instrument: str, workload: str, value: float, options: Any, settings: list[str]
-) -> None:
+def test_a_published_definition_is_noted(tmp_path, instrument, workload, value, options, settings):
     records = make.runs(instrument, workload, *[value] * 6, **options)
     report = "four-subsystems-2018-hyperion"
     row = make.only_row(tmp_path / "c", records, config={"report": {"published": [report]}})
@@ -195,12 +182,10 @@ def test_what_a_published_report_did_otherwise_is_noted_on_the_row(
     assert instrument != "rambench" or row.published[report] == pytest.approx(value)
 
 
-def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(
-    tmp_path: Path,
-) -> None:
+def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp_path):
     sides = []
     for name, options in (("a", {}), ("b", {"sync": "each"})):
-        place: dict[str, Any] = {"metric": "iops", "block": 4096, **options}
+        place = {"metric": "iops", "block": 4096, **options}
         records = make.runs("diskbench", "WR", *[1e4] * 6, **place)
         records += make.runs("diskbench", "RR", *[1e4] * 6, **place)
         sides.append(side(tmp_path / name, records))

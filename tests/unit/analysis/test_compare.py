@@ -1,9 +1,5 @@
 """Comparing: the verdict says what the values carry, and no more."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
@@ -18,9 +14,7 @@ CALM = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
 SAME = "no difference shown"
 
 
-def disk(
-    folder: Path, factor: float = 1.0, *, node: str = "any", limited: bool = False, hour: int = 4
-) -> Dataset:
+def disk(folder, factor=1.0, *, node="any", limited=False, hour=4):
     """A disk, its throughput and latency, ``factor`` times as fast; ``limited`` by a cgroup at what
     it reads; measured at an ``hour``.
     """
@@ -28,7 +22,7 @@ def disk(
     context = started | ({"io_limits": {"read_bps": int(4e8 * factor)}} if limited else {})
     rates = [4e8 * factor * value for value in STEADY]
     records = make.runs("diskbench", "RS", *rates, node=node, context=context)
-    where: dict[str, Any] = {"block": 4096, "node": node, "context": started}
+    where = {"block": 4096, "node": node, "context": started}
     for each in make.runs("diskbench", "RR", *STEADY, metric="iops", **where):
         (iops,) = each["measurements"]
         value = iops["value"]
@@ -38,18 +32,13 @@ def disk(
     return datasets.read(str(make.write(folder, records)))
 
 
-def of_values(values: Sequence[float], is_timed: bool) -> DatasetRow:
+def of_values(values, is_timed):
     """A row, with repetitions that began a second after each other or at no known time."""
     times = {number: datasets.Turn(value, number, number) for number, value in enumerate(values)}
     return DatasetRow(tuple(values), turns=times if is_timed else {})
 
 
-def sides(
-    rows: Sequence[tuple[Sequence[float], Sequence[float]]],
-    table: str = "cpu",
-    *,
-    at_one_time: bool = False,
-) -> list[Dataset]:
+def sides(rows, table="cpu", *, at_one_time=False):
     """Two sides with these values of A and B; without times they lie apart."""
     instrument = {"cpu": "cpubench", "memory_latency": "rambench"}[table]
     points = [
@@ -78,16 +67,14 @@ def sides(
     (CALM, [0.98 * value for value in CALM], "cpu", None, SAME),
     (CALM, [1.04 * value for value in CALM], "cpu", 0.05, SAME),
 ])  # fmt: skip
-def test_the_verdict_follows_the_interval_and_the_direction(
-    before: list[float], after: list[float], table: str, tolerance: float | None, verdict: str
-) -> None:
+def test_the_verdict_follows_interval_and_direction(before, after, table, tolerance, verdict):
     one, other = sides([(before, after)], table, at_one_time=True)
     (found,), _, _ = compare.compare(one, other, tolerance=tolerance)
     assert found.ratio == pytest.approx(after[0] / before[0], rel=0.003)
     assert found.verdict == verdict
 
 
-def scaled(values: Sequence[float], factor: float) -> tuple[Sequence[float], list[float]]:
+def scaled(values, factor):
     """A row of which B has so many times the values of A."""
     return values, [factor * value for value in values]
 
@@ -103,9 +90,7 @@ def scaled(values: Sequence[float], factor: float) -> tuple[Sequence[float], lis
     # Of two rows none tells what the other would have done.
     ([1.0, 0.8], [SAME, "worse or drift"]),
 ])  # fmt: skip
-def test_at_two_times_only_a_row_that_leaves_its_table_is_a_claim(
-    factors: list[float], verdicts: list[str]
-) -> None:
+def test_at_two_times_only_a_row_that_leaves_its_table_is_a_claim(factors, verdicts):
     before, after = sides([scaled(CALM, factor) for factor in factors])
     found, _, _ = compare.compare(before, after)
     assert [one.verdict for one in found] == verdicts
@@ -116,7 +101,7 @@ def test_at_two_times_only_a_row_that_leaves_its_table_is_a_claim(
     assert [one.verdict for one in found] == [each.partition(" or ")[0] for each in verdicts]
 
 
-def test_what_all_rows_of_a_table_do_in_a_round_hides_no_change() -> None:
+def test_what_all_rows_of_a_table_do_in_a_round_hides_no_change():
     rounds = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
     calm = [value * moved for value, moved in zip(CALM, rounds, strict=True)]
     (before, after) = sides([scaled(calm, 1.0)] * 4 + [scaled(calm, 2.5)])
@@ -124,7 +109,7 @@ def test_what_all_rows_of_a_table_do_in_a_round_hides_no_change() -> None:
     assert [one.verdict for one in found] == [SAME] * 4 + ["better"]
 
 
-def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
+def test_two_campaigns_row_by_row(tmp_path):
     before, after = disk(tmp_path / "a"), disk(tmp_path / "b", 0.5)
     found, *only = compare.compare(before, after)
     assert [one.point.table for one in found] == ["disk_throughput", "disk_latency", "disk_iops"]
@@ -136,27 +121,27 @@ def test_two_campaigns_row_by_row(tmp_path: Path) -> None:
     assert "3 worse" in text and "unsure" not in text
 
 
-def test_a_verdict_on_a_doubtful_row_says_so(tmp_path: Path) -> None:
+def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
     before, after = disk(tmp_path / "a"), disk(tmp_path / "b", 0.5, limited=True)
     found, _, _ = compare.compare(before, after)
     assert [one.warnings for one in found] == [("", "wrong"), ("", ""), ("", "")]
     assert "(B wrong)" in compare.report(before, after)[0]
 
 
-def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path: Path) -> None:
+def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path):
     before, after = disk(tmp_path / "a", node="n1"), disk(tmp_path / "b", 0.5, node="other")
     text, counts = compare.report(before, after)
     assert counts == {"worse": 3}
     assert "A has n1, B has other" in text.splitlines()[0]
 
 
-def test_nothing_in_common_is_said(tmp_path: Path) -> None:
+def test_nothing_in_common_is_said(tmp_path):
     side = datasets.read(str(make.write(tmp_path / "c", make.runs("cpubench", "DP", 1e9))))
     with pytest.raises(ConfigError, match="no row in common"):
         compare.report(side, disk(tmp_path / "other"))
 
 
-def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_codes_are_fit_for_ci(tmp_path, capsys):
     a, slower, nothing = (str(tmp_path / name) for name in ("a", "b", "nothing"))
     disk(tmp_path / "a"), disk(tmp_path / "b", 0.9)
     fail = ["--fail-on", "worse"]
@@ -170,9 +155,7 @@ def test_exit_codes_are_fit_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture
     assert nothing in capsys.readouterr().err
 
 
-def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(tmp_path, capsys):
     a, later, same = (str(tmp_path / name) for name in ("a", "b", "c"))
     disk(tmp_path / "a"), disk(tmp_path / "b", 0.9, hour=8), disk(tmp_path / "c", hour=8)
     assert cli.main(["compare", a, later, "--fail-on", "worse"]) == 0
@@ -182,7 +165,7 @@ def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(
     assert not capsys.readouterr().err
 
 
-def many(folder: Path, seed: int, slow: int = -1) -> datasets.Dataset:
+def many(folder, seed, slow=-1):
     """Forty rows of six noisy values of one machine; one at four fifths of the rate."""
     random = np.random.default_rng(seed)
     records = []
@@ -192,7 +175,7 @@ def many(folder: Path, seed: int, slow: int = -1) -> datasets.Dataset:
     return datasets.read(str(make.write(folder, records)))
 
 
-def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path: Path) -> None:
+def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path):
     before = many(tmp_path / "a", 1)
     for seed in (2, 3, 4):
         found, _, _ = compare.compare(before, many(tmp_path / f"b{seed}", seed), tolerance=0.0)
@@ -202,9 +185,7 @@ def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_
 
 
 @pytest.mark.parametrize(("beside", "verdict"), [(0, "better"), (109, SAME)])
-def test_a_claim_that_chance_brings_among_many_rows_does_not_stand(
-    beside: int, verdict: str
-) -> None:
+def test_a_claim_that_chance_brings_among_many_rows_does_not_stand(beside, verdict):
     """By itself one row of two samples that lie apart is a claim; among 110 rows chance brings it."""
     before, after = (1.0, 1.1, 1.2, 1.05, 1.15, 1.12), (1.1, 1.2, 1.28, 1.14, 1.23, 1.21)
     one, other = sides([(before, after), *[(before, before)] * beside], at_one_time=True)

@@ -3,7 +3,6 @@ them.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.unit.analysis.checked import (
@@ -19,11 +18,10 @@ from tests.unit.analysis.checked import (
     row,
 )
 
-from peakmark.analysis.row import Measured
 from peakmark.messages import Severity
 
 
-def ghz(*pairs: tuple[float, float], loaded: float | None = None) -> list[dict[str, Any]]:
+def ghz(*pairs, loaded=None):
     """Details of repetitions with these clocks before and after the work, and under it."""
     under = {} if loaded is None else {"clock_hz_loaded": loaded * 1e9}
     return [
@@ -32,21 +30,21 @@ def ghz(*pairs: tuple[float, float], loaded: float | None = None) -> list[dict[s
     ]
 
 
-def threads(count: int, facts: dict[str, Any] = VM, **context: Any) -> Measured:
+def threads(count, facts=VM, **context):
     return row(concurrency=count, facts=facts, context=context)
 
 
-def of_host(cores: int, quota: float | None, cpus: int) -> dict[str, Any]:
+def of_host(cores, quota, cpus):
     """Facts of a host whose first job was given so much."""
     given = {"cpus_allowed": list(range(cpus)), "physical_cores_allowed": cores, "cpu_quota": quota}
     return VM | {"limits": VM["limits"] | given}
 
 
-def of_job(cores: int, quota: float | None, cpus: int) -> dict[str, Any]:
+def of_job(cores, quota, cpus):
     return {"allowed": {"cores": cores, "cpu_quota": quota}, "cpus": list(range(cpus))}
 
 
-def on_box(isa: str, idle: float, loaded: float | None = None) -> Measured:
+def on_box(isa, idle, loaded=None):
     """A row at its limit, on a CPU that says 2.1 GHz on the box."""
     clock = VM["cpu"]["clock_hz"] | {"nominal": 2.1e9}
     details = ghz((idle, idle), loaded=loaded)[0] | {"isa": isa}
@@ -54,23 +52,23 @@ def on_box(isa: str, idle: float, loaded: float | None = None) -> Measured:
     return row([101.4] * 6, details, limit=limit(101.4), facts=facts)
 
 
-def waited(*shares: float) -> Measured:
+def waited(*shares):
     return row(details=[{"cpu_share": share} for share in shares])
 
 
-def probed(*pairs: tuple[float, float], best: float = 0.0) -> Measured:
+def probed(*pairs, best=0.0):
     """A row beside whose repetitions DRAM was read at these GB/s before and after."""
     details = [{"probe_before": 1e9 * pair[0], "probe_after": 1e9 * pair[1]} for pair in pairs]
     return row(details=details, context={"dram_compared": 1e9 * best})
 
 
-def narrow(isa: str, best: str | None, limit_at: float | None = 100.0) -> Measured:
+def narrow(isa, best, limit_at=100.0):
     facts = VM | {"cpu": VM["cpu"] | {"isa_best": best}}
     reach = replace(limit(100.0), value=limit_at)
     return row([80.0] * 6, options={"isa": isa}, facts=facts, limit=reach)
 
 
-def crowded(*held: int | None, share: float = 1.0, count: int = 2) -> Measured:
+def crowded(*held, share=1.0, count=2):
     """Threads on two cores at 0.59 of their limit, and on how many cores others used the pipes."""
     details = [
         {"cpu_share": share} | ({} if cores is None else {"held_up": cores}) for cores in held
@@ -80,7 +78,7 @@ def crowded(*held: int | None, share: float = 1.0, count: int = 2) -> Measured:
     return row(CALM[:5], details, placed, limit=limit(170.0), facts=facts, concurrency=count)
 
 
-def disturbed(*contexts: dict[str, Any], values: list[float] | None = None) -> Measured:
+def disturbed(*contexts, values=None):
     """A row that uses all CPUs: quiet repetitions, but for the last ones."""
     quiet = [noise()] * (len(values or CALM) - len(contexts))
     return row(values, context=[*quiet, *contexts], facts={})
@@ -93,7 +91,7 @@ COOLING = [100.0 - 2 * number for number in range(8)]
 Marks = dict[str, Severity]
 
 # A row, its marks with their weight, and what the first of them tells.
-CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
+CASES = [
     # A clock that moves, of which the median stands while fewer than half of the repetitions did.
     (row(details=ghz((3.2, 3.1)) * 6), {}, {}),
     (row(details=ghz((3.2, 2.6)) * 6), {"clock-moved": U}, {"way": "fell", "most": "up-to", "most.share": 0.1875, "often.count": 6}),
@@ -176,5 +174,5 @@ CASES: list[tuple[Measured, Marks, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("made", "found", "values"), CASES, ids=["+".join(found) or "none" for _, found, _ in CASES]
 )
-def test_a_row_has_these_marks(made: Measured, found: Marks, values: dict[str, Any]) -> None:
+def test_a_row_has_these_marks(made, found, values):
     check_marks(made, found, values)

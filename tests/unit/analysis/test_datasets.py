@@ -1,23 +1,18 @@
 """The sides of a comparison: campaigns, and campaigns measured in turn."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import compare, datasets
-from peakmark.analysis.datasets import Dataset
 
 WANDERING = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
 """A machine that moves by far more than the change that is looked for."""
 WOBBLE = [1.0, 1.001, 0.999, 1.002, 0.998, 1.0]
 
 
-def campaign(
-    folder: Path, factor: float, beside: str, late: Sequence[int] = (), isa: str = "auto"
-) -> Dataset:
+def campaign(folder, factor, beside, late=(), isa="auto"):
     """Four rows in six rounds, each a minute after the one before; this side of the rounds in
     ``late`` an hour later.
     """
@@ -35,14 +30,12 @@ def campaign(
     return datasets.read(str(folder))
 
 
-def both(
-    folder: Path, factor: float, late: Sequence[int] = (), isa: str = "auto"
-) -> tuple[Dataset, Dataset]:
+def both(folder, factor, late=(), isa="auto"):
     before = campaign(folder / "a", 1.0, "b")
     return before, campaign(folder / "b", factor, "a", late, isa)
 
 
-def test_a_change_far_below_the_drift_is_found_in_pairs_and_only_there(tmp_path: Path) -> None:
+def test_a_change_far_below_the_drift_is_found_in_pairs_and_only_there(tmp_path):
     text, counts = compare.report(*both(tmp_path / "turn", 1.05))
     assert counts == {"better": 4}
     assert "measured in turn" in text
@@ -52,7 +45,7 @@ def test_a_change_far_below_the_drift_is_found_in_pairs_and_only_there(tmp_path:
     assert not compare.in_turn(both(tmp_path / "turn", 1.05)[0], elsewhere)
 
 
-def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path: Path) -> None:
+def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path):
     text, counts = compare.report(*both(tmp_path, 0.9, isa="scalar"))
     assert "A has auto, B has scalar" in text.splitlines()[0]
     assert counts == {"worse": 4}
@@ -62,22 +55,20 @@ def test_what_differs_on_purpose_is_said_first_and_judged(tmp_path: Path) -> Non
     (1.004, (), "no difference shown", 0), (1.05, (2,), "better", 4),
     (1.05, (2, 3), "cannot tell", 8),
 ])  # fmt: skip
-def test_a_half_that_was_measured_at_another_time_is_no_pair(
-    tmp_path: Path, factor: float, late: Sequence[int], verdict: str, left_out: int
-) -> None:
+def test_a_half_of_another_time_is_no_pair(tmp_path, factor, late, verdict, left_out):
     text, counts = compare.report(*both(tmp_path, factor, late=late))
     assert counts == {verdict: 4}
     assert (f"{left_out} repetitions left out" in text) == bool(left_out)
 
 
-def test_halves_on_two_hosts_are_no_pair() -> None:
+def test_halves_on_two_hosts_are_no_pair():
     before = {number: datasets.Turn(1.0, 10.0 * number, 10.0 * number, "a") for number in range(3)}
     after = {number: turn._replace(host="ab"[number == 1]) for number, turn in before.items()}
     assert datasets.pairs(before, before) == [(1.0, 1.0)] * 3
     assert datasets.pairs(before, after) == [(1.0, 1.0)] * 2
 
 
-def of_words(folder: Path, requested: dict[str | int, float]) -> Dataset:
+def of_words(folder, requested):
     """DP rows by what was asked for; a word means two threads."""
     records = []
     for word, value in requested.items():
@@ -89,7 +80,7 @@ def of_words(folder: Path, requested: dict[str | int, float]) -> Dataset:
     return datasets.read(str(make.write(folder, records)))
 
 
-def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path: Path) -> None:
+def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path):
     before = of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})
     found, _, _ = compare.compare(before, of_words(tmp_path / "b", {2: 1e9, "cores": 1e9}))
     assert [(datasets.describe(one.point), one.verdict) for one in found] == [

@@ -5,9 +5,6 @@ not for each node.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,9 +29,7 @@ from peakmark.workflow import status
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
 
 
-def campaign(
-    folder: Path, nodes: int, slow: Mapping[str, Mapping[str, float]], n: int = 6, **more: Any
-) -> Path:
+def campaign(folder, nodes, slow, n=6, **more):
     """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent
     of the others'.
     """
@@ -53,18 +48,18 @@ def campaign(
 
 
 @pytest.fixture(scope="module")
-def twelve(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def twelve(tmp_path_factory):
     folder = campaign(tmp_path_factory.mktemp("nodes") / "twelve", 12, SLOW)
     tables.build(folder)
     return Analysis.of(folder)
 
 
-def lines(of: Analysis, name: str) -> list[dict[str, str]]:
+def lines(of, name):
     with (of.results.directory / "tables" / f"{name}.csv").open() as file:
         return list(csv.DictReader(file))
 
 
-def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Analysis) -> None:
+def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve):
     group = verdict.headline_group(twelve.rows, "memory")
     assert group is not None and len(group.rows) == 12
     assert group.median == pytest.approx(1.5e10, rel=0.005)
@@ -79,7 +74,7 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve: Analysis) ->
     assert memory.text.full_sentence in status.summary(twelve.results.directory)
 
 
-def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
+def test_the_median_of_two_nodes_lies_between_them(tmp_path):
     rows = Analysis.of(campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}})).rows
     (*_, group) = fleet.group_rows(rows["cpu"])
     assert group.median == pytest.approx(sum(row.measured.centre for row in group.rows) / 2)
@@ -87,7 +82,7 @@ def test_the_median_of_two_nodes_lies_between_them(tmp_path: Path) -> None:
     assert values["value"] == f"{group.median / 1e9:.2f} GigaOPS"
 
 
-def test_slow_nodes_are_told(twelve: Analysis) -> None:
+def test_slow_nodes_are_told(twelve):
     memory, cpu = fleet.slow_nodes(twelve.rows)
     for slow, node, subsystem, rows, behind in (
         (memory, "node10", "memory", 2, 0.12), (cpu, "node3", "cpu", 4, 0.1)
@@ -110,16 +105,14 @@ def test_slow_nodes_are_told(twelve: Analysis) -> None:
 @pytest.mark.parametrize(
     ("nodes", "n", "slow"), [(6, 6, {}), (12, 5, SLOW), (3, 6, {"node3": {"cpu": 0.5}})]
 )
-def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(
-    tmp_path: Path, nodes: int, n: int, slow: Mapping[str, Mapping[str, float]]
-) -> None:
+def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(tmp_path, nodes, n, slow):
     of = Analysis.of(campaign(tmp_path / "c", nodes, slow, n))
     assert fleet.slow_nodes(of.rows) == []
     gaps = list(fleet.unjudged(of.rows, of.classes))
     assert [gap.case for gap in gaps] == [["class"], ["rows"], []][(nodes > 3) + (n > 5 < nodes)]
 
 
-def values(nodes: int, behind: Mapping[int, float], rows: int = 4) -> fleet.Values:
+def values(nodes, behind, rows=4):
     """Repetitions of nodes that lie within one per cent of each other."""
     lot = np.random.default_rng(nodes)
     made = lot.lognormal(0, 0.01, (nodes, rows, 6))
@@ -135,7 +128,7 @@ def values(nodes: int, behind: Mapping[int, float], rows: int = 4) -> fleet.Valu
 @pytest.mark.parametrize(
     ("nodes", "slow"), [(64, range(2)), (64, range(20)), (1000, range(5)), (8, range(1))]
 )
-def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes: int, slow: range) -> None:
+def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes, slow):
     of = values(nodes, dict.fromkeys(slow, 0.08))
     assert {node for node, _ in fleet.judge(of)} == {f"node{node}" for node in slow}
     times = {place: [1 / value for value in each] for place, each in of.items()}
@@ -143,7 +136,7 @@ def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes: int, slow
     assert fleet.judge(times) == {}  # which are faster
 
 
-def test_less_than_delta_is_not_slow_however_sure() -> None:
+def test_less_than_delta_is_not_slow_however_sure():
     assert fleet.judge(values(64, {5: 0.025}, rows=20)) == {}
     assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != {}
 
@@ -151,7 +144,7 @@ def test_less_than_delta_is_not_slow_however_sure() -> None:
 CPU = {"model_name": "one", "threads": 2}
 
 
-def facts(**changes: Any) -> dict[str, Any]:
+def facts(**changes):
     return {"cpu": CPU, "memory": {"total": 2**35}, "os": {"kernel": "6.1"}} | changes
 
 
@@ -167,14 +160,12 @@ def facts(**changes: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_classes_are_of_equal_nodes_and_a_lone_one_joins_the_most_similar(
-    odd: Mapping[int, Any], classes: list[tuple[str, int]]
-) -> None:
+def test_classes_are_of_equal_nodes_and_a_lone_one_joins_the_most_similar(odd, classes):
     known = {f"node{node}": facts(**odd.get(node, {})) for node in range(8)}
     assert [(each.name, len(each.nodes)) for each in fleet.classes(known)] == classes
 
 
-def test_nodes_are_judged_by_their_class(tmp_path: Path) -> None:
+def test_nodes_are_judged_by_their_class(tmp_path):
     """Six nodes at half speed are equal among each other; of them node12 is slower still."""
     half = {f"node{node}": {"cpu": 0.5} for node in range(7, 12)} | {"node12": {"cpu": 0.45}}
     machine = {
@@ -191,7 +182,7 @@ def test_nodes_are_judged_by_their_class(tmp_path: Path) -> None:
     assert pdf_report.build(ReportContent.read(of.results.directory)).exists()
 
 
-def test_every_node_is_in_the_csv_and_the_slowest_on_paper(twelve: Analysis) -> None:
+def test_every_node_is_in_the_csv_and_the_slowest_on_paper(twelve):
     nodes = lines(twelve, "nodes")
     assert len(nodes) == 12 * 6
     assert {(line["node"], line["table"]) for line in nodes if line["slow"]} == {
@@ -205,7 +196,7 @@ def test_every_node_is_in_the_csv_and_the_slowest_on_paper(twelve: Analysis) -> 
     assert text.count("node1,") == 1 and "node10" not in text
 
 
-def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path: Path) -> None:
+def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path):
     """Of the CPU nothing counts, of the memory nobody has measured anything."""
     records = []
     for name in (f"node{number}" for number in range(1, 7)):
@@ -219,7 +210,7 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
     assert pdf_report.build(ReportContent.read(folder)).exists()
 
 
-def test_a_layout_beside_many_nodes_is_told(tmp_path: Path) -> None:
+def test_a_layout_beside_many_nodes_is_told(tmp_path):
     layout = "four-subsystems-2018-hyperion"
     of = Analysis.of(campaign(tmp_path / "c", 12, SLOW, config={"report": {"tables": layout}}))
     names = sections.figure_names(of)
@@ -231,7 +222,7 @@ def test_a_layout_beside_many_nodes_is_told(tmp_path: Path) -> None:
     assert len(data["sections"][0]["parts"][0]["figures"]) == 1
 
 
-def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
+def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path):
     cells = [make.cell("hpl", "DP", subsystem="cpu", node=f"node{n}") for n in range(1, 13)]
     records = [
         make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]
@@ -242,7 +233,7 @@ def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path: Path) -> None:
     assert missing[:2] == ["hpl node11 and node12", "not measured (2 times)"]
 
 
-def test_what_machines_have_alike_is_said_once() -> None:
+def test_what_machines_have_alike_is_said_once():
     machines = [
         {
             "name": f"node{number}",

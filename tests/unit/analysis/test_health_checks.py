@@ -1,28 +1,24 @@
 """What error counters that moved, and links below their best, say of a row."""
 
-from typing import Any
-
 import pytest
 from tests.unit.analysis.checked import N, U, check_marks, noise, row
 
 from peakmark import disturbances
 from peakmark.analysis import core_checks
-from peakmark.analysis.row import Measured
-from peakmark.messages import Severity
 
-QUIET: dict[str, Any] = noise()
+QUIET = noise()
 NETWORK = {"subsystem": "network", "instrument": "netbench", "workload": "TCP"}
 DISK = {"subsystem": "disk", "instrument": "diskbench", "workload": "RS"}
 LINK = {"current_width": 4, "max_width": 4, "current_speed": "16.0 GT/s", "max_speed": "16.0 GT/s"}
 
 
-def meanwhile(*moved: dict[str, int], **identity: Any) -> Measured:
+def meanwhile(*moved, **identity):
     """A row during whose first repetitions these counters moved."""
-    busy: list[dict[str, Any]] = [noise(moved=each) for each in moved]  # type: ignore[arg-type]
+    busy = [noise(moved=each) for each in moved]
     return row(context=[*busy, *[QUIET] * (6 - len(busy))], **identity)
 
 
-def linked(identity: dict[str, str], part: str, **link: int | str) -> Measured:
+def linked(identity, part, **link):
     facts = {part: {"device": "nvme0n1", "interface": "eth0", "pcie": LINK | link}}
     return row(facts=facts, **identity)
 
@@ -47,18 +43,18 @@ def linked(identity: dict[str, str], part: str, **link: int | str) -> Measured:
     (linked(NETWORK, "network", current_speed="8.0 GT/s"), {"slow-link": N}, {"device": "eth0"}),
     (linked(NETWORK, "storage", current_speed="8.0 GT/s"), {}, {}),
 ])  # fmt: skip
-def test_health(measured: Measured, weights: dict[str, Severity], first: dict[str, Any]) -> None:
+def test_health(measured, weights, first):
     check_marks(measured, weights, first)
 
 
 @pytest.mark.parametrize(("slowed", "is_disturbed"), [(20, False), (200, True)])
-def test_heat_for_some_of_the_time_disturbs(slowed: int, is_disturbed: bool) -> None:
+def test_heat_for_some_of_the_time_disturbs(slowed, is_disturbed):
     hot = meanwhile({disturbances.HEAT_MS: slowed})  # of a second
     assert core_checks.causes(hot)[0] == ({"hot"} if is_disturbed else frozenset())
 
 
-def test_counters_of_the_server_name_its_host() -> None:
-    there: list[dict[str, Any]] = [noise(moved={"mc0 ce_count": 2})] * 6  # type: ignore[arg-type]
+def test_counters_of_the_server_name_its_host():
+    there = [noise(moved={"mc0 ce_count": 2})] * 6
     context = [QUIET | {"server_noise": each["noise"], "server_host": "node2"} for each in there]
     measured = row(context=context, **NETWORK)
     check_marks(measured, {"memory-corrected": U}, {"count": 12, "often.where": "server"})

@@ -7,8 +7,6 @@ from __future__ import annotations
 import csv
 import shlex
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,7 +16,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis import history
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.history import StoredCampaign, StoredHistory
+from peakmark.analysis.history import StoredHistory
 from peakmark.bundle import bundle
 
 WEEKS = 12
@@ -26,7 +24,7 @@ CHANGE = 8
 """The first campaign with another kernel and slower memory."""
 
 
-def campaign(folder: Path, week: int, memory: float = 1.0, **more: Any) -> Path:
+def campaign(folder, week, memory=1.0, **more):
     """A campaign of a week, on another kernel from ``CHANGE`` on."""
     values = [4e10 * (1 + 0.001 * (week * 7 % 5))] * 3
     records = make.runs("cpubench", "DP", *values)
@@ -38,7 +36,7 @@ def campaign(folder: Path, week: int, memory: float = 1.0, **more: Any) -> Path:
     return make.write(folder, records, facts=make.ZEN3 | {"os": system}, **more)
 
 
-def kept(folder: Path) -> StoredCampaign:
+def kept(folder):
     """What is stored of a campaign, as ``peakmark tables`` does, without its tables."""
     part = StoredHistory(history.summarise(Analysis.of(folder)))
     (folder / "analysis.json").write_bytes(msgspec.json.encode(part))
@@ -47,7 +45,7 @@ def kept(folder: Path) -> StoredCampaign:
 
 
 @pytest.fixture(scope="module")
-def weeks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def weeks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     paths = []
     for week in range(WEEKS):
@@ -57,7 +55,7 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
-def test_a_change_is_dated_and_stands_with_the_facts_that_changed_there(weeks: list[Path]) -> None:
+def test_a_change_is_dated_and_stands_with_the_facts_that_changed_there(weeks):
     campaigns = bundle.histories(reversed(weeks))
     assert [each.name for each in campaigns] == [path.name for path in weeks]
     cpu, memory = history.follow(campaigns)
@@ -72,7 +70,7 @@ def test_a_change_is_dated_and_stands_with_the_facts_that_changed_there(weeks: l
     assert "week-08" not in many  # too few campaigns say so, and nothing else
 
 
-def test_a_step_is_found_after_four_campaigns_and_nothing_without_one() -> None:
+def test_a_step_is_found_after_four_campaigns_and_nothing_without_one():
     rows = simulated.over_time(100, 16, 0.005, after=4)
     places = [[place for place, _ in history.change_points(row)] for row in rows]
     assert sum(each == [12] for each in places) >= 97
@@ -87,7 +85,7 @@ def test_a_step_is_found_after_four_campaigns_and_nothing_without_one() -> None:
     assert [place for place, _ in history.change_points(np.array(there_and_back))] == [8, 16]
 
 
-def test_a_row_that_is_not_in_all_campaigns_gives_way_to_one_that_is(tmp_path: Path) -> None:
+def test_a_row_that_is_not_in_all_campaigns_gives_way_to_one_that_is(tmp_path):
     campaigns = []
     for week in range(3):
         records = make.runs("cpubench", "DP", 4e10, 4e10, 4e10)
@@ -98,7 +96,7 @@ def test_a_row_that_is_not_in_all_campaigns_gives_way_to_one_that_is(tmp_path: P
     assert (trend.point.concurrency, len(trend.values)) == (1, 3)
 
 
-def test_many_nodes_count_as_their_median_and_one_by_name(tmp_path: Path) -> None:
+def test_many_nodes_count_as_their_median_and_one_by_name(tmp_path):
     records = [
         record
         for number, value in enumerate((9e9, 1e10, 1.1e10), 1)
@@ -112,8 +110,8 @@ def test_many_nodes_count_as_their_median_and_one_by_name(tmp_path: Path) -> Non
 
 
 def test_the_command_writes_table_and_figures_and_passes_over_what_is_no_campaign(
-    weeks: list[Path], tmp_path: Path, peakmark: Any
-) -> None:
+    weeks, tmp_path, peakmark
+):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes.zip").write_bytes(b"PK\x03\x04")
     files = [tmp_path / f"history.{ending}" for ending in ("csv", "svg", "png")]
@@ -129,10 +127,8 @@ def test_the_command_writes_table_and_figures_and_passes_over_what_is_no_campaig
     assert done.returncode == 2 and "node9" in done.stderr
 
 
-def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(
-    tmp_path: Path, peakmark: Any
-) -> None:
-    def measure(name: str, slow: float) -> Path:
+def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, peakmark):
+    def measure(name, slow):
         every = [
             make.runs("cpubench", "DP", *make.near(4e10 * share), node=f"n{node}", host=f"n{node}")
             for node, share in enumerate([1.0] * 7 + [slow, slow], 1)

@@ -4,14 +4,11 @@ and RS measured beside them. What is made of them: rows, limits, the sizes of th
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import findings, shapes
-from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
 from peakmark.catalogue import PAGES, SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.figures import curves, style
@@ -23,7 +20,7 @@ GRID = {"workloads": ["LADDER-LAT", "LADDER-RS"], "concurrency": [1], "steps": 1
 
 
 @pytest.fixture(scope="module")
-def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def analysis(tmp_path_factory):
     others = [
         record
         for workload, threads, rate in (("DP", 1, 3e10), ("DP", 2, 6e10))
@@ -33,15 +30,13 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     return make.judge(tmp_path_factory.mktemp("results") / "c", make.ladders() + others)
 
 
-def rows_of(analysis: Analysis, name: str, pages: str) -> list[Row]:
+def rows_of(analysis, name, pages):
     return [row for row in analysis.rows[name] if row.key.variant.endswith(pages)]
 
 
 @pytest.mark.parametrize("pages", PAGES)
 @pytest.mark.parametrize("name", ["memory_ladder_latency", "memory_ladder_throughput"])
-def test_each_level_is_a_row_and_the_curve_is_monotone(
-    analysis: Analysis, name: str, pages: str
-) -> None:
+def test_each_level_is_a_row_and_the_curve_is_monotone(analysis, name, pages):
     rows = rows_of(analysis, name, pages)
     assert [row.key.variant for row in rows] == [
         one for one in SUBSYSTEMS["memory"].variants if f"-{pages}" in one and "l4" not in one
@@ -54,7 +49,7 @@ def test_each_level_is_a_row_and_the_curve_is_monotone(
         assert before[0] <= after[-1] if slower else before[-1] >= after[0]
 
 
-def sizes(rows: list[Row]) -> list[tuple[str, dict[str, Any]]]:
+def sizes(rows):
     """Case and values of what is said of each cache."""
     (said,) = shapes.measured_caches(rows)
     levels = dict(said.values)["levels"]
@@ -62,16 +57,15 @@ def sizes(rows: list[Row]) -> list[tuple[str, dict[str, Any]]]:
     return [(one.case, dict(one.values)) for one in levels if isinstance(one, Message)]
 
 
-def test_a_disturbed_repetition_of_one_level_changes_no_other(analysis: Analysis) -> None:
+def test_a_disturbed_repetition_of_one_level_changes_no_other(analysis):
     first, second, *others = rows_of(analysis, "memory_ladder_latency", "huge")
-    assert second.own is not None
     fewer = replace(second.own, points=second.own.points[1:])
     rows = [first, replace(second, series={second.table.own.instrument: fewer}), *others]
     assert sizes(rows)[0] == sizes([first, second, *others])[0]
     assert curves.plot_ladder(first.table, rows) is not None
 
 
-def test_a_finding_tells_how_far_each_cache_reaches(analysis: Analysis) -> None:
+def test_a_finding_tells_how_far_each_cache_reaches(analysis):
     rows = rows_of(analysis, "memory_ladder_latency", "huge")
     (first, one), (second, two), (third, three) = sizes(rows)
     assert (first, second, third) == ("level",) * 3
@@ -81,12 +75,12 @@ def test_a_finding_tells_how_far_each_cache_reaches(analysis: Analysis) -> None:
     assert len(findings.conclusions(analysis.rows["memory_ladder_latency"])) > 1
 
 
-def test_levels_alike_are_not_told_apart(analysis: Analysis) -> None:
+def test_levels_alike_are_not_told_apart(analysis):
     rows = rows_of(analysis, "memory_ladder_latency", "huge")
     assert len(sizes([rows[0], rows[2], rows[2]])) == 1
 
 
-def test_limits_are_those_of_the_plain_workloads() -> None:
+def test_limits_are_those_of_the_plain_workloads():
     facts = make.ZEN3 | {
         "cpu": make.ZEN3["cpu"] | {"caches": [
             {"level": level, "type": "unified", "size": held, "count": 2} for level, held in ((1, 1 << 15), (2, 1 << 19))
@@ -105,10 +99,9 @@ def test_limits_are_those_of_the_plain_workloads() -> None:
         assert for_row("memory", *row, facts, stated).value == value
 
 
-def test_both_pages_are_lines_and_caches_are_uprights(analysis: Analysis) -> None:
+def test_both_pages_are_lines_and_caches_are_uprights(analysis):
     rows = analysis.rows["memory_ladder_latency"]
     figure = curves.plot_ladder(rows[0].table, rows)
-    assert figure is not None
     (axis,) = figure.axes
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "small pages",
@@ -118,7 +111,7 @@ def test_both_pages_are_lines_and_caches_are_uprights(analysis: Analysis) -> Non
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
 
 
-def test_roofs_are_rows_and_nothing_else(analysis: Analysis) -> None:
+def test_roofs_are_rows_and_nothing_else(analysis):
     style.begin()
     roofs = curves.roofs(analysis.rows)
     assert {row.table.name for row in roofs} == {"cpu", "memory_throughput", curves.LADDER}
@@ -130,7 +123,7 @@ def test_roofs_are_rows_and_nothing_else(analysis: Analysis) -> None:
     assert not curves.roofs(analysis.rows | {"cpu": []})
 
 
-def test_a_ladder_is_planned_on_small_and_on_huge_pages() -> None:
+def test_a_ladder_is_planned_on_small_and_on_huge_pages():
     cells = plan.make({"repetitions": 1, "memory": [GRID]}).cells
     assert sorted((cell.workload, cell.variant) for cell in cells) == [
         (workload, pages) for workload in sorted(GRID["workloads"]) for pages in sorted(PAGES)

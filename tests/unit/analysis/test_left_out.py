@@ -2,16 +2,12 @@
 from edited records of a real campaign.
 """
 
-from collections.abc import Iterable
 from copy import deepcopy
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
 from peakmark.figures import figures, panels, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, sections
@@ -22,16 +18,16 @@ DP, LAT, RS = "DP", "LAT", "RS"
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Path:
+def campaign(tmp_path):
     return make.golden("partial", tmp_path / "partial")
 
 
-def row_of(campaign: Path, workload: str) -> Row:
+def row_of(campaign, workload):
     rows = (row for table in Analysis.of(campaign).rows.values() for row in table)
     return next(row for row in rows if (row.key.workload, row.key.concurrency) == (workload, 1))
 
 
-def set_shares(campaign: Path, workload: str, shares: Iterable[float], clock: float = 1.0) -> None:
+def set_shares(campaign, workload, shares, clock=1.0):
     """Set the repetitions to these shares of the limit; the first one at ``clock`` times its clock."""
     row = row_of(campaign, workload)
     limit = row.limit
@@ -56,9 +52,7 @@ def set_shares(campaign: Path, workload: str, shares: Iterable[float], clock: fl
     (RS, (0.02, 0.03, 1.2), [3]),  # a bound
     (RS, (9.8, 9.9, 0.03), []),
 ])  # fmt: skip
-def test_a_repetition_above_its_limit_leaves_the_summary(
-    campaign: Path, workload: str, shares: tuple[float, ...], wrong: list[int]
-) -> None:
+def test_a_repetition_above_its_limit_leaves_the_summary(campaign, workload, shares, wrong):
     set_shares(campaign, workload, shares)
     row = row_of(campaign, workload)
     series = row.measured
@@ -74,17 +68,17 @@ def test_a_repetition_above_its_limit_leaves_the_summary(
         assert len(series.values) == series.summary.n
 
 
-def test_a_repetition_is_held_against_the_limit_at_its_own_clock(campaign: Path) -> None:
+def test_a_repetition_is_held_against_the_limit_at_its_own_clock(campaign):
     set_shares(campaign, DP, (1.09, 0.9, 0.92), clock=1.1)
     assert not row_of(campaign, DP).measured.left_out
 
 
-def disturb(path: Path, factor: float) -> None:
+def disturb(path, factor):
     """A record whose first attempt was disturbed by others."""
     record = records.read(path)
     context = deepcopy(record["context"])
     names = ("started", "seconds", "load_before", "load_after", "noise", "server_noise")
-    kept: dict[str, Any] = {name: context.get(name) for name in names}
+    kept = {name: context.get(name) for name in names}
     measured = deepcopy(record["measurements"])
     measured[0]["value"] *= factor
     attempt = {
@@ -95,7 +89,7 @@ def disturb(path: Path, factor: float) -> None:
     records.write(path, {**record, "disturbed": [attempt]})
 
 
-def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign: Path) -> None:
+def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     set_shares(campaign, DP, (0.9, 0.92, 9.8))
     before = row_of(campaign, DP).measured
     disturb(campaign / before.points[1].record.path, 0.5)
@@ -118,7 +112,6 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign: Path) -> N
     assert picture and message("caption-part", case="disturbed").fact in picture["caption"]
     style.begin()
     figure = panels.plot(row.table, analysis.rows["cpu"])
-    assert figure is not None
     circles = [
         dots.get_offsets()[0][1]
         for axis in figure.axes

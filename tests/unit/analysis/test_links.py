@@ -1,9 +1,5 @@
 """Pairs of nodes: which node, switch or link is slow, and what the campaign says of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
-
 import pandas as pd
 import pytest
 from benchmarks.method.fleets import PAIRED, Paired
@@ -25,7 +21,7 @@ EVERY = [(f"n{a}", f"n{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 
 
 @pytest.mark.parametrize("of", PAIRED, ids=str)
-def test_five_rounds_name_what_is_slow_and_nothing_else(of: Paired) -> None:
+def test_five_rounds_name_what_is_slow_and_nothing_else(of):
     values, leaves, slow = of.measured(1)
     named = {(each.kind, each.name) for each in links.find(values, of.times, leaves)}
     nodes = {one for one in named if one[0] == "node"}
@@ -34,7 +30,7 @@ def test_five_rounds_name_what_is_slow_and_nothing_else(of: Paired) -> None:
     assert len(slow - named) <= (3 if of.slow == 20 else 0)
 
 
-def test_a_slow_node_is_not_hidden_behind_its_slow_switch() -> None:
+def test_a_slow_node_is_not_hidden_behind_its_slow_switch():
     of = Paired(switch=0.1, known=True)
     values, leaves, _ = of.measured(1)
     for pair, repetitions in values.items():
@@ -51,9 +47,7 @@ def test_a_slow_node_is_not_hidden_behind_its_slow_switch() -> None:
         (dict.fromkeys(("n1+n2", "n2+n3", "n2+n4"), 0.9), {("node", "n2")}),
     ],
 )
-def test_two_slow_links_of_three_are_no_slow_node(
-    slow: dict[str, float], named: set[tuple[str, str]]
-) -> None:
+def test_two_slow_links_of_three_are_no_slow_node(slow, named):
     values = {
         "+".join(pair): [slow.get("+".join(pair), 1) * (1 + number % 3 / 500)]
         for number, pair in enumerate(EVERY)
@@ -66,13 +60,11 @@ def test_two_slow_links_of_three_are_no_slow_node(
     {"a+b": [1.0] * 3, "b+a": [1.0] * 3},
     {"a+b": [1.0, 1.1], "a+c": [0.5, 0.5]},
 ])  # fmt: skip
-def test_few_pairs_tell_nothing(measured: Any) -> None:
+def test_few_pairs_tell_nothing(measured):
     assert links.find(measured, False, {"leaf": frozenset("ab")}) == []
 
 
-def records(
-    cells: Iterable[Cell], factors: Mapping[tuple[str, str], float]
-) -> Iterator[dict[str, Any]]:
+def records(cells, factors):
     """Records of pairs, some of which are faster or slower by a factor."""
     for of in cells:
         wobble = 1 + 0.01 * ((3 * EVERY.index((of.node, of.peer)) + of.repetition) % 5 - 2) / 2
@@ -82,7 +74,7 @@ def records(
         yield entry
 
 
-def campaign(folder: Path, repetitions: int, slow: tuple[str, str]) -> Analysis:
+def campaign(folder, repetitions, slow):
     """Six pairs of four nodes, of which one is half as fast as the others."""
     cells = [
         Cell("network", "netbench", "TCP", "", 1 << 20, 1, client, repetition, peer=server)
@@ -98,9 +90,7 @@ def campaign(folder: Path, repetitions: int, slow: tuple[str, str]) -> Analysis:
 
 
 @pytest.mark.parametrize(("repetitions", "case"), [(3, "suspect"), (6, "link")])
-def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(
-    repetitions: int, case: str, tmp_path: Path
-) -> None:
+def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, case, tmp_path):
     analysis = campaign(tmp_path / "c", repetitions, ("n2", "n3"))
     rows = analysis.rows["network_throughput"]
     found = [each.message for each in analysis.conclusions(rows) if "link" in each.message.code]
@@ -122,9 +112,7 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(
         (0.5, 0.5, "flaky"),  # All were slower meanwhile.
     ],
 )
-def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(
-    link: float, others: float, case: str, tmp_path: Path
-) -> None:
+def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(link, others, case, tmp_path):
     analysis = campaign(tmp_path / "c", 1, ("n2", "n3"))
     chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
     ((_, beside),) = chosen.items()
@@ -150,7 +138,7 @@ def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(
     assert [each.case for each in analysis.checks] == [case]
 
 
-def test_client_and_server_stand_in_every_row(tmp_path: Path) -> None:
+def test_client_and_server_stand_in_every_row(tmp_path):
     tables.build(campaign(tmp_path / "c", 2, ("", "")))
     folder = tmp_path / "c" / "tables"
     printed = pd.read_csv(folder / "network_throughput.csv")

@@ -1,8 +1,6 @@
 """Latency under load: knee, saturation and idle latency of curves, and threads that did not overlap."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -28,14 +26,12 @@ LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 45
     ([(1e9, 100e-9), (2e9, 250e-9), (3e9, 120e-9), (4e9, 300e-9)], 1e9 + 2e9 / 3),
     (LINEAR[:1], None),
 ])  # fmt: skip
-def test_the_knee_is_where_the_latency_doubles(
-    curve: list[tuple[float, float]], knee: float | None
-) -> None:
+def test_the_knee_is_where_the_latency_doubles(curve, knee):
     found = shapes.knee([LoadedPoint(*point) for point in curve])
     assert found == (knee if knee is None else pytest.approx(knee))
 
 
-def records(factors: list[float], overlap: float = 1.0, mix: str = "r75") -> list[dict[str, Any]]:
+def records(factors, overlap=1.0, mix="r75"):
     """A repetition of ``LINEAR`` for each of the factors of its latencies."""
     made = []
     for repetition, factor in enumerate(factors):
@@ -48,9 +44,7 @@ def records(factors: list[float], overlap: float = 1.0, mix: str = "r75") -> lis
 
 
 @pytest.mark.parametrize(("site", "share"), [({"memory": {"bandwidth": 12e9}}, 0.5), ({}, None)])
-def test_a_row_tells_of_idle_knee_and_saturation(
-    tmp_path: Path, site: dict[str, Any], share: float | None
-) -> None:
+def test_a_row_tells_of_idle_knee_and_saturation(tmp_path, site, share):
     row = make.only_row(tmp_path, records([1.0, 0.9, 1.1]), config={"site_facts": site})
     messages = [each.message for each in findings.conclusions([row])]
     (values,) = (dict(each.values) for each in messages if each.code == "loaded")
@@ -64,18 +58,18 @@ def test_a_row_tells_of_idle_knee_and_saturation(
 
 
 @pytest.mark.parametrize(("overlap", "warned"), [(0.96, False), (0.94, True)])
-def test_threads_apart_are_a_warning(tmp_path: Path, overlap: float, warned: bool) -> None:
+def test_threads_apart_are_a_warning(tmp_path, overlap, warned):
     row = make.only_row(tmp_path, records([1.0] * 3, overlap))
     assert ("overlap" in {warning.code for warning in row.warnings}) == warned
 
 
-def parse(changes: dict[str, Any]) -> Any:
+def parse(changes):
     cell = make.cell("rambench", "LOADED", subsystem="memory", concurrency=2)
     done = Completed((), 0, json.dumps(RECORDED | changes), "")
     return REGISTRY["rambench"].parse(cell, done).measurements
 
 
-def test_each_mix_is_a_row_with_its_points() -> None:
+def test_each_mix_is_a_row_with_its_points():
     rows = parse({})
     assert [(row.variant, len(row.details["points"])) for row in rows] == [("r100", 3), ("r50", 3)]
     for row in rows:
@@ -86,12 +80,12 @@ def test_each_mix_is_a_row_with_its_points() -> None:
 
 
 @pytest.mark.parametrize("points", [[], [["1", 2, 3, 4]]])
-def test_points_that_are_none_are_refused(points: Any) -> None:
+def test_points_that_are_none_are_refused(points):
     with pytest.raises(ParseError):
         parse({"rows": [{"variant": "r100", "value": 1e-7, "points": points}]})
 
 
-def test_the_figure_has_a_line_for_each_mix(tmp_path: Path) -> None:
+def test_the_figure_has_a_line_for_each_mix(tmp_path):
     mixes = [*records([1.0, 1.1], mix="r100"), *records([1.2, 1.3], mix="r50")]
     for repetition, record in enumerate(mixes[2:]):  # both mixes of a repetition are of one cell
         mixes[repetition]["measurements"] += record["measurements"]

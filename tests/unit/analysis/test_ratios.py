@@ -2,10 +2,7 @@
 ratio.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -20,8 +17,8 @@ from peakmark.analysis import comparisons, findings
     ("rambench", "pmbw", "RS", {}, True),
 ])  # fmt: skip
 def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(
-    tmp_path: Path, own: str, tool: str, workload: str, details: dict[str, Any], counts: bool
-) -> None:
+    tmp_path, own, tool, workload, details, counts
+):
     ours, theirs = make.runs(own, workload, 5e10), make.runs(tool, workload, 2e10, details=details)
     row = make.only_row(tmp_path / "c", ours + theirs)
     assert bool(comparisons.best_reference(row)) == counts
@@ -31,9 +28,7 @@ def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(
 
 
 @pytest.mark.parametrize(("metric", "values"), [("throughput", (8, 9)), ("latency", (9, 8))])
-def test_the_best_of_several_references_counts(
-    tmp_path: Path, metric: str, values: tuple[float, float]
-) -> None:
+def test_the_best_of_several_references_counts(tmp_path, metric, values):
     place = {"metric": metric, "block": 4096 if metric == "latency" else 1 << 20}
     records = make.runs("diskbench", "RR", 10, **place)
     for tool, value in zip(("fio", "iozone"), values, strict=True):
@@ -49,9 +44,7 @@ def test_the_best_of_several_references_counts(
     ((1.0, 0.9, 0.61), (0.99, 0.95, 0.6), (1.01, 0.947, 1.017)),
     ((1.0, 1.0, 0.5), (1.0,), (1.0, 1.0, 1.0)),
 ])  # fmt: skip
-def test_a_ratio_is_the_median_of_the_rounds_that_both_ran_in(
-    tmp_path: Path, ours: Sequence[float], theirs: Sequence[float], ratio: Sequence[float]
-) -> None:
+def test_a_ratio_is_the_median_of_the_rounds_that_both_ran_in(tmp_path, ours, theirs, ratio):
     records = make.runs("diskbench", "RS", *ours) + make.runs("fio", "RS", *theirs)
     row = make.only_row(tmp_path / "c", records)
     found = comparisons.ratios(row.measured, row.series["fio"])

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
@@ -21,12 +17,7 @@ ROWS = {
 OF = {"LAT": {"subsystem": "memory", "block": 1 << 28}, "LAT-TCP": {"block": 1}}
 
 
-def campaign(
-    folder: Path,
-    slow: Mapping[str, Mapping[str, float]],
-    machines: Mapping[str, Mapping[str, Any]] | None = None,
-    context: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Analysis:
+def campaign(folder, slow, machines=None, context=None):
     """Eight nodes within one per cent of each other, but for the factors of ``slow``."""
     lot = np.random.default_rng(1)
     records = []
@@ -40,33 +31,28 @@ def campaign(
     return Analysis.of(make.write(folder, records, machines=machines))
 
 
-def cases(of: Analysis) -> dict[tuple[str, str], list[str]]:
+def cases(of):
     return {(slow.node, slow.subsystem): [each.case for each in why] for slow, why in of.slow}
 
 
-@pytest.mark.parametrize(
-    ("factors", "subsystem", "case"),
-    [
-        ({"RWS": 7 / 8, "RR": 0.9}, "memory", ["channel"]),
-        ({"RWS": 7 / 8, "LAT": 1.2}, "memory", ["memory-speed"]),
-        ({"RR": 0.8}, "memory", ["pages"]),
-        ({"DP": 0.9, "SP": 0.9}, "cpu", ["clock"]),
-        ({"DP": 0.9, "SP": 0.6}, "cpu", []),
-        ({"WS": 0.5}, "disk", ["disk-write"]),
-        ({"RS": 0.5, "WS": 0.5}, "disk", ["disk-link"]),
-        ({"TCP": 0.4}, "network", ["network-link"]),
-        ({"LAT-TCP": 1.6}, "network", ["network-latency"]),
-    ],
-)
-def test_rows_are_consistent_with_a_fault(
-    tmp_path: Path, factors: Mapping[str, float], subsystem: str, case: list[str]
-) -> None:
+@pytest.mark.parametrize(("factors", "subsystem", "case"), [
+    ({"RWS": 7 / 8, "RR": 0.9}, "memory", ["channel"]),
+    ({"RWS": 7 / 8, "LAT": 1.2}, "memory", ["memory-speed"]),
+    ({"RR": 0.8}, "memory", ["pages"]),
+    ({"DP": 0.9, "SP": 0.9}, "cpu", ["clock"]),
+    ({"DP": 0.9, "SP": 0.6}, "cpu", []),
+    ({"WS": 0.5}, "disk", ["disk-write"]),
+    ({"RS": 0.5, "WS": 0.5}, "disk", ["disk-link"]),
+    ({"TCP": 0.4}, "network", ["network-link"]),
+    ({"LAT-TCP": 1.6}, "network", ["network-latency"]),
+])  # fmt: skip
+def test_rows_are_consistent_with_a_fault(tmp_path, factors, subsystem, case):
     of = campaign(tmp_path / "c", {"node5": factors})
     assert cases(of) == {("node5", subsystem): case}
 
 
 @pytest.mark.parametrize(("channels", "found"), [(8, 1), (12, 0), (None, 1)])
-def test_known_channels_decide_how_many_may_be_missing(channels: int | None, found: int) -> None:
+def test_known_channels_decide_how_many_may_be_missing(channels, found):
     shares = {"stream": [0.125, 0.13], "latency": [0.01], "cpu": [0.0]}
     assert len(reasons.signatures(shares, "memory", channels)) == found
 
@@ -74,16 +60,12 @@ def test_known_channels_decide_how_many_may_be_missing(channels: int | None, fou
 @pytest.mark.parametrize(
     ("clock", "case"), [([0.1], ["clock"]), ([0.0], ["cpu-time"]), (None, ["clock"])]
 )
-def test_a_known_clock_tells_a_lower_one_from_lost_time(
-    clock: list[float] | None, case: list[str]
-) -> None:
+def test_a_known_clock_tells_a_lower_one_from_lost_time(clock, case):
     shares = {"cpu": [0.1, 0.11]} | ({"clock": clock} if clock else {})
     assert [each.case for each in reasons.signatures(shares, "cpu")] == case
 
 
-def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(
-    tmp_path: Path,
-) -> None:
+def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(tmp_path):
     """node5 and node6 have an old microcode; node6 a quota too; each node has a disk of its own in
     its kernel parameters.
     """

@@ -1,39 +1,31 @@
 """What a row is marked with beside the checks: holes, programs that differ, what most rows share."""
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import U, W, contains, noise, values_of
 
 from peakmark.analysis import verdict
-from peakmark.analysis.row import Row
-from peakmark.messages import Message, Severity, WarningKind
+from peakmark.messages import WarningKind
 from peakmark.tables.columns import warning_kinds
 
-Records = list[dict[str, Any]]
 
-
-def notes(row: Row, code: str) -> list[Message]:
+def notes(row, code):
     return [note for note in row.warnings if note.code == code]
 
 
-def shared_warnings(row: Row) -> list[Message]:
+def shared_warnings(row):
     """The warnings of the own kernel's figure that most rows have."""
     warnings = row.warnings_of(row.table.own.instrument)
     return [each for each in warnings if each.is_warning and each.is_shared]
 
 
 @pytest.mark.parametrize("ping", ["ping", "Ping", "ICMP echo"])
-def test_a_message_is_about_an_instrument_whatever_a_layout_calls_it(
-    tmp_path: Path, ping: str
-) -> None:
+def test_a_message_is_about_an_instrument_whatever_a_layout_calls_it(tmp_path, ping):
     """TCP's round trips beside a ping of a tenth, which is no reference for them."""
     headings = [("netbench", "Our kernel"), ("ping", ping)]
-    columns: list[dict[str, str]] = [{"heading": "Protocol", "text": "{workload}"}]
+    columns = [{"heading": "Protocol", "text": "{workload}"}]
     for tool, heading in headings:
         columns.append(
             {"heading": f"{heading} Measured Latency (ms)", "value": "measured", "of": tool}
@@ -51,7 +43,7 @@ def test_a_message_is_about_an_instrument_whatever_a_layout_calls_it(
     assert all(f"Our kernel: {note.text}" in row.said(row.remarks) for note in about)
 
 
-def test_echoes_of_fewer_streams_say_so(tmp_path: Path) -> None:
+def test_echoes_of_fewer_streams_say_so(tmp_path):
     own = make.runs("netbench", "LAT-TCP", 3e-5, block=1, concurrency=4)
     (note,) = notes(
         make.only_row(tmp_path / "c", own + make.runs("ping", "LAT-ICMP", 3e-5)), "ping-streams"
@@ -59,7 +51,7 @@ def test_echoes_of_fewer_streams_say_so(tmp_path: Path) -> None:
     assert contains(values_of(note), {"echoes": 1, "streams": 4})
 
 
-def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path) -> None:
+def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path):
     records = make.runs("diskbench", "WR", 4e8, fill="new")
     records += make.runs("iozone", "WR", 4e8, details={"fill": "overwrite"}, fill="new")
     (note,) = notes(make.only_row(tmp_path / "c", records), "otherwise")
@@ -69,9 +61,7 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path: Path)
 @pytest.mark.parametrize(
     ("factor", "disagree"), [(1 / 0.6, True), (1 / 1.7, True), (1 / 0.99, False), (40.0, True)]
 )
-def test_programs_that_disagree_are_a_finding_and_no_doubt(
-    tmp_path: Path, factor: float, disagree: bool
-) -> None:
+def test_programs_that_disagree_are_a_finding_and_no_doubt(tmp_path, factor, disagree):
     records = make.runs("cpubench", "DP", *make.near(1e11, 3))
     records += make.runs("hpl", "DP", 1e11 / factor)
     row = make.only_row(tmp_path / "c", records)
@@ -94,9 +84,7 @@ LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
     (0.01, {}, 200, "varies", U),
     (0.3, {}, 600, "wrong, varies, not the device", W),
 ])  # fmt: skip
-def test_the_column_of_warnings_names_their_kinds(
-    tmp_path: Path, spread: float, context: Any, lost: int, kinds: str, level: Severity | None
-) -> None:
+def test_the_column_of_warnings_names_their_kinds(tmp_path, spread, context, lost, kinds, level):
     values = [1e9 * (1 + spread * place) for place in (-1, 0, 1)]
     details = {"sent": 1000, "received": 1000 - lost, "lost": lost}
     records = make.runs("netbench", "UDP", *values, details=details, context=context)
@@ -106,13 +94,9 @@ def test_the_column_of_warnings_names_their_kinds(
 
 QUIET = noise()["noise"]
 CLOCKS = {"clock_hz_before": 3.69e9, "clock_hz_after": 3.69e9}
-Point = tuple[str, int | None, int]
-"""Workload, block, threads."""
 
 
-def campaign(
-    folder: Path, lost: Mapping[Point, Mapping[int, Any]], usual: Sequence[float]
-) -> dict[Point, Row]:
+def campaign(folder, lost, usual):
     """A real campaign in a quiet hour, of which some repetitions lost CPU time to others.
 
     Args:
@@ -121,7 +105,7 @@ def campaign(
         usual: what every other row lost of its three repetitions, with no effect.
     """
 
-    def change(record: dict[str, Any]) -> None:
+    def change(record):
         number = record["cell"]["repetition"]
         record["context"] |= {"noise": QUIET, **CLOCKS}
         for entry in record["measurements"]:
@@ -154,25 +138,21 @@ ALWAYS = {number: (share, 1 - share) for number, share in enumerate((0.11, 0.24,
     ({LAT: ALWAYS}, (0.06, 0.07, 0.06), [LAT]),
     ({LAT: dict.fromkeys(range(3), (0.1, 1.0))}, (0.06, 0.07, 0.06), []),
 ])  # fmt: skip
-def test_a_row_is_in_doubt_where_most_of_its_repetitions_or_its_median_were_disturbed(
-    tmp_path: Path, lost: Any, usual: Sequence[float], doubted: list[Point]
-) -> None:
+def test_a_row_whose_median_was_disturbed_is_in_doubt(tmp_path, lost, usual, doubted):
     rows = campaign(tmp_path / "c", lost, usual)
     assert [point for point, row in rows.items() if row.level is not None] == doubted
     assert all("varies" in warning_kinds([rows[point]]) for point in doubted)
 
 
 @pytest.mark.parametrize(("isa", "code"), [("auto", "disagreement"), ("scalar", "otherwise")])
-def test_scalar_operations_beside_hpl_are_no_contradiction(
-    tmp_path: Path, isa: str, code: str
-) -> None:
+def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path, isa, code):
     records = make.runs("cpubench", "DP", 3e9, isa=isa) + make.runs("hpl", "DP", 9e10, isa=isa)
     row = make.only_row(tmp_path / "c", records)
     assert {note.code for note in row.warnings} & {"disagreement", "otherwise"} == {code}
 
 
 @pytest.mark.parametrize("isa", ["auto", "scalar"])
-def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path: Path, isa: str) -> None:
+def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path, isa):
     name = "four-subsystems-2018-hyperion"
     config = {"report": {"published": [name]}}
     row = make.only_row(tmp_path / "c", make.runs("cpubench", "DP", 3e9, isa=isa), config=config)
@@ -187,15 +167,13 @@ def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path: Path, is
     ("crowded-core", "details", {"held_up": 1}, {"held_up": 0}),
     ("steal", "context", noise(steal=0.3), noise()),
 ])  # fmt: skip
-def test_what_most_rows_have_that_can_show_it_is_the_campaigns(
-    tmp_path: Path, code: str, place: str, bad: Any, good: Any, disturbed: int, shared: bool
-) -> None:
+def test_what_most_rows_have_is_shared(tmp_path, code, place, bad, good, disturbed, shared):
     """One row of eight, or six; beside them eight of the network that can show none of it."""
-    records: Records = []
+    records = []
     points = [(workload, count) for workload in ("DP", "SP", "HP", "QP") for count in (1, 2)]
     for number, (workload, threads) in enumerate(points):
         load = bad if number < disturbed else good
-        of_row: dict[str, Any] = {"concurrency": threads, place: load}
+        of_row = {"concurrency": threads, place: load}
         records += make.runs("cpubench", workload, 5e10, 5e10, **of_row)
         records += make.runs("netbench", "TCP", 1e10, block=1 << number)
     rows = make.judge(tmp_path / "c", records).rows["cpu"]
@@ -205,9 +183,9 @@ def test_what_most_rows_have_that_can_show_it_is_the_campaigns(
     assert sum(bool(shared_warnings(row)) for row in rows) == (disturbed if shared else 0)
 
 
-def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path: Path) -> None:
+def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path):
     """A row of one thread and two of two, each repetition of which read DRAM at these GB/s."""
-    records: Records = []
+    records = []
     for workload, threads, rate in (("RS", 1, 12e9), ("RS", 2, 20e9), ("WS", 2, 12e9)):
         details = {"probe_before": rate, "probe_after": rate}
         place = {"concurrency": threads, "variant": "pool", "block": 1 << 20, "details": details}
@@ -217,11 +195,11 @@ def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path
     assert marked == {("WS", 2)}
 
 
-def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> None:
+def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path):
     """Clocks that move in most rows of the CPU are the machine's, however many rows of the network
     know none.
     """
-    records: Records = []
+    records = []
     for threads in (1, 2, 3, 4):
         for number, hz in enumerate((3.0e9, 3.0e9, 2.7e9)):
             details = {"clock_hz_before": hz, "clock_hz_after": 2.4e9}
@@ -241,9 +219,7 @@ def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("virtual", "flush", "kept"), [(True, 1e-4, True), (True, 0.1, False), (False, 1e-4, False)]
 )
-def test_a_disk_whose_host_keeps_its_writes_is_not_read_without_doubt(
-    tmp_path: Path, virtual: bool, flush: float, kept: bool
-) -> None:
+def test_a_disk_whose_host_keeps_writes_is_in_doubt(tmp_path, virtual, flush, kept):
     """What it read may have come from there, too."""
     moved = {"work": 8e8, "device_bytes": 8e8}
     records = make.runs("diskbench", "RS", *make.near(3e9, 3), details=moved)

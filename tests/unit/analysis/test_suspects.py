@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import suspects
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.fleet import Values
 from peakmark.cell import AGAIN, TRIAL, Cell
 from peakmark.report import fleet_text
 from peakmark.storage import planfile
@@ -22,7 +18,7 @@ CONFIG = {"seed": 1, "repeat_suspects": True}
 NODES = [f"node{number}" for number in range(1, 9)]
 
 
-def rows(factors: Mapping[str, float], purpose: str = "") -> list[dict[str, Any]]:
+def rows(factors, purpose=""):
     """Six repetitions of two rows of the CPU on some nodes."""
     records = []
     for node, factor in factors.items():
@@ -36,7 +32,7 @@ def rows(factors: Mapping[str, float], purpose: str = "") -> list[dict[str, Any]
     return records
 
 
-def again(folder: Path, factors: Mapping[str, float]) -> Analysis:
+def again(folder, factors):
     """The campaign with the second measurement of these nodes."""
     for record in rows(factors, AGAIN):
         make._write_record(folder / "cells" / f"{Cell.from_json(record['cell']).id}.json", record)
@@ -44,7 +40,7 @@ def again(folder: Path, factors: Mapping[str, float]) -> Analysis:
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Path:
+def campaign(tmp_path):
     """Eight nodes, of which node3 is slower by a tenth; what is measured again is decided."""
     healthy = dict.fromkeys(NODES, 1.0)
     folder = make.write(tmp_path / "c", rows({**healthy, "node3": 0.9}), config=CONFIG)
@@ -54,7 +50,7 @@ def campaign(tmp_path: Path) -> Path:
     return folder
 
 
-def test_slow_rows_are_measured_again_beside_two_healthy_nodes(campaign: Path) -> None:
+def test_slow_rows_are_measured_again_beside_two_healthy_nodes(campaign):
     results = Analysis.of(campaign).results
     assert {row.rpartition("/")[2] for row in results.suspects} == {"node3"}
     assert len(results.suspects) == 2
@@ -77,9 +73,7 @@ def test_slow_rows_are_measured_again_beside_two_healthy_nodes(campaign: Path) -
         (0.72, 0.8, "confirmed"),
     ],
 )
-def test_the_second_measurement_confirms_or_not(
-    campaign: Path, suspect: float, controls: float, case: str
-) -> None:
+def test_the_second_measurement_confirms_or_not(campaign, suspect, controls, case):
     chosen = Analysis.of(campaign).results.suspects
     beside = {row.rpartition("/")[2] for each in chosen.values() for row in each}
     analysis = again(campaign, {**dict.fromkeys(beside, controls), "node3": suspect})
@@ -103,9 +97,7 @@ def test_the_second_measurement_confirms_or_not(
 
 
 @pytest.mark.parametrize(("share", "explained"), [(0.89, True), (0.99, False), (0.5, False)])
-def test_lost_time_is_the_reason_where_it_explains_the_rate(
-    tmp_path: Path, share: float, explained: bool
-) -> None:
+def test_lost_time_is_the_reason_where_it_explains_the_rate(tmp_path, share, explained):
     records = rows({**dict.fromkeys(NODES, 1.0), "node3": 0.9})
     for record in records:
         own = share if record["cell"]["node"] == "node3" else 0.99
@@ -115,14 +107,14 @@ def test_lost_time_is_the_reason_where_it_explains_the_rate(
     assert node.node == "node3" and ("lost-time" in {each.code for each in why}) == explained
 
 
-def test_without_the_key_nothing_is_measured_again(campaign: Path) -> None:
+def test_without_the_key_nothing_is_measured_again(campaign):
     plan = campaign / "plan.json"
     plan.write_text(plan.read_text().replace('"repeat_suspects": true', '"repeat_suspects": false'))
     results = Analysis.of(campaign).results
     assert results.suspects == {} and not any(cell.purpose for cell in results.cells)
 
 
-def test_the_certificate_counts_what_was_slowed_and_no_table_has_it(tmp_path: Path) -> None:
+def test_the_certificate_counts_what_was_slowed_and_no_table_has_it(tmp_path):
     plain = rows(dict.fromkeys(NODES, 1.0))
     trials = rows({"node2": 0.9, "node5": 1.0}, TRIAL)
     trials = [record for record in trials if record["cell"]["workload"] == "DP"]
@@ -143,8 +135,8 @@ def test_the_certificate_counts_what_was_slowed_and_no_table_has_it(tmp_path: Pa
     assert {each.case for each in records} == {"records"}
 
 
-def test_rates_from_records_follow_their_spread() -> None:
-    def fleet(spread: float) -> Values:
+def test_rates_from_records_follow_their_spread():
+    def fleet(spread):
         return {
             (node, row): [1 + spread * ((7 * place + 3 * row + 5 * n) % 11 - 5) for n in range(6)]
             for place, node in enumerate(NODES)
@@ -160,8 +152,8 @@ def test_rates_from_records_follow_their_spread() -> None:
     assert times.found == times.slowed
 
 
-def test_a_row_that_is_slow_anyway_tries_nothing() -> None:
-    values: Values = {
+def test_a_row_that_is_slow_anyway_tries_nothing():
+    values = {
         (node, 0): [(0.8 if node == "node1" else 1.0) * near for near in make.near(1.0)]
         for node in NODES
     }

@@ -1,30 +1,22 @@
 """Page one: which row speaks for a subsystem, how sure it is, and the caveats of the campaign."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM
-from tests.unit.campaign_data import judge, placed, runs
+from tests.unit.campaign_data import VM, judge, placed, runs
 
 from peakmark.analysis import verdict
-from peakmark.analysis.analysis import Analysis
 from peakmark.figures import figures
-from peakmark.messages import Message
 
 KIB, MIB = 1 << 10, 1 << 20
 QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
-Records = list[dict[str, Any]]
 
 
-def times(value: float, factors: Sequence[float]) -> list[float]:
+def times(value, factors):
     return [value * factor for factor in factors]
 
 
-def judged(folder: Path, wobble: Sequence[float], loopback: bool = True) -> Analysis:
+def judged(folder, wobble, loopback=True):
     """A CPU row and a network row of three repetitions each; the network's limit is stated where it
     is no loopback.
     """
@@ -35,23 +27,22 @@ def judged(folder: Path, wobble: Sequence[float], loopback: bool = True) -> Anal
     return judge(folder, records, config=site)
 
 
-def verdict_of(of: Analysis, subsystem: str) -> verdict.Verdict:
+def verdict_of(of, subsystem):
     (found,) = (one for one in verdict.verdicts(of.rows) if one.subsystem == subsystem)
     return found
 
 
-def value(message: Message | None, name: str) -> Any:
-    assert message is not None
+def value(message, name):
     return dict(message.values)[name]
 
 
-def caveats(of: Analysis) -> dict[str, Message]:
+def caveats(of):
     """The caveats by their codes."""
     found = verdict.build_caveats(of.rows, of.results.config)
     return {f"{each.code} {each.case}".rstrip(): each for each in found}
 
 
-def test_a_value_over_loopback_says_so_and_asks_for_no_limit(tmp_path: Path) -> None:
+def test_a_value_over_loopback_says_so_and_asks_for_no_limit(tmp_path):
     of = judged(tmp_path / "a", QUIET)
     network = verdict_of(of, "network")
     assert value(network.text, "loopback") and not value(network.text, "limit")
@@ -62,7 +53,7 @@ def test_a_value_over_loopback_says_so_and_asks_for_no_limit(tmp_path: Path) -> 
     assert "loopback-only" not in caveats(real)
 
 
-def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_path: Path) -> None:
+def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_path):
     of = judged(tmp_path / "c", (0.9, 1.0, 1.8), loopback=False)
     texts = [one.text for one in verdict.verdicts(of.rows)]
     assert [(value(text, "value"), value(text, "spread")) for text in texts] == [
@@ -75,19 +66,17 @@ def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_pa
 @pytest.mark.parametrize(("scale", "isa", "cores", "code"), [
     (0.1, "auto", 128, "scaled"), (1, "scalar", 128, "narrower"), (1, "auto", 4, "part-of-node"),
 ])  # fmt: skip
-def test_what_a_reader_must_know_of_a_campaign(
-    tmp_path: Path, scale: float, isa: str, cores: int, code: str
-) -> None:
+def test_what_a_reader_must_know_of_a_campaign(tmp_path, scale, isa, cores, code):
     site = {"cpu": {"cores": 128, "operations_per_cycle": {"DP": 32}}}
     clocks = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
-    place: dict[str, Any] = {"concurrency": cores, "context": placed(cores, 128)}
+    place = {"concurrency": cores, "context": placed(cores, 128)}
     records = runs("cpubench", "DP", 3e9, isa=isa, details=clocks, **place)
     of = judge(tmp_path / "c", records, config={"scale": scale, "site_facts": site})
     assert value(verdict_of(of, "cpu").text, "limit")
     assert caveats(of).keys() & {"scaled", "narrower", "part-of-node"} == {code}
 
 
-def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path: Path) -> None:
+def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path):
     records = runs("cpubench", "DP", *times(5e10, WILD), context=placed(1, 2))
     records += runs("netbench", "TCP", 1e10, context={"network": {"loopback": True}})
     hole = make.cell("rambench", "RS", subsystem="memory")
@@ -97,7 +86,7 @@ def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path: Path) -> None
     assert sum(len(each.text.split()) for each in found.values()) <= 100
 
 
-def test_a_missing_memory_module_is_named(tmp_path: Path) -> None:
+def test_a_missing_memory_module_is_named(tmp_path):
     model = {"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None}
     memory = VM["memory"] | {"channels": 7, "speed_mts": 3200}
     facts = VM | {"host": "node1", "cpu": VM["cpu"] | model, "memory": memory}
@@ -105,7 +94,7 @@ def test_a_missing_memory_module_is_named(tmp_path: Path) -> None:
     assert any("7 of 8" in each.text for each in caveats(of).values())
 
 
-def disk(block: int, value: float, moved: float, wobble: Sequence[float]) -> Records:
+def disk(block, value, moved, wobble):
     """A disk's row of three repetitions of which so much reached the device."""
     details = {"device_bytes": 1e9 * moved, "work": 1e9, "filesystem": "ext4"}
     return runs("diskbench", "RS", *times(value, wobble), block=block, details=details)
@@ -119,27 +108,25 @@ SLOW_SURE, SLOW_WILD = disk(64 * KIB, 1e9, 1.0, QUIET), disk(64 * KIB, 1e9, 1.0,
     (FAST_CACHED + SLOW_SURE, True), (FAST_CACHED + SLOW_WILD, False),
     (FAST_WILD + SLOW_SURE, True),
 ])  # fmt: skip
-def test_the_best_row_without_a_warning_speaks_and_else_none_that_is_wrong(
-    tmp_path: Path, records: Records, is_sure: bool
-) -> None:
+def test_the_best_row_without_a_warning_speaks(tmp_path, records, is_sure):
     found = verdict_of(judge(tmp_path / "c", records), "disk")
     assert found.row is not None and found.row.key.block == 64 * KIB
     assert (found.warning is None) == is_sure
 
 
-def test_where_all_rows_are_wrong_none_speaks(tmp_path: Path) -> None:
+def test_where_all_rows_are_wrong_none_speaks(tmp_path):
     found = verdict_of(judge(tmp_path / "c", FAST_CACHED), "disk")
     assert (found.row, found.text.code) == (None, "no-row")
     assert found.warning is not None
 
 
-def test_what_was_measured_once_says_so(tmp_path: Path) -> None:
+def test_what_was_measured_once_says_so(tmp_path):
     of = judge(tmp_path / "c", runs("cpubench", "DP", 5e10))
     warning = verdict_of(of, "cpu").warning
     assert warning is not None and warning.code == "one-run"
 
 
-def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
+def test_a_cache_does_not_stand_for_the_memory(tmp_path):
     records = runs("rambench", "RS", 9e11, variant="block") + runs("rambench", "RS", 2e10)
     found = verdict_of(judge(tmp_path / "c", records), "memory")
     assert value(found.text, "value") == "20.00 GB/s"
@@ -149,9 +136,7 @@ def test_a_cache_does_not_stand_for_the_memory(tmp_path: Path) -> None:
     ("factors", "case"),
     [((1.3, 1.4, 1.2), "faster"), ((0.7, 0.8, 0.75), "slower"), ((1.0, 1.02, 0.99), "level"), ((2.0, 0.5, 1.0), "unclear")],
 )  # fmt: skip
-def test_the_best_row_stands_beside_its_best_reference(
-    tmp_path: Path, factors: Sequence[float], case: str
-) -> None:
+def test_the_best_row_stands_beside_its_best_reference(tmp_path, factors, case):
     records = runs("rambench", "RWS", *times(2e10, QUIET), concurrency=2)
     theirs = [2e10 * wobble / factor for wobble, factor in zip(QUIET, factors, strict=True)]
     records += runs("likwid-bench", "RWS", *theirs, concurrency=2, subsystem="memory")
@@ -160,8 +145,8 @@ def test_the_best_row_stands_beside_its_best_reference(
     assert value(found.text, "reference").case == case
 
 
-def test_what_most_rows_share_is_said_once(tmp_path: Path) -> None:
-    records: Records = []
+def test_what_most_rows_share_is_said_once(tmp_path):
+    records = []
     for threads in range(1, 9):
         details = {"cpu_share": 0.5 if threads > 2 else 1.0}
         values = 5e10 * threads, 5e10 * threads

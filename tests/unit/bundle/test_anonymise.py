@@ -4,16 +4,12 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
 from peakmark.bundle import anonymise, bundle
-from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.storage.results import Results
 
@@ -23,13 +19,13 @@ RAW = f"iperf 3.12 on {HOST}, {ADDRESS} port 5201, fe80::1:2, aa:bb:cc:dd:ee:ff,
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Path:
-    def cell(name: str, workload: str, block: int) -> Cell:
+def campaign(tmp_path):
+    def cell(name, workload, block):
         return make.cell(name, workload, subsystem="network", block=block, node=HOST)
 
     of, own = cell("iperf3", "TCP", 1024), cell("netbench", "TCP", 1024)
     argv = ["/home/alice/bin/iperf3", "--client", ADDRESS]
-    context: dict[str, Any] = {
+    context = {
         "server_host": LOGIN,
         "network": {"interface": "ib0", "address": ADDRESS, "loopback": False},
         "commands": [{"argv": argv, "returncode": 0, "seconds": 1.0}],
@@ -52,11 +48,11 @@ def campaign(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def replace(campaign: Path) -> Callable[[str], str]:
+def replace(campaign):
     return anonymise.replacer(Results.read(campaign))
 
 
-def test_every_number_and_checksum_is_kept(campaign: Path, tmp_path: Path) -> None:
+def test_every_number_and_checksum_is_kept(campaign, tmp_path):
     results = Results.read(campaign)
     target = tmp_path / "copy"
     bundle.copy(results, target, anonymise.replacer(results))
@@ -74,7 +70,7 @@ def test_every_number_and_checksum_is_kept(campaign: Path, tmp_path: Path) -> No
     assert "127.0.0.1" in raw.read_text()
 
 
-def test_what_is_no_name_stays(replace: Callable[[str], str]) -> None:
+def test_what_is_no_name_stays(replace):
     other = ["malice c07n123 xc07n12 fio 3.33 1.2.3 0::", json.dumps({"a": [1, 2.5]})]
     times = ["2026-11-21T04:00:00+00:00", "04:00:00", "0-1:2", "::", "a::b::c"]
     for text in (*other, *times, "999.1.2.3", "1.2.3.4.5"):
@@ -83,7 +79,7 @@ def test_what_is_no_name_stays(replace: Callable[[str], str]) -> None:
     assert replace("C07N12") == replace("c07n12")
 
 
-def test_bundle_without_names(campaign: Path, tmp_path: Path, peakmark: Any) -> None:
+def test_bundle_without_names(campaign, tmp_path, peakmark):
     """By the command a user gives; what is in the PDF's text is looked at with another program."""
     target = tmp_path / "anonymous.zip"
     assert peakmark("bundle", "--anonymise", "-o", target, campaign).returncode == 0
@@ -99,7 +95,7 @@ def test_bundle_without_names(campaign: Path, tmp_path: Path, peakmark: Any) -> 
             assert name.lower().encode() not in content.lower(), path
 
 
-def test_nodes_that_were_not_measured_have_no_name_left_either(campaign: Path) -> None:
+def test_nodes_that_were_not_measured_have_no_name_left_either(campaign):
     kinds = [{"cpus": 2, "memory": 100, "nodes": ["fat-99"]}]
     cluster = {"nodes": ["any"], "left_out": {"slim-7": "down"}, "kinds": kinds}
     plan = json.loads((campaign / "plan.json").read_text())
@@ -108,7 +104,7 @@ def test_nodes_that_were_not_measured_have_no_name_left_either(campaign: Path) -
     assert "fat-99" not in replace("on fat-99") and "slim-7" not in replace("not slim-7")
 
 
-def test_a_user_without_a_name(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_name(campaign, monkeypatch):
     """As in a container that runs under a number that nobody has."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
@@ -116,7 +112,7 @@ def test_a_user_without_a_name(campaign: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "alice" not in anonymise.replacer(Results.read(campaign))("/home/alice/peakmark")
 
 
-def test_a_damaged_configuration_is_one_sentence(campaign: Path, tmp_path: Path) -> None:
+def test_a_damaged_configuration_is_one_sentence(campaign, tmp_path):
     (campaign / "config.json").write_text('{"a": ')
     results = Results.read(campaign)
     with pytest.raises(RecordError, match=r"config\.json is damaged .* writes it anew"):

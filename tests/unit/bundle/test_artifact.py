@@ -1,7 +1,6 @@
 """``peakmark report --artifact``: the appendix has every row, and HPL's files are those of its record."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
@@ -16,7 +15,7 @@ FASTEST = 2e10
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Path:
+def campaign(tmp_path):
     """A real campaign of one machine; its records of HPL have outputs, as those of a run have."""
     folder = tmp_path / "local"
     make.golden("local", folder)
@@ -36,7 +35,7 @@ def campaign(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_artifact_has_every_row_and_the_files_of_the_fastest_hpl(campaign: Path) -> None:
+def test_an_artifact_has_every_row_and_the_files_of_the_fastest_hpl(campaign):
     (campaign / "artifact").mkdir()
     foreign = campaign / "artifact" / "HPL.dat"
     foreign.write_text("of the user")

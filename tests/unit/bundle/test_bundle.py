@@ -7,9 +7,7 @@ import shutil
 import subprocess
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -26,7 +24,7 @@ RAW = "Command line used: iozone -a\n\tchildren = 1\n"
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
 
 
-def campaign(folder: Path, **config: Any) -> Path:
+def campaign(folder, **config):
     """Two own kernels and a reference with a raw output, one failed attempt, facts of the machine."""
     own = make.cell("cpubench", "DP", subsystem="cpu")
     disk, theirs = (
@@ -51,23 +49,23 @@ def campaign(folder: Path, **config: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundle")
     return bundle.write(campaign(folder / "small"))
 
 
-def unpack(archive: Path, folder: Path) -> Path:
+def unpack(archive, folder):
     with zipfile.ZipFile(archive) as file:
         file.extractall(folder)
     return folder
 
 
-def contents(archive: Path) -> dict[str, bytes]:
+def contents(archive):
     with zipfile.ZipFile(archive) as file:
         return {name: file.read(name) for name in file.namelist()}
 
 
-def entities(packed: Path) -> dict[str, Any]:
+def entities(packed):
     """Identifier -> entity of the bundle's description."""
     graph = json.loads(contents(packed)[bundle.CRATE_NAME])["@graph"]
     found = {entity["@id"]: entity for entity in graph}
@@ -76,15 +74,14 @@ def entities(packed: Path) -> dict[str, Any]:
 
 
 LISTED_OUTSIDE = f"{hashlib.sha256(b'x').hexdigest()}  ../evil\n".encode()
-Change = Callable[[dict[str, bytes]], Mapping[str, bytes]]
 
 
-def without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
+def without(files, name):
     del files[name]
     return files
 
 
-def rewritten(source: Path, target: Path, change: Change) -> Path:
+def rewritten(source, target, change):
     """A copy of a zip file whose files were changed."""
     with zipfile.ZipFile(target, "w") as archive:
         for name, content in change(contents(source)).items():
@@ -92,7 +89,7 @@ def rewritten(source: Path, target: Path, change: Change) -> Path:
     return target
 
 
-def test_the_same_pdf_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     logo, layout, published = here / "Our logo.svg", here / "mine.yaml", here / "theirs.csv"
     named = {"logo": str(logo), "tables": str(layout), "author": "Jane"}
@@ -116,7 +113,7 @@ def test_the_same_pdf_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert pdf_report.build(unpacked).read_bytes() == original
 
 
-def test_checksums_are_what_sha256sum_reads(packed: Path, tmp_path: Path) -> None:
+def test_checksums_are_what_sha256sum_reads(packed, tmp_path):
     argv = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     done = subprocess.run(argv, cwd=unpack(packed, tmp_path), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -128,7 +125,7 @@ def test_checksums_are_what_sha256sum_reads(packed: Path, tmp_path: Path) -> Non
     assert any(name.startswith("attempts/") for name in names)
 
 
-def test_the_description_names_every_file_and_everything_it_refers_to(packed: Path) -> None:
+def test_the_description_names_every_file_and_everything_it_refers_to(packed):
     files = contents(packed)
     del files[bundle.CRATE_NAME]
     found = entities(packed)
@@ -145,7 +142,7 @@ def test_the_description_names_every_file_and_everything_it_refers_to(packed: Pa
     assert set(files) <= {part["@id"] for part in found["./"]["hasPart"]}
 
 
-def test_licence_authors_and_publisher_are_described(tmp_path: Path) -> None:
+def test_licence_authors_and_publisher_are_described(tmp_path):
     jane = {"name": "Jane Doe", "affiliation": "IIT", "orcid": "0000-0002-1825-0097"}
     authors = [jane, {"name": "John Roe", "affiliation": "IIT"}]
     folder = campaign(tmp_path / "small", authors=authors, publisher="University Library")
@@ -169,7 +166,7 @@ def test_licence_authors_and_publisher_are_described(tmp_path: Path) -> None:
     (lambda f: f | {"SHA256SUMS": LISTED_OUTSIDE, "../evil": b"x"}, "lies outside"),
     (lambda _: {"readme.txt": b"a holiday"}, "SHA256SUMS"),
 ])  # fmt: skip
-def test_a_changed_bundle(packed: Path, tmp_path: Path, change: Change, message: str) -> None:
+def test_a_changed_bundle(packed, tmp_path, change, message):
     (tmp_path / "in").mkdir()
     with pytest.raises(PeakmarkError, match=message) as caught:
         bundle.rebuild(rewritten(packed, tmp_path / "in" / "bad.zip", change))
@@ -177,17 +174,17 @@ def test_a_changed_bundle(packed: Path, tmp_path: Path, change: Change, message:
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["bad.zip", "in"]
 
 
-def test_a_bomb_is_refused_before_it_is_unpacked(packed: Path, monkeypatch: Any) -> None:
+def test_a_bomb_is_refused_before_it_is_unpacked(packed, monkeypatch):
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
     monkeypatch.setattr(files, "free", lambda _: 10)
     with pytest.raises(PeakmarkError, match="make room"):
         bundle.rebuild(packed)
 
 
-def test_links_doubles_and_damaged_files_are_refused(packed: Path, tmp_path: Path) -> None:
+def test_links_doubles_and_damaged_files_are_refused(packed, tmp_path):
     bad, whole = tmp_path / "bad.zip", packed.read_bytes()
 
-    def refused(message: str) -> None:
+    def refused(message):
         with pytest.raises(PeakmarkError, match=message) as caught:
             bundle.rebuild(bad)
         assert "\n" not in str(caught.value)
@@ -208,25 +205,25 @@ def test_links_doubles_and_damaged_files_are_refused(packed: Path, tmp_path: Pat
         refused("damaged or no bundle of peakmark")
 
 
-def test_the_same_records_give_the_same_bytes(packed: Path, tmp_path: Path) -> None:
+def test_the_same_records_give_the_same_bytes(packed, tmp_path):
     again = bundle.write(campaign(tmp_path / "small"), tmp_path / "again.zip")
     assert again.read_bytes() == packed.read_bytes()
 
 
-def test_files_without_a_checksum_are_passed_over(packed: Path, tmp_path: Path) -> None:
+def test_files_without_a_checksum_are_passed_over(packed, tmp_path):
     more = {"cells/more.json": b"{}", "../evil": b"x"}
     made = rewritten(packed, tmp_path / "more.zip", lambda files: files | more)
     assert bundle.rebuild(made)[1].startswith("the same")
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_the_history_of_a_bundle_is_that_of_its_folder_and_counts_once(packed: Path, tmp_path: Path) -> None:  # fmt: skip
+def test_the_history_of_a_bundle_is_that_of_its_folder_and_counts_once(packed, tmp_path):  # fmt: skip
     folder = unpack(packed, tmp_path / packed.name.removesuffix(".zip"))
     (one,) = bundle.histories([packed])
     assert one.rows and bundle.histories([folder, packed]) == [one] == bundle.histories([folder])
 
 
-def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path: Path) -> None:
+def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path):
     folder = campaign(tmp_path / "small", logo="logo.svg")
     (folder / "inputs").mkdir()
     outside = '{"logo": {"logo.svg": "inputs/../../x.svg"}}'
@@ -236,13 +233,13 @@ def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path: Path) -> None:
             bundle.write(folder, tmp_path / "b.zip")
 
 
-def test_what_cannot_be_bundled_is_one_sentence(tmp_path: Path, peakmark: Any) -> None:
+def test_what_cannot_be_bundled_is_one_sentence(tmp_path, peakmark):
     done = peakmark("bundle", campaign(tmp_path / "small", logo="nowhere.svg"))
     assert done.returncode == 2 and "report.logo names 'nowhere.svg'" in done.stderr
     folder = campaign(tmp_path / "other")
     raw, kernel = next(folder.rglob("0.stdout")), next(folder.glob("cells/cpu/*/*/any/0.json"))
 
-    def refused(*words: object) -> str:
+    def refused(*words):
         done = peakmark(*words)
         assert done.returncode == 1
         return done.stderr
@@ -259,7 +256,7 @@ def test_what_cannot_be_bundled_is_one_sentence(tmp_path: Path, peakmark: Any) -
     assert "is no campaign" in refused("report", tmp_path / "none.zip")
 
 
-def test_a_partial_bundle_says_how_to_report_it(tmp_path: Path, peakmark: Any) -> None:
+def test_a_partial_bundle_says_how_to_report_it(tmp_path, peakmark):
     folder, made = campaign(tmp_path / "small"), tmp_path / "p.zip"
     next(folder.glob("cells/cpu/cpubench/*/any/0.json")).unlink()
     assert "1 of 3 planned cells" in peakmark("bundle", folder).stderr

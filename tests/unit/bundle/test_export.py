@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -15,14 +14,14 @@ from peakmark.resources import ROOT
 
 
 @pytest.fixture(scope="module")
-def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def analysis(tmp_path_factory):
     """A real campaign of one machine."""
     folder = tmp_path_factory.mktemp("export") / "local"
     make.golden("local", folder)
     return Analysis.of(folder)
 
 
-def test_a_line_of_json_is_a_row_of_the_schema(analysis: Analysis) -> None:
+def test_a_line_of_json_is_a_row_of_the_schema(analysis):
     schema = json.loads((ROOT / "config/schema/export.schema.json").read_text())
     lines = [json.loads(line) for line in export.json_lines(analysis).splitlines()]
     validator = jsonschema.Draft202012Validator(schema)
@@ -31,8 +30,8 @@ def test_a_line_of_json_is_a_row_of_the_schema(analysis: Analysis) -> None:
     assert len(lines) == sum(len(row.series) for row in measured) > 10
 
 
-def test_a_reference_of_reframe_takes_the_interval_and_no_wrong_row(analysis: Analysis) -> None:
-    names: dict[str, dict[str, dict[str, tuple[float, float | None, float | None, str]]]] = {}
+def test_a_reference_of_reframe_takes_the_interval_and_no_wrong_row(analysis):
+    names = {}
     exec(export.reframe(analysis), names)  # noqa: S102 - as ReFrame does with a test
     reference = names["reference"]["*"]
     rows = {row.name: row for row, _, _ in export.rows(analysis)}
@@ -47,10 +46,10 @@ def test_a_reference_of_reframe_takes_the_interval_and_no_wrong_row(analysis: An
         assert all(reached) if row.better == "higher" else worst >= row.high * 0.999
 
 
-def test_openmetrics_has_families_in_one_piece_and_an_end(analysis: Analysis) -> None:
+def test_openmetrics_has_families_in_one_piece_and_an_end(analysis):
     lines = export.openmetrics(analysis).splitlines()
     sample = re.compile(r'(\w+)\{(?:\w+="(?:[^"\\\n]|\\.)*",?)*\} (\S+)')
-    order: list[str] = []
+    order = []
     for line in lines[:-1]:
         name = line.split()[2] if line.startswith("# ") else str(sample.fullmatch(line)[1])
         if line.startswith("# UNIT"):
@@ -61,7 +60,7 @@ def test_openmetrics_has_families_in_one_piece_and_an_end(analysis: Analysis) ->
     assert len(samples) == len(set(samples))
 
 
-def test_a_check_of_nhc_fails_where_the_value_is_worse(analysis: Analysis, tmp_path: Path) -> None:
+def test_a_check_of_nhc_fails_where_the_value_is_worse(analysis, tmp_path):
     text = export.nhc(analysis)
     assert "\\" not in text  # NHC reads its file without them
     lines = [line for line in text.splitlines() if not line.startswith("#")]

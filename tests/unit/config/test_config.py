@@ -5,8 +5,6 @@ one sentence and in time.
 import copy
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 import snakemake.cli
@@ -27,12 +25,12 @@ CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 
 
-def of(subsystem: str, **keys: Any) -> dict[str, Any]:
+def of(subsystem, **keys):
     """The keys of one grid, which a right one of DP stands behind."""
     return {subsystem: [{"workloads": ["DP"], "concurrency": [1], **keys}]}
 
 
-def test_defaults_are_filled_in() -> None:
+def test_defaults_are_filled_in():
     completed = config.complete(CPU)
     assert completed["campaign"] == "node"
     assert completed["memory"] == []
@@ -43,9 +41,7 @@ def test_defaults_are_filled_in() -> None:
     ("path", "asked"),
     [("config/config.yaml", [1, "socket", "cores"]), ("config/presets/quick.yaml", [1, "cores"])],
 )
-def test_what_is_measured_without_a_word_loads_the_whole_node(
-    path: str, asked: list[int | str]
-) -> None:
+def test_what_is_measured_without_a_word_loads_the_whole_node(path, asked):
     """But for latencies, and the presets that repeat a published report's own numbers."""
     completed = config.complete(overrides.read([ROOT / path]))
     grids = [
@@ -58,7 +54,7 @@ def test_what_is_measured_without_a_word_loads_the_whole_node(
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
-def test_presets_are_valid(preset: Path) -> None:
+def test_presets_are_valid(preset):
     """The node chooses the pool, but where a report states one: the second report of 2018 walked
     1 GB a hundred times.
     """
@@ -68,7 +64,7 @@ def test_presets_are_valid(preset: Path) -> None:
 
 
 @pytest.mark.parametrize("word", topology.WORDS)
-def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
+def test_parts_of_the_node_are_words_beside_numbers(word):
     grid = one_grid("memory", concurrency=[1, word], references={"pmbw": {"concurrency": [word]}})
     assert config.complete(grid)["memory"][0]["concurrency"] == [1, word]
     cell = Cell("memory", "rambench", "RS", "pool", 1024, 1, "any", 0, {}, word)
@@ -102,13 +98,11 @@ def test_parts_of_the_node_are_words_beside_numbers(word: str) -> None:
     (of("cpu", workloads=["DP", "DP"]), ["cpu[0].workloads", "each value once"]),
     (of("cpu", workloads=[]), ["cpu[0].workloads", "at least 1 entry"]),
 ])  # fmt: skip
-def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(
-    change: dict[str, Any], words: list[str]
-) -> None:
+def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change, words):
     refuses(lambda: plan.make({**CPU, **change}), *words)
 
 
-def test_later_files_win_by_key(tmp_path: Path) -> None:
+def test_later_files_win_by_key(tmp_path):
     (tmp_path / "a.yaml").write_text("campaign: a\nreport: {title: A, author: B}\n")
     (tmp_path / "b.yaml").write_text("report: {title: C}\ncpu: [x]")
     read = overrides.read(
@@ -118,13 +112,13 @@ def test_later_files_win_by_key(tmp_path: Path) -> None:
     assert (read["scale"], read["cpu"]) == (0.5, ["x"])
 
 
-def test_files_win_over_the_values_of_a_module(tmp_path: Path) -> None:
+def test_files_win_over_the_values_of_a_module(tmp_path):
     (tmp_path / "a.yaml").write_text("seed: 2")
     read = overrides.read([tmp_path / "a.yaml"], values={"seed": 3, "cpu": [{"workloads": []}]})
     assert (read["seed"], read["cpu"], "disk" in read) == (2, [{"workloads": []}], False)
 
 
-def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
+def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
     """The grids of config/config.yaml belong to the campaign that it describes; its other keys are
     defaults.
     """
@@ -149,11 +143,11 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path: Path) -> None:
         "name=1e-3", "disk=[]", "site=",
     ],
 )  # fmt: skip
-def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word: str) -> None:
+def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word):
     assert overrides.pairs([word]) == snakemake.cli.parse_config([word])
 
 
-def test_numbers_within_a_word_are_numbers() -> None:
+def test_numbers_within_a_word_are_numbers():
     read = overrides.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
     assert read == {"cpu": [{"workloads": ["DP"], "concurrency": [1, 2]}], "tools": {"hpl": False}}
 
@@ -163,12 +157,12 @@ def test_numbers_within_a_word_are_numbers() -> None:
     "word",
     ["$(id)", "../x", "-x", "a b", "a\nb", "a\n", "a;b", "a'b", "é", ".", "a b; rm -rf $(HOME)"],
 )
-def test_what_becomes_part_of_a_path_or_a_command_is_a_plain_name(key: str, word: str) -> None:
+def test_what_becomes_part_of_a_path_or_a_command_is_a_plain_name(key, word):
     refuses(lambda: config.complete({**CPU, key: word}), key, "allowed is")
 
 
 @pytest.mark.parametrize("word", [False, "false", "none", "no", "off"])
-def test_a_tool_that_is_not_to_be_used_is_no_program(word: Any) -> None:
+def test_a_tool_that_is_not_to_be_used_is_no_program(word):
     grid = {"workloads": ["DP"], "concurrency": [1], "references": {"hpl": {}}}
     made = plan.make({"cpu": [grid], "tools": {"hpl": word}, "tools_on": "nodes"})
     assert {cell.instrument for cell in made.cells} == {"cpubench"}
@@ -182,7 +176,7 @@ GRID = {
 }
 
 
-EVERY_KEY: dict[str, Any] = {
+EVERY_KEY = {
     "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "peers": "ring", "give_up_after": "1 h", "retries": 2, "interface": "lo", "seconds": 0.1, "warmup": 0.1,
     "scale": 0.5, "repetitions": 2, "reference_repetitions": 1, "repeat_disturbed": 2, "repeat_suspects": True,
     "certify": False, "isa": "auto", "placement": "compact", "scratch": "/tmp",
@@ -212,7 +206,7 @@ EVERY_KEY: dict[str, Any] = {
 }  # fmt: skip
 
 
-EVERY_SITE_KEY: dict[str, Any] = {
+EVERY_SITE_KEY = {
     "schema": 1, "name": "s", "description": "d",
     "cpu": {"microarchitecture": "Zen 3", "clock": "nominal", "nominal_hz": 2e9, "maximum_hz": 3e9, "cores": 8,
             "operations_per_cycle": {"DP": 16}, "source": "s"},
@@ -229,13 +223,13 @@ EVERY_SITE_KEY: dict[str, Any] = {
 }  # fmt: skip
 
 
-WRONG: list[Any] = [
+WRONG = [
     None, True, -1, 0, 1.5, 10**20, 1e300, math.nan, -math.inf, "", "é\u202e\nb", "../x", "nan", "99999999TiB", "1000 h",
     [], [None], [-1], ["x", "x"], [10**20], {}, {"x": 1}, {"min": 6, "max": 1000, "until": 1e-300},
 ]  # fmt: skip
 
 
-def with_value(values: dict[str, Any], path: tuple[Any, ...], new: Any) -> dict[str, Any]:
+def with_value(values, path, new):
     copied = copy.deepcopy(values)
     inner = copied
     for step in path[:-1]:
@@ -244,11 +238,11 @@ def with_value(values: dict[str, Any], path: tuple[Any, ...], new: Any) -> dict[
     return copied
 
 
-def ids(path: tuple[Any, ...]) -> str:
+def ids(path):
     return ".".join(map(str, path))
 
 
-def test_the_configuration_holds_every_key() -> None:
+def test_the_configuration_holds_every_key():
     """A key that the schema gains is tried too."""
     assert EVERY_KEY.keys() == set(Campaign.__struct_fields__)
     assert EVERY_KEY["report"].keys() == set(Report.__struct_fields__)
@@ -260,7 +254,7 @@ def test_the_configuration_holds_every_key() -> None:
 
 
 @pytest.mark.parametrize("path", list(places(EVERY_KEY)), ids=ids)
-def test_any_value_of_any_key_is_planned_or_refused(path: tuple[Any, ...]) -> None:
+def test_any_value_of_any_key_is_planned_or_refused(path):
     for new in WRONG:
         try:
             with in_time():
@@ -274,9 +268,7 @@ def test_any_value_of_any_key_is_planned_or_refused(path: tuple[Any, ...]) -> No
 
 
 @pytest.mark.parametrize("path", list(places(EVERY_SITE_KEY)), ids=ids)
-def test_any_value_of_any_site_key_is_read_or_refused(
-    path: tuple[Any, ...], tmp_path: Path
-) -> None:
+def test_any_value_of_any_site_key_is_read_or_refused(path, tmp_path):
     file = tmp_path / "site.yaml"
     for new in WRONG:
         file.write_text(json.dumps(with_value(EVERY_SITE_KEY, path, new)))

@@ -5,8 +5,6 @@ users, of which what is wrong is told with its line.
 import csv
 import math
 from collections import Counter
-from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
@@ -18,13 +16,13 @@ from peakmark.tools.tables import BY_NAME
 DATA = make.DATA / "published"
 
 
-def _lines(name: str) -> list[dict[str, str]]:
+def _lines(name):
     with (DATA / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("path", sorted(published.FOLDER.glob("*.csv")), ids=lambda path: path.stem)
-def test_every_set_is_whole_and_in_the_tables_units(path: Path) -> None:
+def test_every_set_is_whole_and_in_the_tables_units(path):
     entries = published.load(path.stem).entries
     keys = Counter((*place_of(entry), entry.metric) for entry in entries)
     assert [key for key, count in keys.items() if count > 1] == []
@@ -36,17 +34,17 @@ def test_every_set_is_whole_and_in_the_tables_units(path: Path) -> None:
         assert entry.unit == ("1" if entry.metric == "efficiency" else table.unit)
 
 
-def place_of(entry: published.Entry) -> tuple[str, ...]:
+def place_of(entry):
     """Table, workload, concurrency, block, program and run, as the lists of tests have them."""
     block = "" if entry.block is None else str(entry.block)
     place = (entry.table, entry.workload, str(entry.concurrency), block)
     return (*place, entry.program, entry.run)
 
 
-def check_sums(line: dict[str, str], entries: Iterable[published.Entry], scale: float) -> int:
+def check_sums(line, entries, scale):
     """Compare sums of a table (own program, reference) with the list's; how many own ones."""
     own = BY_NAME[line["table"]].own.instrument
-    sums: dict[bool, list[float]] = {True: [], False: []}
+    sums = {True: [], False: []}
     for entry in entries:
         if entry.table == line["table"]:
             sums[entry.instrument == own].append(entry.value * scale)
@@ -56,7 +54,7 @@ def check_sums(line: dict[str, str], entries: Iterable[published.Entry], scale: 
 
 
 @pytest.mark.parametrize("line", _lines("sums.csv"), ids=str)
-def test_the_sums_are_those_of_the_report(line: dict[str, str]) -> None:
+def test_the_sums_are_those_of_the_report(line):
     """Rows, and the sums of printed columns in the report's units, added up by a second reading of
     the reports with another program; factor: printed value x factor = SI value.
     """
@@ -66,7 +64,7 @@ def test_the_sums_are_those_of_the_report(line: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("line", _lines("efficiencies.csv"), ids=str)
-def test_the_printed_efficiencies_are_kept_as_they_are(line: dict[str, str]) -> None:
+def test_the_printed_efficiencies_are_kept_as_they_are(line):
     """In percent, summed up as printed."""
     entries = [
         entry for entry in published.load(line["set"]).entries if entry.metric == "efficiency"
@@ -75,7 +73,7 @@ def test_the_printed_efficiencies_are_kept_as_they_are(line: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize("line", _lines("spots.csv"), ids=str)
-def test_single_values_are_as_printed(line: dict[str, str]) -> None:
+def test_single_values_are_as_printed(line):
     """Values in SI units, read by eye."""
     keys = ("table", "workload", "concurrency", "block", "program", "run")
     place = tuple(line[key] for key in keys)
@@ -84,7 +82,7 @@ def test_single_values_are_as_printed(line: dict[str, str]) -> None:
     assert values == [pytest.approx(float(line["value"]), rel=1e-6)]
 
 
-def test_what_the_printed_numbers_contradict_is_noted() -> None:
+def test_what_the_printed_numbers_contradict_is_noted():
     notes = {
         (entry.workload, entry.concurrency, entry.metric): entry.note
         for entry in published.load("four-subsystems-2018-prometheus").entries
@@ -98,7 +96,7 @@ def test_what_the_printed_numbers_contradict_is_noted() -> None:
                 assert entry.note
 
 
-def test_copies_that_were_counted_once_are_doubled_and_say_so() -> None:
+def test_copies_that_were_counted_once_are_doubled_and_say_so():
     found = published.load("four-subsystems-2018-hyperion")
     own, reference = (
         published.beside("memory_throughput", "RWS", 1 << 20, 1, name)
@@ -129,14 +127,14 @@ LINE = HEADER + "s,h,disk_throughput,WS,1,4096,X,throughput,1,B/s,,,"
     # The first of the two would be lost in silence.
     (HEADER.replace("\n", ",value\n"), ["line 1: the columns must be", "each once"]),
 ])  # fmt: skip
-def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_a_wrong_file_is_told_with_its_line(tmp_path, text, words):
     path = tmp_path / "mine.csv"
     path.write_text(text)
     refuses(lambda: published.load(str(path)), "mine.csv", *words)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_what_a_spreadsheet_writes_is_read(tmp_path: Path, separator: str) -> None:
+def test_what_a_spreadsheet_writes_is_read(tmp_path, separator):
     """A byte order mark, its own separator, decimal commas with it, lines that end in CR LF, units
     with prefixes.
     """
@@ -154,7 +152,7 @@ def test_what_a_spreadsheet_writes_is_read(tmp_path: Path, separator: str) -> No
     assert (second.value, second.unit) == (pytest.approx(85e-6), "s")
 
 
-def test_a_definition_is_read(tmp_path: Path) -> None:
+def test_a_definition_is_read(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(f"{LINE}sync=each; fill = new\n")
     (entry,) = published.load(str(path)).entries

@@ -5,9 +5,7 @@ example from the shipped files.
 import json
 import os
 import re
-from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import jsonschema
 import yaml
@@ -39,7 +37,7 @@ COMMENTED = re.compile(r"^( *)# ( *\w+:)(?=$| )", re.MULTILINE)
 """A key that the example of a site file leaves out."""
 
 
-def key_values(data: Any) -> Iterator[tuple[str, Any]]:
+def key_values(data):
     """Every key of nested mappings and lists with its value."""
     if isinstance(data, dict):
         yield from data.items()
@@ -47,14 +45,14 @@ def key_values(data: Any) -> Iterator[tuple[str, Any]]:
         yield from key_values(part)
 
 
-def in_one_line(value: Any) -> str:
+def in_one_line(value):
     """A value as YAML."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
     return text.removesuffix("...\n").strip()
 
 
 @cache
-def shipped() -> list[tuple[str, Any]]:
+def shipped():
     """Keys with examples of their values: the texts above first, then those of the shipped files."""
     files = sorted(ROOT.glob("config/**/*.yaml"))
     texts = [EXAMPLES, *(COMMENTED.sub(r"\1\2", file.read_text()) for file in files)]
@@ -62,7 +60,7 @@ def shipped() -> list[tuple[str, Any]]:
     return sorted(pairs, key=lambda pair: len(in_one_line(pair[1])))
 
 
-def example(key: str, part: dict[str, Any], known: dict[str, Any]) -> str:
+def example(key, part, known):
     """The shortest value of that name that the schema of the key allows."""
     schema = jsonschema.Draft202012Validator({**part, "$defs": known})
     values = [value for name, value in shipped() if name == key]
@@ -72,7 +70,7 @@ def example(key: str, part: dict[str, Any], known: dict[str, Any]) -> str:
     return in_one_line({key: valid[0]})[1:-1]
 
 
-def allowed(part: dict[str, Any]) -> str:
+def allowed(part):
     """What a value may be, in words."""
     if "anyOf" in part:
         return ", or ".join(map(allowed, part["anyOf"]))
@@ -86,7 +84,7 @@ def allowed(part: dict[str, Any]) -> str:
     return str(part.get("type", "any"))
 
 
-def table(part: dict[str, Any], known: dict[str, Any]) -> Iterator[str]:
+def table(part, known):
     """Lines of a table of the keys of a mapping; ``known``: the schemas of its parts."""
     yield "| key | allowed | default | example | what |\n|---|---|---|---|---|"
     for key, value in part["properties"].items():
@@ -95,7 +93,7 @@ def table(part: dict[str, Any], known: dict[str, Any]) -> Iterator[str]:
         yield " | ".join(["", *texts, value.get("description", ""), ""]).strip()
 
 
-def generated() -> str:
+def generated():
     """The text of the page."""
     lines = [HEAD]
     for name, title in (("config", "A campaign"), ("site", "A site file")):
@@ -109,7 +107,7 @@ def generated() -> str:
     return re.sub("\n{3,}", "\n\n", "\n".join(lines))
 
 
-def test_the_page_has_every_key_of_the_schemas() -> None:
+def test_the_page_has_every_key_of_the_schemas():
     if os.environ.get("PEAKMARK_GOLDEN"):
         README.write_text(generated())
     assert README.read_text() == generated(), "PEAKMARK_GOLDEN=1 pytest test_readme.py"

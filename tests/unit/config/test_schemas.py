@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import re
-from typing import Any
 
 import jsonschema
 import msgspec
@@ -30,13 +29,12 @@ FILES = {
 }
 
 
-def schema(name: str) -> dict[str, Any]:
+def schema(name):
     """The published schema of that name."""
-    read: dict[str, Any] = json.loads((FOLDER / f"{name}.schema.json").read_text())
-    return read
+    return json.loads((FOLDER / f"{name}.schema.json").read_text())
 
 
-def generated(name: str) -> str:
+def generated(name):
     """The text of a schema: each property with what its type's docstring says below Attributes."""
     (_,), known = msgspec.json.schema_components([TYPES[name]])
     for title, part in known.items():
@@ -53,21 +51,21 @@ def generated(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_the_published_schema_is_that_of_the_type(name: str) -> None:
+def test_the_published_schema_is_that_of_the_type(name):
     path = FOLDER / f"{name}.schema.json"
     if os.environ.get("PEAKMARK_GOLDEN"):
         path.write_text(generated(name))
     assert path.read_text() == generated(name), "PEAKMARK_GOLDEN=1 pytest test_schemas.py"
 
 
-def test_every_key_of_a_configuration_is_described() -> None:
+def test_every_key_of_a_configuration_is_described():
     for part in (schema("config"), schema("config")["$defs"]["Report"]):
         for name, key in part["properties"].items():
             assert key.get("description"), name
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_shipped_fits_the_published_schema(name: str) -> None:
+def test_what_is_shipped_fits_the_published_schema(name):
     """For editors that check a file by it."""
     validator = jsonschema.Draft202012Validator(schema(name))
     for path in FILES[name].glob("*.yaml"):

@@ -2,8 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -22,31 +20,30 @@ RATE = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s
 MEMORY = ("memory", "RWS", "pool", 1 << 10, 1, "throughput")
 
 
-def written(path: Path, **keys: Any) -> Path:
+def written(path, **keys):
     path.write_text(yaml.safe_dump({"schema": 1, "name": path.stem, **keys}))
     return path
 
 
 @pytest.mark.parametrize("path", sorted(SITES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_site_file_is_valid(path: Path) -> None:
+def test_every_site_file_is_valid(path):
     assert site.load(path)["name"] == path.stem
     for name in site.load(path).get("formulas", {}):
         assert site.load(path, name)["formula_set"] == name
 
 
-def _published() -> list[dict[str, str]]:
+def _published():
     """Theoretical values as the reports print them; value x scale = SI value."""
     with (make.DATA / "published" / "theoretical.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("line", _published(), ids=str)
-def test_published_theoretical_values_come_out(line: dict[str, str]) -> None:
+def test_published_theoretical_values_come_out(line):
     facts = site.load(SITES / f"{line['site']}.yaml", line["formulas"])
     block = int(line["block"]) if line["block"] else None
     place = (line["subsystem"], line["workload"], "", block, int(line["concurrency"]))
     limit = limits.for_row(*place, line["metric"], {}, facts)
-    assert limit.value is not None
     # The published figures are rounded, the least precise to four digits.
     value = float(line["value"])
     digits = len(f"{value:.12g}".replace(".", "").strip("0"))
@@ -62,7 +59,7 @@ def test_published_theoretical_values_come_out(line: dict[str, str]) -> None:
     ("prometheus report-2", ("disk", "RR", "", 1 << 20, 1, "throughput"), "changed places"),
     ("prometheus report-2", ("disk", "WS", "", 1 << 20, 1, "throughput"), "changed places"),
 ])  # fmt: skip
-def test_the_mixed_units_are_named(site_set: str, row: Any, words: str) -> None:
+def test_the_mixed_units_are_named(site_set, row, words):
     name, formulas = site_set.split()
     facts = site.load(SITES / f"{name}.yaml", formulas)
     assert words in str(limits.for_row(*row, {}, facts).remarks)
@@ -76,12 +73,12 @@ def test_the_mixed_units_are_named(site_set: str, row: Any, words: str) -> None:
     (("network", "TCP", "", 1024, 1, "throughput"), 10e9 * 1448 / 1538),
     (("disk", "RR", "", 1024, 1, "iops"), None),
 ])  # fmt: skip
-def test_without_formulas_the_limits_of_the_same_machine_are_computed(row: Any, value: Any) -> None:
+def test_without_formulas_the_limits_of_the_same_machine_are_computed(row, value):
     limit = limits.for_row(*row, {}, site.load(SITES / "hyperion.yaml"))
     assert limit.value == (value and pytest.approx(value))
 
 
-def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
+def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit():
     facts = site.load(SITES / "hyperion.yaml", "report-2")
     limit = limits.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
     assert limit.value == pytest.approx(2 * 2.3e9 * 32) and "report-2" not in limit.source
@@ -92,9 +89,7 @@ def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit() -> None:
     ("1 / (concurrency - 2)", "formula '1 / (concurrency - 2)' divides by zero"),
     ("2e9 * block", "formula '2e9 * block': block is not defined"),
 ])  # fmt: skip
-def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(
-    tmp_path: Path, formula: str, reason: str
-) -> None:
+def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(tmp_path, formula, reason):
     formulas = {"r": [RATE | {"formula": formula}]}
     facts = site.load(written(tmp_path / "site.yaml", formula_set="r", formulas=formulas))
     limit = limits.for_row("cpu", "DP", "", None, 2, "rate", {}, facts)
@@ -103,7 +98,7 @@ def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(
     assert limits.efficiency(1e9, limit) is None
 
 
-def test_nodes_lie_over_the_rest() -> None:
+def test_nodes_lie_over_the_rest():
     facts = site.load(SITES / "example.yaml")
     assert site.for_host(facts, "fat-3")["memory"]["channels"] == 16
     assert site.for_host(facts, "fat-3")["memory"]["speed_mts"] == 3200
@@ -111,7 +106,7 @@ def test_nodes_lie_over_the_rest() -> None:
     assert site.for_host({}, "any") == {}
 
 
-def with_formula(formula: str) -> str:
+def with_formula(formula):
     return "formulas: " + json.dumps({"r": [{**RATE, "where": {"a": 1}, "formula": formula}]})
 
 
@@ -132,7 +127,7 @@ HEAD = "schema: 1\nname: x\n"
     (HEAD + with_formula("a if a else 1"), ["allowed are numbers"]),
     (HEAD + with_formula("a / (1 - 1)"), ["divides by zero"]),
 ])  # fmt: skip
-def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_wrong_site_files_get_one_sentence(tmp_path, text, words):
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
     refuses(lambda: site.load(path), str(path), *words)
@@ -141,11 +136,10 @@ def test_wrong_site_files_get_one_sentence(tmp_path: Path, text: str, words: lis
 @pytest.mark.parametrize(
     "key", ["partition", "account", "qos", "constraint", "reservation", "extra"]
 )
-@pytest.mark.parametrize(
-    "word",
-    ["a; id", "$(id)", "`id`", "a'b", 'a"b', "a\nb", "a\n", "--x=$(id)", "-x; id", "-x id", ""],
-)
-def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -> None:
+@pytest.mark.parametrize("word", [
+    "a; id", "$(id)", "`id`", "a'b", 'a"b', "a\nb", "a\n", "--x=$(id)", "-x; id", "-x id", "",
+])  # fmt: skip
+def test_what_jobs_tell_slurm_is_no_shell(tmp_path, key, word):
     """The plugin hands `extra` to a shell as it is."""
     path = written(tmp_path / "site.yaml", slurm={key: word})
     refuses(lambda: site.load(path), f"slurm.{key}")
@@ -156,14 +150,12 @@ def test_what_jobs_tell_slurm_is_no_shell(tmp_path: Path, key: str, word: str) -
     ("--part=a", "slurm.partition"), ("--time=5", "slurm.runtime_factor"),
     ("--nodes=3", "for each job"), ("--array=1-3", "for each job"), ("--dep=none", "for each job"),
 ])  # fmt: skip
-def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(
-    tmp_path: Path, word: str, instead: str
-) -> None:
+def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(tmp_path, word, instead):
     path = written(tmp_path / "site.yaml", slurm={"extra": f"--nice=100 {word}"})
     refuses(lambda: site.load(path), f"slurm.extra has {word}", instead)
 
 
-def test_every_option_that_peakmark_sets_is_refused() -> None:
+def test_every_option_that_peakmark_sets_is_refused():
     size = jobs.Size(threads=1, cpus=1, megabytes=512)
     options = dict.fromkeys(("partition", "account", "qos", "constraint", "reservation"), "a")
     shapes = ({"memory": "per_cpu"}, {"exclusive": False})
@@ -176,20 +168,17 @@ def test_every_option_that_peakmark_sets_is_refused() -> None:
     assert set(options) <= named and named - {"exclusive", "no-requeue"} <= set(site.MANAGED)
 
 
-@pytest.mark.parametrize(
-    "extra",
-    [
-        "--licenses=a:1  --nice=100 --mail-user=a@b.c", "--gres=gpu:1", "--gpus=1",
-        "--export=NONE", "--exclusive=user",
-    ],
-)  # fmt: skip
-def test_what_clusters_use_is_taken(tmp_path: Path, extra: str) -> None:
+@pytest.mark.parametrize("extra", [
+    "--licenses=a:1  --nice=100 --mail-user=a@b.c", "--gres=gpu:1", "--gpus=1",
+    "--export=NONE", "--exclusive=user",
+])  # fmt: skip
+def test_what_clusters_use_is_taken(tmp_path, extra):
     slurm = {"partition": "main,long", "account": "project-1", "qos": "normal"}
     slurm |= {"constraint": "(skylake|zen3)&ib*2", "extra": extra}
     assert site.load(written(tmp_path / "site.yaml", slurm=slurm))["slurm"] == slurm
 
 
-def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
+def test_several_files_are_laid_over_each_other(tmp_path):
     memory = {"channels": 6, "speed_mts": 2400, "source": "board"}
     nodes = [{"match": "n*", "cpu": {"cores": 2}}]
     first = written(tmp_path / "a.yaml", memory=memory, nodes=nodes)
@@ -207,7 +196,7 @@ def test_several_files_are_laid_over_each_other(tmp_path: Path) -> None:
     refuses(lambda: site.load(files[:2]), "formula_set is 'r' but the formulas there are none")
 
 
-def test_formulas_of_several_files_are_of_one_set() -> None:
+def test_formulas_of_several_files_are_of_one_set():
     """The second report measured its disk on another cluster than the rest: two files, one set,
     each value the printed one.
     """
@@ -220,7 +209,7 @@ def test_formulas_of_several_files_are_of_one_set() -> None:
         assert not any("formulas" in sentence for sentence in site.conflicts(order))
 
 
-def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
+def test_of_two_formulas_for_one_row_the_later_counts(tmp_path):
     files = []
     for name, formula in (("a", "1"), ("b", "2")):
         formulas = {"r": [RATE | {"formula": formula}]}
@@ -240,10 +229,8 @@ def test_of_two_formulas_for_one_row_the_later_counts(tmp_path: Path) -> None:
     ("network.latency.TCP", 12, ["seconds"]),
     ("disk.iops.RR", 0, ["operations per second"]),
 ])  # fmt: skip
-def test_values_in_another_unit_are_told_by_what_is_plausible(
-    tmp_path: Path, key: str, value: float, words: list[str]
-) -> None:
-    part: Any = value
+def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path, key, value, words):
+    part = value
     for step in reversed(key.split(".")):
         part = {step: part}
     for keys in (part, {"nodes": [{"match": "n1", **part}]}):

@@ -2,36 +2,32 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import verdict
-from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
 from peakmark.figures import figures, panels, style
 from peakmark.limits import Limit
 from peakmark.tools.tables import BY_NAME
 
 UNKNOWN = Limit(None, "op/s", "", "", "unknown")
-Rows = dict[str, list[Row]]
 
 
 @pytest.fixture(scope="module")
-def cpu(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def cpu(tmp_path_factory):
     """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
     records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
     return make.judge(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
 
 
-def limited(analysis: Analysis, limit: Limit) -> Rows:
+def limited(analysis, limit):
     return {
         name: [replace(row, limit=limit) for row in rows] for name, rows in analysis.rows.items()
     }
 
 
-def stems(analysis: Path | Analysis) -> set[str]:
+def stems(analysis):
     """The names of the figures that a campaign has now."""
     written = figures.build(analysis)
     assert {path.suffix for path in written} <= {".svg", ".png"}
@@ -39,7 +35,7 @@ def stems(analysis: Path | Analysis) -> set[str]:
     return {path.stem for path in written}
 
 
-def test_figures_of_measured_tables_only_and_the_same_again(cpu: Analysis) -> None:
+def test_figures_of_measured_tables_only_and_the_same_again(cpu):
     folder = cpu.results.directory / "figures"
     assert stems(cpu) == {"cpu", "overview"}
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -48,7 +44,7 @@ def test_figures_of_measured_tables_only_and_the_same_again(cpu: Analysis) -> No
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
+def test_figures_of_another_layout_disappear(tmp_path):
     records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
     records += make.runs("diskbench", "WS", 1e8, block=1 << 16)
     folder = make.write(tmp_path / "c", records)
@@ -57,7 +53,7 @@ def test_figures_of_another_layout_disappear(tmp_path: Path) -> None:
     assert stems(folder) == {"disk_throughput_RS", "disk_throughput_WS"}
 
 
-def test_dram_caches_and_a_single_point_are_figures(tmp_path: Path) -> None:
+def test_dram_caches_and_a_single_point_are_figures(tmp_path):
     records = make.runs("rambench", "LAT", 1e-9, block=16384, node="n_1.x_y-2")
     for variant in ("pool", "block"):
         records += make.runs("rambench", "RS", 1e10, variant=variant, block=1024, node="n_1.x_y-2")
@@ -67,7 +63,7 @@ def test_dram_caches_and_a_single_point_are_figures(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_figures_carry_the_names_and_units_of_the_layout(tmp_path: Path) -> None:
+def test_figures_carry_the_names_and_units_of_the_layout(tmp_path):
     records = []
     for workload in ("RS", "WS"):
         for threads in (1, 2):
@@ -77,20 +73,18 @@ def test_figures_carry_the_names_and_units_of_the_layout(tmp_path: Path) -> None
     rows = found.rows["disk_throughput"]
     assert [row.key.workload for row in rows] == ["WS", "WS", "RS", "RS"]
     figure = figures.overview(limited(found, Limit(1e9, "B/s", "", "", "site")))
-    assert figure is not None
     text = " ".join(one.get_text() for one in figure.axes[0].texts)
     assert "FileIO" in text and "64KB" in text and "MyDiskBench" not in text and "KiB" not in text
 
 
-def test_nothing_measured_means_no_figure() -> None:
+def test_nothing_measured_means_no_figure():
     assert panels.plot(BY_NAME["cpu"], []) is None
     assert figures.overview({name: [] for name in BY_NAME}) is None
 
 
-def test_the_overview_draws_the_limit_where_it_is_known(cpu: Analysis) -> None:
+def test_the_overview_draws_the_limit_where_it_is_known(cpu):
     style.begin()
     figure = figures.overview(cpu.rows)
-    assert figure is not None
     assert [1, 1] in [[*line.get_xdata()] for line in figure.axes[0].lines]
     row = verdict.headline(cpu.rows, "cpu")
     assert row is not None and row.measured.efficiency is not None
@@ -98,9 +92,8 @@ def test_the_overview_draws_the_limit_where_it_is_known(cpu: Analysis) -> None:
     assert figures.overview(limited(cpu, UNKNOWN)) is None
 
 
-def test_the_decimal_mark_reaches_ticks_limits_and_words(sweep: Analysis) -> None:
+def test_the_decimal_mark_reaches_ticks_limits_and_words(sweep):
     figure = figures.overview(limited(sweep, Limit(5e10, "op/s", "", "", "site")))
-    assert figure is not None
     style.use_decimal_mark(figure, ",")
     texts = [text.get_text() for text in figure.axes[0].texts if "MyCPUBench" in text.get_text()]
     assert texts and not any(re.search(r"\d\.\d", text) for text in texts)
@@ -108,7 +101,6 @@ def test_the_decimal_mark_reaches_ticks_limits_and_words(sweep: Analysis) -> Non
         # In the unit of the table, not in that of the rows, the values need a decimal mark.
         rows = [replace(row, table=BY_NAME[name]) for row in sweep.rows[name]]
         figure = panels.plot(BY_NAME[name], rows)
-        assert figure is not None
         style.use_decimal_mark(figure, ",")
         figure.draw_without_rendering()
         labels = [label.get_text() for axis in figure.axes for label in axis.get_yticklabels()]

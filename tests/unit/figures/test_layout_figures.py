@@ -3,14 +3,11 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from matplotlib.axes import Axes
 from tests.unit import campaign_data as make
 
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
 from peakmark.config import layouts
 from peakmark.config.layouts import Drawing
 from peakmark.figures import figures, panels, style
@@ -31,7 +28,7 @@ Preset = Callable[[str], Analysis]
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+def limited(tmp_path_factory):
     """Four patterns at one, two and four threads, three runs each; IOZone measures twice what the
     own kernel does.
     """
@@ -48,7 +45,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     return list(found.rows["disk_throughput"])
 
 
-def drawn(drawing: Drawing, rows: list[Row]) -> list[Row]:
+def drawn(drawing, rows):
     """The rows that a drawing shows."""
     (one,) = figures.figures_of(
         DISK,
@@ -59,7 +56,7 @@ def drawn(drawing: Drawing, rows: list[Row]) -> list[Row]:
     return list(one.rows)
 
 
-def plot(drawing: Drawing, rows: list[Row]) -> list[Axes]:
+def plot(drawing, rows):
     """The panels of a drawing."""
     style.begin()
     figure = (panels.plot)(DISK, rows, drawing)
@@ -70,7 +67,7 @@ def plot(drawing: Drawing, rows: list[Row]) -> list[Axes]:
     return [axis for axis in figure.axes if axis.get_visible()]
 
 
-def test_all_patterns_are_lines_of_one_panel_for_each_block(limited: list[Row]) -> None:
+def test_all_patterns_are_lines_of_one_panel_for_each_block(limited):
     axes = plot(MEDIANS, drawn(MEDIANS, limited))
     assert [axis.get_title(loc="left") for axis in axes] == ["64 KiB", "1 MiB"]
     for axis in axes:
@@ -80,7 +77,7 @@ def test_all_patterns_are_lines_of_one_panel_for_each_block(limited: list[Row]) 
         assert repetitions == 4 * 3 * 3  # every run of the own kernel, none of IOZone
 
 
-def test_deviations_are_those_of_the_runs(limited: list[Row]) -> None:
+def test_deviations_are_those_of_the_runs(limited):
     rows = drawn(DEVIATIONS, [row for row in limited if row.key.block == MIB])
     (axis,) = plot(DEVIATIONS, rows)
     heights = sorted(float(y) for line in axis.lines for y in line.get_ydata())
@@ -90,7 +87,7 @@ def test_deviations_are_those_of_the_runs(limited: list[Row]) -> None:
     assert axis.get_ylabel() == "Standard deviation (MB/s)"
 
 
-def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited: list[Row]) -> None:
+def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited):
     axes = plot(SHARES, drawn(SHARES, limited))
     titles = [f"{name}, {block}" for block in ("64 KiB", "1 MiB") for name in SHOWN]
     assert [axis.get_title(loc="left") for axis in axes] == titles
@@ -105,7 +102,7 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited: li
         assert len(axis.texts) == 3, "values above the bars"
 
 
-def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited: list[Row]) -> None:
+def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited):
     far = [
         replace(row, series={**row.series, "iozone": replace(row.series["iozone"], efficiency=6.4)})
         for row in drawn(SHARES, limited)
@@ -121,7 +118,7 @@ def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited: list[Row
     assert short.startswith("Four patterns. ") and whole.startswith(short) and whole != short
 
 
-def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
+def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path):
     found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e8))
     rows = drawn(SHARES, list(found.rows["disk_throughput"]))
     assert rows == []
@@ -130,7 +127,7 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path: Path) -> None:
     assert "“Four patterns”" in reason and "limit" in reason
 
 
-def test_the_layout_of_2020_draws_averages_and_deviations(preset: Preset, tmp_path: Path) -> None:
+def test_the_layout_of_2020_draws_averages_and_deviations(preset, tmp_path):
     whole = preset("disk-patterns-2020").results
     records = [record.data for record in whole.records if record.cell.concurrency <= 2]
     campaign = make.judge(tmp_path / "c", records, config=whole.config)
@@ -155,7 +152,7 @@ def test_the_layout_of_2020_draws_averages_and_deviations(preset: Preset, tmp_pa
     assert "repetition" not in deviations["caption"]
 
 
-def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset: Preset) -> None:
+def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset):
     campaign = preset("four-subsystems-2018-hyperion")
     names = sections.figure_names(campaign)
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names

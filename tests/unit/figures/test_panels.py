@@ -1,16 +1,11 @@
 """Small multiples of a table: every repetition, the limit, labels and legends in their place."""
 
 import itertools
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
 from tests.unit import campaign_data as make
 
 from peakmark.analysis import label_formatter
-from peakmark.analysis.row import Row
 from peakmark.figures import panels, style
 from peakmark.formatting import size
 
@@ -26,26 +21,25 @@ MEMORY = [
 ]
 
 
-def judged(folder: Path, records: Sequence[Any], name: str, **more: Any) -> list[Row]:
+def judged(folder, records, name, **more):
     return list(make.judge(folder, records, **more).rows[name])
 
 
-def plot(rows: Sequence[Row]) -> Figure:
+def plot(rows):
     style.begin()
     figure = panels.plot(rows[0].table, rows)
-    assert figure is not None
     figure.draw_without_rendering()
     return figure
 
 
 @pytest.fixture(scope="module")
-def cpu(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+def cpu(tmp_path_factory):
     """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
     records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
     return judged(tmp_path_factory.mktemp("results") / "c", records, "cpu", facts=make.ZEN3)
 
 
-def disk_reads(threads: Sequence[int] = (1, 2)) -> list[dict[str, Any]]:
+def disk_reads(threads=(1, 2)):
     return [
         record
         for number in threads
@@ -53,13 +47,13 @@ def disk_reads(threads: Sequence[int] = (1, 2)) -> list[dict[str, Any]]:
     ]
 
 
-def test_every_repetition_is_a_point(cpu: list[Row]) -> None:
+def test_every_repetition_is_a_point(cpu):
     collections = [one for axis in plot(cpu).axes for one in axis.collections]
     repetitions = sum(len(series.points) for row in cpu for series in row.series.values())
     assert sum(len(one.get_offsets()) for one in collections) == repetitions
 
 
-def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu: list[Row]) -> None:
+def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu):
     rows = [row for row in cpu if row.key.workload == "DP"]
     limits = [row.limit.value * 1e-9 for row in rows if row.limit.value is not None]
     assert len(limits) == len(rows)
@@ -71,7 +65,7 @@ def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu: list[Row]) -
     assert names == ["MyCPUBench", "HPL", "limit"]
 
 
-def test_the_legend_names_programs_and_published_sets_within_the_figure(tmp_path: Path) -> None:
+def test_the_legend_names_programs_and_published_sets_within_the_figure(tmp_path):
     records = []
     for workload, tool in (("RS", "diskbench"), ("WS", "diskbench"), ("RS", "fio")):
         records += make.runs(tool, workload, 1e8)
@@ -84,15 +78,13 @@ def test_the_legend_names_programs_and_published_sets_within_the_figure(tmp_path
 
 
 @pytest.mark.parametrize(("limit", "scale"), [(4e8, "linear"), (6e10, "log")])
-def test_what_lies_far_below_its_limit_is_no_flat_line(
-    tmp_path: Path, limit: float, scale: str
-) -> None:
+def test_what_lies_far_below_its_limit_is_no_flat_line(tmp_path, limit, scale):
     config = {"site_facts": {"disk": {"throughput": {"RS": limit}}}}
     rows = judged(tmp_path / "c", disk_reads((1, 2, 4)), "disk_throughput", config=config)
     assert plot(rows).axes[0].get_yscale() == scale
 
 
-def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) -> None:
+def test_published_values_are_marked_inside_the_panel_and_named(tmp_path):
     config = {"report": {"published": ["disk-patterns-2020"]}}
     rows = judged(tmp_path / "c", disk_reads(), "disk_throughput", config=config)
     assert [row.published["disk-patterns-2020"] for row in rows] == [398e6, 498e6]
@@ -105,7 +97,7 @@ def test_published_values_are_marked_inside_the_panel_and_named(tmp_path: Path) 
     assert "disk-patterns-2020 (published)" in texts
 
 
-def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path: Path) -> None:
+def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
     """RWS has two blocks, RS and WS one each, at one and two threads: these stand on the axis."""
     records = []
     for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB])):
@@ -123,7 +115,7 @@ def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path: Path
     assert len(single.axes) == 1 and len(single.axes[0].get_xticks()) == 1
 
 
-def test_panels_carry_the_names_and_units_of_the_layout(tmp_path: Path) -> None:
+def test_panels_carry_the_names_and_units_of_the_layout(tmp_path):
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
     figure = plot(judged(tmp_path / "four", MEMORY, "memory_latency", config=config))
     assert [axis.get_title(loc="left") for axis in figure.axes] == ["RWS", "RWR"]
@@ -133,7 +125,7 @@ def test_panels_carry_the_names_and_units_of_the_layout(tmp_path: Path) -> None:
     assert axis.get_ylim()[1] > 1e4
 
 
-def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: Path) -> None:
+def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path):
     config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
     found = make.judge(tmp_path / "c", MEMORY, config=config).rows
     for name, blocks in (
@@ -149,22 +141,20 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path: P
     ([1 << 10, MIB], {1 << 10: "1KB", MIB: "1MB"}.__getitem__, ["1\nKB", "1\nMB"]),
     ([1, 2, 4, 8], str, ["1", "2", "4", "8"]),
 ])  # fmt: skip
-def test_labels_of_close_blocks_do_not_overlap(
-    places: list[int], names: Any, labels: list[str]
-) -> None:
+def test_labels_of_close_blocks_do_not_overlap(places, names, labels):
     assert panels.tick_labels(places, {place: names(place) for place in places}) == labels
 
 
-def channels(colour: str) -> list[int]:
+def channels(colour):
     return [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
 
 
-def weighted(values: Sequence[float]) -> float:
+def weighted(values):
     """Red, green and blue by how bright they are to the eye."""
     return sum(part * one for part, one in zip((0.2126, 0.7152, 0.0722), values, strict=True))
 
 
-def test_instruments_differ_in_marker_and_lightness_as_well_as_colour() -> None:
+def test_instruments_differ_in_marker_and_lightness_as_well_as_colour():
     looks = [style.look(position) for position in range(3)]
     assert len({look.marker for look in looks}) == 3
     first, second, _ = (weighted(channels(look.colour)) for look in looks)

@@ -1,9 +1,5 @@
 """A host that is a folder: files as the kernel shows them, and tools that print real outputs."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
 from tests.unit import campaign_data
 
 from peakmark.machine.host import Host
@@ -11,13 +7,13 @@ from peakmark.machine.host import Host
 DATA = campaign_data.DATA
 
 
-def listed(text: str) -> dict[str, str]:
+def listed(text):
     """Files from lines of a path, a blank, and the file's text."""
     lines = (line.strip().partition(" ") for line in text.splitlines() if line.strip())
     return {path: content for path, _, content in lines}
 
 
-def host(root: Path, files: Mapping[str, str] | str = "", tools: Any = None) -> Host:
+def host(root, files="", tools=None):
     """A machine of files below ``root`` (``->target`` makes a link) and of what its tools print."""
     for name, text in (listed(files) if isinstance(files, str) else files).items():
         path = root / name.lstrip("/")
@@ -27,7 +23,7 @@ def host(root: Path, files: Mapping[str, str] | str = "", tools: Any = None) -> 
         else:
             path.write_text(text)
 
-    def run(argv: Sequence[str]) -> str | None:
+    def run(argv):
         outputs = dict(tools or {}).items()
         return next((text for start, text in outputs if " ".join(argv).startswith(start)), None)
 

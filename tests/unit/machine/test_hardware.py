@@ -1,7 +1,6 @@
 """Facts of processor and memory: identity, clocks, caches, channels."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
@@ -11,8 +10,8 @@ from peakmark import data, machine
 from peakmark.machine import hardware
 
 
-def test_observed_clock_comes_from_the_kernel(tmp_path: Path) -> None:
-    def observed(text: str) -> tuple[Any, str]:
+def test_observed_clock_comes_from_the_kernel(tmp_path):
+    def observed(text):
         program = Path(script(tmp_path / "cpubench", text))
         facts = machine.collect(tmp_path, cpubench=program)
         return facts["cpu"]["clock_hz"]["observed"], str(facts["unknown"])
@@ -23,7 +22,7 @@ def test_observed_clock_comes_from_the_kernel(tmp_path: Path) -> None:
     assert "cpu.clock_hz.observed" in unknown and str(tmp_path / "cpubench") in unknown
 
 
-def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:
+def test_cpu_of_a_vm_from_real_outputs(tmp_path):
     files = {
         "/proc/cpuinfo": (DATA / "proc/cpuinfo-zen3-vm.txt").read_text(),
         "/sys/devices/system/cpu/online": "0-1",
@@ -39,7 +38,7 @@ def test_cpu_of_a_vm_from_real_outputs(tmp_path: Path) -> None:
     assert "stamp counter" in facts["clock_source"]["nominal"]
 
 
-def test_each_kind_of_cache_stands_once(tmp_path: Path) -> None:
+def test_each_kind_of_cache_stands_once(tmp_path):
     lines = []
     for cpu in (0, 1):
         kinds = (f"1 Data 48K {cpu}", f"1 Instruction 32K {cpu}", "3 Unified 32M 0-1")
@@ -54,7 +53,7 @@ def test_each_kind_of_cache_stands_once(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_arm_is_identified_by_implementer_and_part(tmp_path: Path) -> None:
+def test_arm_is_identified_by_implementer_and_part(tmp_path):
     cpuinfo = "Features\t: fp asimd asimddp sve i8mm\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n"
     facts = hardware.collect_cpu(host(tmp_path, {"/proc/cpuinfo": cpuinfo}))
     assert (facts["vendor"], facts["microarchitecture"]) == ("ARM", "Neoverse V1")
@@ -86,11 +85,11 @@ def test_arm_is_identified_by_implementer_and_part(tmp_path: Path) -> None:
     ("AuthenticAMD", 25, None, None, None, None),
     (None, None, None, None, None, None),
 ])  # fmt: skip
-def test_microarchitecture(vendor, family, model, stepping, name, expected):  # type: ignore[no-untyped-def]
+def test_microarchitecture(vendor, family, model, stepping, name, expected):
     assert data.microarchitecture(vendor, family, model, stepping, name) == expected
 
 
-def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found() -> None:
+def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found():
     tables = {
         name: data.table(name) for name in ("microarchitecture", "operations", "caches", "memory")
     }
@@ -104,7 +103,7 @@ def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found() -> Non
         assert set(line["microarchitecture"].split("|")) <= known
 
 
-def test_what_the_kernel_sets_on_the_processor(tmp_path: Path) -> None:
+def test_what_the_kernel_sets_on_the_processor(tmp_path):
     this = host(
         tmp_path,
         """
@@ -127,7 +126,7 @@ def test_what_the_kernel_sets_on_the_processor(tmp_path: Path) -> None:
     assert {"cpu.governor", "cpu.clock_hz.maximum"} <= set(this.unknown)
 
 
-def test_memory_from_udev(tmp_path: Path) -> None:
+def test_memory_from_udev(tmp_path):
     # Written down in the form that udev 252 prints; four channels, two of their eight slots empty.
     lines = []
     for number, channel in enumerate("AABBCCDD"):
@@ -147,7 +146,7 @@ def test_memory_from_udev(tmp_path: Path) -> None:
     assert "memory.speed_mts" not in without_channel.unknown
 
 
-def test_memory_channels_from_edac_and_meminfo_in_bytes(tmp_path: Path) -> None:
+def test_memory_channels_from_edac_and_meminfo_in_bytes(tmp_path):
     files = {"/proc/meminfo": (DATA / "proc/meminfo.txt").read_text()}
     for controller in (0, 1):
         for dimm, (channel, size) in enumerate(((0, 16384), (0, 0), (1, 16384), (2, 0))):

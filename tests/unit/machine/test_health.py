@@ -1,8 +1,5 @@
 """Counters of errors, drops and throttling, from a /sys and a /proc made of files."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import pytest
 from tests.unit.machine.hosts import host, listed
 
@@ -31,11 +28,11 @@ NODE = """
 """
 
 
-def throttled(cpu: int, **counts: int) -> dict[str, str]:
+def throttled(cpu, **counts):
     return {f"{CPU}/cpu{cpu}/thermal_throttle/{name}": str(at) for name, at in counts.items()}
 
 
-def write(root: Path, count: int, changed: Mapping[str, str] | str = "") -> None:
+def write(root, count, changed=""):
     """A node of two CPUs, where every counter that can be given a number has this one."""
     host(root, listed(NODE) | (listed(changed) if isinstance(changed, str) else changed))
     snmp = SNMP.format(retransmits=count, overflows=count)
@@ -52,14 +49,14 @@ def write(root: Path, count: int, changed: Mapping[str, str] | str = "") -> None
     ("/sys/class/nvme/nvme0/hwmon1/temp1_alarm 1", {"nvme0 temp1_alarm": 1}),
     ("/sys/devices/system/edac/mc/mc0/ce_count 1", {}),  # somebody set it back
 ])  # fmt: skip
-def test_only_what_moved_is_kept(tmp_path: Path, changed: str, expected: dict[str, int]) -> None:
+def test_only_what_moved_is_kept(tmp_path, changed, expected):
     write(tmp_path, 1)
     before = health.read(host(tmp_path), [0, 1])
     write(tmp_path, 1, changed)
     assert health.moved(before, health.read(host(tmp_path), [0, 1])) == expected
 
 
-def test_protocols_links_and_machine_checks_have_their_totals(tmp_path: Path) -> None:
+def test_protocols_links_and_machine_checks_have_their_totals(tmp_path):
     write(tmp_path, 1)
     before = health.read(host(tmp_path), [0, 1])
     write(tmp_path, 3)
@@ -68,14 +65,14 @@ def test_protocols_links_and_machine_checks_have_their_totals(tmp_path: Path) ->
     }  # fmt: skip
 
 
-def test_an_alarm_that_stays_counts_each_time(tmp_path: Path) -> None:
+def test_an_alarm_that_stays_counts_each_time(tmp_path):
     write(tmp_path, 1, "/sys/class/nvme/nvme0/hwmon1/temp1_alarm 1")
     raised = health.read(host(tmp_path), [0])
     assert health.moved(raised, raised) == {"nvme0 temp1_alarm": 1}
 
 
-def test_throttling_is_that_of_the_cpus_that_may_be_used(tmp_path: Path) -> None:
-    def reading(count: int) -> health.Counters:
+def test_throttling_is_that_of_the_cpus_that_may_be_used(tmp_path):
+    def reading(count):
         for cpu in range(4):
             milliseconds = {"core_throttle_total_time_ms": 100 * count * cpu}
             counts = {"core_throttle_count": count, "package_throttle_count": count}
@@ -91,7 +88,7 @@ def test_throttling_is_that_of_the_cpus_that_may_be_used(tmp_path: Path) -> None
     }
 
 
-def test_a_link_is_known_as_it_is_and_at_most(tmp_path: Path) -> None:
+def test_a_link_is_known_as_it_is_and_at_most(tmp_path):
     place = "/sys/class/net/eth0/device/"
     link = {"current_link_width": "8", "max_link_width": "16", "max_link_speed": "16.0 GT/s PCIe"}
     files = {f"{place}{name}": text for name, text in link.items()}

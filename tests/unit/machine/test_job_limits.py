@@ -1,7 +1,5 @@
 """What a control group leaves of memory, CPU time and disk."""
 
-from pathlib import Path
-
 import pytest
 from tests.unit.machine.hosts import host
 
@@ -10,7 +8,7 @@ from peakmark.machine import job_limits
 MEMORY = "31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
 
-def test_limits_of_cgroup_2_are_the_smallest_on_the_way_up(tmp_path: Path) -> None:
+def test_limits_of_cgroup_2_are_the_smallest_on_the_way_up(tmp_path):
     files = """
         /proc/meminfo MemTotal: 16777216 kB
         /proc/self/cgroup 0::/system.slice/slurmstepd.scope/job_7/step_0
@@ -27,7 +25,7 @@ def test_limits_of_cgroup_2_are_the_smallest_on_the_way_up(tmp_path: Path) -> No
 @pytest.mark.parametrize(("limit", "memory", "source"), [
     ("2147483648", 2 << 30, "cgroup"), ("9223372036854771712", 16 << 30, None),
 ])  # fmt: skip
-def test_limits_of_cgroup_1(tmp_path: Path, limit: str, memory: int, source: str | None) -> None:
+def test_limits_of_cgroup_1(tmp_path, limit, memory, source):
     """Also its number for no limit."""
     files = f"""
         /proc/meminfo MemTotal: 16777216 kB
@@ -51,7 +49,7 @@ def test_limits_of_cgroup_1(tmp_path: Path, limit: str, memory: int, source: str
     ("memory/job_7/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
     ("unified/job_7/memory.events", "low 0\nmax 91\noom 3\noom_kill 3\noom_group_kill 0\n"),
 ])  # fmt: skip
-def test_processes_that_the_kernel_ended_are_counted(tmp_path: Path, file: str, text: str) -> None:
+def test_processes_that_the_kernel_ended_are_counted(tmp_path, file, text):
     files = {
         "/proc/self/cgroup": "4:memory:/job_7\n0::/job_7/step_0\n",
         "/proc/self/mountinfo": f"35 {MEMORY}31 23 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n",
@@ -78,7 +76,7 @@ IO_VERSIONS = ["""
 
 
 @pytest.mark.parametrize("files", IO_VERSIONS)
-def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path: Path, files: str) -> None:
+def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path, files):
     this = host(tmp_path, files + "/sys/block/vda/dev 254:0")
     limits = {"read_bps": 2000, "write_bps": 9, "read_iops": 70}
     assert job_limits.io_limits(this, ["vda"]) == limits

@@ -5,7 +5,6 @@ import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
@@ -19,7 +18,7 @@ from peakmark.storage.types import Facts
 from peakmark.validation import convert
 
 
-def test_this_machine_gives_valid_facts(tmp_path: Path) -> None:
+def test_this_machine_gives_valid_facts(tmp_path):
     facts = machine.collect(tmp_path)
     assert facts["host"] == platform.node()
     assert sorted(facts["limits"]["cpus_allowed"]) == sorted(os.sched_getaffinity(0))
@@ -30,7 +29,7 @@ def test_this_machine_gives_valid_facts(tmp_path: Path) -> None:
     json.dumps(facts, allow_nan=False)
 
 
-def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_facts_read_back_and_a_damaged_file_is_named(tmp_path):
     folder = tmp_path / "machine"
     facts = machine.cached(folder, tmp_path)
     path = folder / f"{platform.node()}.json"
@@ -52,7 +51,7 @@ def test_facts_read_back_and_a_damaged_file_is_named(tmp_path: Path) -> None:
         stored.read(path)
 
 
-def test_no_tool_and_an_empty_system_still_give_facts(tmp_path: Path) -> None:
+def test_no_tool_and_an_empty_system_still_give_facts(tmp_path):
     facts = machine.collect(tmp_path, host=host(tmp_path))
     assert facts["cpu"]["microarchitecture"] is None
     assert facts["storage"]["device"] is None
@@ -64,7 +63,7 @@ def test_no_tool_and_an_empty_system_still_give_facts(tmp_path: Path) -> None:
     convert(kept, Facts, "facts")
 
 
-def test_only_the_first_cell_on_a_node_starts_programs(tmp_path: Path, monkeypatch: Any) -> None:
+def test_only_the_first_cell_on_a_node_starts_programs(tmp_path, monkeypatch):
     script(tmp_path / "sinfo", "echo slurm 22.05.8")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
@@ -79,7 +78,7 @@ def test_only_the_first_cell_on_a_node_starts_programs(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(("argv", "printed"), [
     ("echo x", "x\n"), ("false", None), ("no-such-tool", None), ("env", "LC_ALL=C"),
 ])  # fmt: skip
-def test_what_a_tool_prints(argv: str, printed: str | None, monkeypatch: Any) -> None:
+def test_what_a_tool_prints(argv, printed, monkeypatch):
     """Nothing where it fails or is missing."""
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     text = run_tool(argv.split())
@@ -90,5 +89,5 @@ def test_what_a_tool_prints(argv: str, printed: str | None, monkeypatch: Any) ->
 @pytest.mark.parametrize(("text", "numbers"), [
     ("0-3,8", [0, 1, 2, 3, 8]), ("5", [5]), ("", []), (None, []), ("x-3", []), ("0-1,?", [0, 1]),
 ])  # fmt: skip
-def test_cpu_lists(text: str | None, numbers: list[int]) -> None:
+def test_cpu_lists(text, numbers):
     assert parse_cpu_list(text) == numbers

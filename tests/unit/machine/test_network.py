@@ -1,8 +1,5 @@
 """Facts of the network interface, and how traffic is shaped."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tests.unit.machine.hosts import DATA, host
 
@@ -29,7 +26,7 @@ WIRES = """
 """
 
 
-def test_virtio_network_tells_no_speed(tmp_path: Path) -> None:
+def test_virtio_network_tells_no_speed(tmp_path):
     host(tmp_path, {"/proc/net/route": ROUTE.format("eth0")})
     files = """
         /sys/class/net/eth0/type 1
@@ -53,7 +50,7 @@ def test_virtio_network_tells_no_speed(tmp_path: Path) -> None:
     ("bond0", 50e9, "single stream"),
     ("lo", None, "loopback"),
 ])  # fmt: skip
-def test_speed_is_that_of_a_wire(tmp_path: Path, interface: str, speed: Any, note: str) -> None:
+def test_speed_is_that_of_a_wire(tmp_path, interface, speed, note):
     this = host(tmp_path, WIRES)
     facts = network.collect(this, interface)
     assert facts["speed_bps"] == speed
@@ -64,7 +61,7 @@ def test_speed_is_that_of_a_wire(tmp_path: Path, interface: str, speed: Any, not
 
 
 @pytest.mark.parametrize(("mode", "mbit"), [("active-backup 1", 10000), ("802.3ad 4", 35000)])
-def test_rate_of_a_bond(mode: str, mbit: int, tmp_path: Path) -> None:
+def test_rate_of_a_bond(mode, mbit, tmp_path):
     """The driver adds up the members that may send."""
     files = f"""
         /sys/class/net/bond0/type 1
@@ -81,7 +78,7 @@ def test_rate_of_a_bond(mode: str, mbit: int, tmp_path: Path) -> None:
     assert mode.split()[0] in facts["speed_note"]
 
 
-def test_what_tc_slows_down_is_told(tmp_path: Path) -> None:
+def test_what_tc_slows_down_is_told(tmp_path):
     for printed, shaping in {
         "qdisc tbf 1: root refcnt 2 rate 100Mbit burst 32Kb lat 50ms": "tbf rate 100Mbit",
         "qdisc netem 8001: root limit 1000 delay 10ms  2ms loss 1%": "netem delay 10ms loss 1%",

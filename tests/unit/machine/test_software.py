@@ -9,9 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data
@@ -46,31 +44,31 @@ exec gcc "$@" """
 x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
 
 
-def output(*argv: object) -> str:
+def output(*argv):
     return subprocess.run([*map(str, argv)], check=True, capture_output=True, text=True).stdout
 
 
-def make(build: Path, compiler: str, target: str = "all", *more: str) -> str:
+def make(build, compiler, target="all", *more):
     """What make prints when it builds ``target`` with this compiler; programs are left out."""
     settings = [f"BUILD={build}", f"CC={compiler}", "PROGRAMS=", *more]
     return output("make", "--no-print-directory", "-C", KERNELS, *settings, target)
 
 
-def run_cpubench(build: Path, *options: str) -> Any:
+def run_cpubench(build, *options):
     point = ("--workload", "QPDOT", "--operations", "1e6")
     return json.loads(output(build / "cpubench", *point, *options))
 
 
-def host(outputs: Mapping[str, str]) -> Host:
+def host(outputs):
     """A machine whose tools print this, by a word of their command line."""
 
-    def run(argv: Sequence[str]) -> str | None:
+    def run(argv):
         return next((text for word, text in outputs.items() if word in argv), None)
 
     return Host(run=run)
 
 
-def test_compiler_and_flags_as_make_wrote_them(tmp_path: Path) -> None:
+def test_compiler_and_flags_as_make_wrote_them(tmp_path):
     make(tmp_path, "gcc", str(tmp_path / "build.json"), "CFLAGS_EXTRA=-DA=1")
     this = Host()
     facts = software.collect_build(this, tmp_path)
@@ -82,7 +80,7 @@ def test_compiler_and_flags_as_make_wrote_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "{", "{}"])
-def test_a_build_that_wrote_nothing_is_unknown(tmp_path: Path, text: str | None) -> None:
+def test_a_build_that_wrote_nothing_is_unknown(tmp_path, text):
     if text is not None:
         (tmp_path / "build.json").write_text(text)
     this = Host()
@@ -91,7 +89,7 @@ def test_a_build_that_wrote_nothing_is_unknown(tmp_path: Path, text: str | None)
 
 
 @x86
-def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path: Path) -> None:
+def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path):
     last = make(tmp_path, OLD_ASSEMBLER).splitlines()[-1]
     words = r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)"
     told = re.fullmatch(words, last)
@@ -109,7 +107,7 @@ def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path: Path) -> Non
 
 
 @x86
-def test_what_an_old_compiler_lacks_is_left_out(tmp_path: Path) -> None:
+def test_what_an_old_compiler_lacks_is_left_out(tmp_path):
     compiler = script(tmp_path / "gcc-8", OLD_COMPILER)
     assert "avxvnni (unrecognized" in make(tmp_path / "build", compiler).splitlines()[-1]
     facts = software.collect_build(Host(), tmp_path / "build")
@@ -118,7 +116,7 @@ def test_what_an_old_compiler_lacks_is_left_out(tmp_path: Path) -> None:
 
 @x86
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path: Path, compiler: str) -> None:
+def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path, compiler):
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")
     number = output("as", "--version").split("\n")[0].rsplit(maxsplit=1)[1]
@@ -132,14 +130,14 @@ def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path: Path, compiler:
         assert not any("lacks" in text or "without" in text for text in warnings)
 
 
-def test_libraries_that_results_depend_on() -> None:
+def test_libraries_that_results_depend_on():
     names = ["blas.so.3", "openblas.so.0", "mpi.so.40", "hwloc.so.15", "gfortran.so.5"]
     libraries = software.collect_libraries(host({"ldd": LDD}), ["/usr/bin/hpcc"])
     assert set(libraries) == {f"lib{name}" for name in names}
     assert software.collect_libraries(host({}), ["/bin/sh"]) == {}
 
 
-def test_the_blas_is_the_one_that_hpl_loads() -> None:
+def test_the_blas_is_the_one_that_hpl_loads():
     this = host({"ldd": LDD, "/lib/x86_64-linux-gnu/libopenblas.so.0": json.dumps(OPENBLAS)})
     facts = software.collect_blas(this, "/usr/bin/hpcc")
     assert {name: facts[name] for name in OPENBLAS} == OPENBLAS
@@ -154,14 +152,14 @@ def test_the_blas_is_the_one_that_hpl_loads() -> None:
 
 
 @pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not here")
-def test_the_real_blas_of_this_machine() -> None:
+def test_the_real_blas_of_this_machine():
     facts = software.collect_blas(Host(), shutil.which("hpcc"))
     assert facts["name"] in ("OpenBLAS", "BLIS", "MKL", "reference BLAS or unknown")
     if facts["name"] == "OpenBLAS":
         assert facts["core_type"].lower() in facts["config"].lower()
 
 
-def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
+def test_facts_with_all_programs_are_valid_and_shown(tmp_path):
     built = {"compiler": "cc 1", "flags": "-O9", "isa_flags": {"avx2": "-mavx2"}, "io_uring": True}
     (tmp_path / "build.json").write_text(json.dumps(built))
     tools = present(tmp_path)
@@ -176,7 +174,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path: Path) -> None:
         assert any(text in items["Programs"] for text in shown)
 
 
-def test_kernel_parameters_that_change_results_are_kept(tmp_path: Path) -> None:
+def test_kernel_parameters_that_change_results_are_kept(tmp_path):
     files = """
         /proc/cmdline BOOT_IMAGE=/vmlinuz root=UUID=1-2 ro isolcpus=2-3 nosmt mitigations=off nfsroot=10.0.0.1:/x
         /proc/sys/kernel/numa_balancing 1

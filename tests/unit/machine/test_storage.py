@@ -1,9 +1,6 @@
 """Facts of the disk behind the scratch directory."""
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.machine.hosts import DATA, host
@@ -26,20 +23,20 @@ LINKS = f"""
 """
 
 
-def mounted(target: str, source: str, kind: str) -> str:
+def mounted(target, source, kind):
     """What findmnt prints."""
     mount = {"target": target, "source": source, "fstype": kind, "options": "rw"}
     return json.dumps({"filesystems": [mount]})
 
 
-def disks(*nodes: Mapping[str, Any]) -> dict[str, str]:
+def disks(*nodes):
     """What findmnt and lsblk print for /dev/mapper/data on these disks."""
     volume = {"name": "data", "kname": "dm-0", "type": "lvm", "children": list(nodes)}
     tree = json.dumps({"blockdevices": [volume]})
     return {"findmnt": mounted("/data", "/dev/mapper/data[/sub]", "xfs"), "lsblk": tree}
 
 
-def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -> None:
+def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path):
     device = "pci0000:00/0000:00:02.0/virtio1/block/vda"
     files = f"""
         /sys/devices/{device}/queue/rotational 1
@@ -63,7 +60,7 @@ def test_virtio_disk_has_no_limit_and_does_not_claim_to_rotate(tmp_path: Path) -
     (mounted("/scratch", "10.0.0.1@o2ib:/lfs", "lustre"), "lustre", "network"),
     (mounted("/", "overlay", "overlay"), "overlay", None),
 ])  # fmt: skip
-def test_no_disk(tmp_path: Path, printed: str, filesystem: str, interface: str | None) -> None:
+def test_no_disk(tmp_path, printed, filesystem, interface):
     this = host(tmp_path, "", {"findmnt": printed})
     facts = storage.collect(this, tmp_path)
     assert (facts["filesystem"], facts["interface"]) == (filesystem, interface)
@@ -71,7 +68,7 @@ def test_no_disk(tmp_path: Path, printed: str, filesystem: str, interface: str |
     assert ("storage.device" in this.unknown) == (interface != "ram")
 
 
-def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path: Path) -> None:
+def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path):
     disk = {"kname": "nvme0n1", "tran": "nvme", "size": 10, "model": "Some SSD"}
     part = {"kname": "nvme0n1p2", "type": "part", "children": [disk]}
     facts = storage.collect(host(tmp_path, LINKS, disks(part)), tmp_path)
@@ -82,7 +79,7 @@ def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path: Path) -> None:
     assert {storage.pcie_limit(speed, width) for speed, width in told} == {(None, None)}
 
 
-def test_sata_and_sas_are_limited_by_the_rate_of_their_link(tmp_path: Path) -> None:
+def test_sata_and_sas_are_limited_by_the_rate_of_their_link(tmp_path):
     """And of both together, only what they share is told."""
     sata, sas = {"kname": "sda", "tran": "sata", "size": 1}, {"kname": "sdb", "size": 2}
     this = host(tmp_path, LINKS)

@@ -1,25 +1,15 @@
 """Which CPUs threads take, and how many a word means, on machines that are not here."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tests.unit.machine.hosts import host
 
 from peakmark.machine import topology
-from peakmark.machine.topology import Topology
-
-Place = Callable[[int], int]
-Machine = Callable[[Path], Topology]
 
 
-def read(
-    root: Path, cpus: int, core: Place, socket: Place, node: Place, cache: Place, size: str
-) -> Topology:
+def read(root, cpus, core, socket, node, cache, size):
     """The topology of a /sys of ``cpus`` CPUs; ``core``: the first CPU of a CPU's core."""
 
-    def like(place: Place, cpu: int) -> str:
+    def like(place, cpu):
         return ",".join(str(other) for other in range(cpus) if place(other) == place(cpu))
 
     lines = [f"/sys/devices/system/cpu/online 0-{cpus - 1}"]
@@ -41,19 +31,19 @@ def read(
     return topology.read(host(root, "\n".join(lines)))
 
 
-def xeon(root: Path) -> Topology:
+def xeon(root):
     """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, as many vendors count."""
-    side: Place = lambda cpu: cpu % 2  # noqa: E731
+    side = lambda cpu: cpu % 2  # noqa: E731
     return read(root, 16, lambda cpu: cpu % 8, side, side, side, "24M")
 
 
-def epyc(root: Path) -> Topology:
+def epyc(root):
     """Two sockets of 8 cores, each of two NUMA nodes with a last-level cache; 2 threads a core."""
-    quarter: Place = lambda cpu: cpu % 16 // 4  # noqa: E731
+    quarter = lambda cpu: cpu % 16 // 4  # noqa: E731
     return read(root, 32, lambda c: c % 16, lambda c: c % 16 // 8, quarter, quarter, "32768K")
 
 
-def arm(root: Path) -> Topology:
+def arm(root):
     """Two sockets of 4 cores with one thread each, the firmware tells no socket: -1."""
     return read(root, 8, lambda c: c, lambda _: -1, lambda c: c // 4, lambda c: c // 4, "32M")
 
@@ -62,7 +52,7 @@ def arm(root: Path) -> Topology:
     (xeon, range(16), (4, 4, 8, 16)), (epyc, range(32), (4, 8, 16, 32)), (arm, range(8), (4, 8, 8, 8)),
     (xeon, [1, 9, 3, 11, 0], (2, 2, 3, 5)),  # two cores of socket 1, one CPU of socket 0
 ])  # fmt: skip
-def test_words(machine: Machine, cpus: Any, counts: tuple[int, ...], tmp_path: Path) -> None:
+def test_words(machine, cpus, counts, tmp_path):
     """Words are numbers of what the job may use."""
     locations = machine(tmp_path)
     assert tuple(topology.resolve(locations, cpus, word) for word in topology.WORDS) == counts
@@ -76,12 +66,12 @@ def test_words(machine: Machine, cpus: Any, counts: tuple[int, ...], tmp_path: P
     (epyc, "compact", range(32), list(range(16))),
     (epyc, "spread", range(32), [0, 8, 4, 12, 1, 9]),
 ])  # fmt: skip
-def test_order(machine: Machine, placement: str, cpus: Any, first: Any, tmp_path: Path) -> None:
+def test_order(machine, placement, cpus, first, tmp_path):
     """One CPU of each core comes first."""
     assert topology.order(machine(tmp_path), cpus, placement)[: len(first)] == first
 
 
-def test_what_threads_reach(tmp_path: Path) -> None:
+def test_what_threads_reach(tmp_path):
     xeons, epycs = xeon(tmp_path / "xeon"), epyc(tmp_path / "epyc")
     assert tuple(topology.reach(xeons, [0, 2, 4, 6]).values()) == (4, 1, [0], 24 << 20)
     assert tuple(topology.reach(epycs, [0, 8]).values()) == (2, 2, [0, 2], 64 << 20)
@@ -91,7 +81,7 @@ def test_what_threads_reach(tmp_path: Path) -> None:
     assert second["distances"] == [10, 21]
 
 
-def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path: Path) -> None:
+def test_a_cpu_without_facts_is_a_core_of_its_own(tmp_path):
     locations = topology.read(host(tmp_path), [3, 5])
     assert topology.order(locations, [5, 3]) == [3, 5]
     assert topology.reach(locations, [3, 5])["cores"] == 2

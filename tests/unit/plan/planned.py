@@ -1,16 +1,11 @@
 """Plans on a cluster that nobody has, for tests of jobs and of what becomes of them."""
 
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from peakmark.plan import jobs, plan
 from peakmark.plan.cluster import Cluster, EqualNodes
 
 
-def where(**changes: Any) -> Cluster:
-    values: dict[str, Any] = {"partition": "main", "asked": "any", "nodes": ("any",)}
+def where(**changes):
+    values = {"partition": "main", "asked": "any", "nodes": ("any",)}
     values |= {"cpus": 8, "memory": 4000, "limit": 60, "count": 3}
     kinds = [
         EqualNodes(**{"usable": len(kind["nodes"]), **kind}) for kind in changes.pop("kinds", [])
@@ -18,9 +13,9 @@ def where(**changes: Any) -> Cluster:
     return Cluster(**{**values, **changes, "kinds": kinds})
 
 
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Any = None, **config: Any) -> plan.Plan:  # fmt: skip
+def made(tmp_path, monkeypatch, there = None, **config):  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    empty: dict[str, Any] = {"campaign": "c", "cpu": [], "memory": [], "disk": [], "network": []}
+    empty = {"campaign": "c", "cpu": [], "memory": [], "disk": [], "network": []}
     return plan.make({**empty, "repetitions": 1, **config}, there or where())
 
 
@@ -29,5 +24,5 @@ DISK = {"workloads": ["WS"], "blocks": ["4KiB"], "concurrency": [1], "size": "1M
 NETWORK = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}
 
 
-def asked(one: plan.Plan, **given: Any) -> dict[str, list[str]]:
+def asked(one, **given):
     return {cell.subsystem: jobs.options([cell], one, given) for cell in one.cells}

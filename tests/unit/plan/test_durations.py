@@ -1,14 +1,11 @@
 """Times of a plan: by records of the same row or kind, by the network's speed, or estimated."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data
 
-from peakmark.cell import Cell
 from peakmark.config import overrides
 from peakmark.plan import durations, jobs, plan, plan_text
 from peakmark.plan.cluster import Cluster
@@ -22,27 +19,27 @@ TWO = Cluster("main", "any", ("any",), cpus=8, memory=64_000, limit=None, count=
 WITHIN = 1.5
 
 
-def first(cluster: Cluster | None = TWO, **changes: Any) -> plan.Plan:
+def first(cluster=TWO, **changes):
     """The plan of the first report, with all its reference tools."""
     return plan.make({**overrides.read([FIRST]), "tools_on": "nodes", **changes}, cluster)
 
 
-def measured(made: plan.Plan, cells: Iterable[Cell], taking: Callable[[Cell], float]) -> plan.Plan:
+def measured(made, cells, taking):
     """The plan once ``cells`` have records that say how long each took."""
     records = [campaign_data.record(cell, context={"seconds": taking(cell)}) for cell in cells]
     campaign_data.write(made.directory, records)
     return replace(made)
 
 
-def one_of_each(cells: Iterable[Cell]) -> list[Cell]:
+def one_of_each(cells):
     """One cell for each instrument, workload and block."""
-    found: dict[tuple[Any, ...], Cell] = {}
+    found = {}
     for cell in cells:
         found.setdefault((cell.instrument, cell.workload, cell.variant, cell.block), cell)
     return list(found.values())
 
 
-def a_machine(cell: Cell) -> float:
+def a_machine(cell):
     """Seconds on a machine with a slow disk, fast cores and a network of 3 Gb/s."""
     threads, total = min(cell.concurrency, 8), float(cell.options.get("total") or 0)
     size = float(cell.options.get("size") or 0)
@@ -67,7 +64,7 @@ def a_machine(cell: Cell) -> float:
     return {"hpl": 48.0, "pmbw": 7.0, "iperf3": 11.0, "ping": 3.5}[cell.instrument]
 
 
-def test_one_cell_of_each_kind_makes_the_times_those_of_the_machine() -> None:
+def test_one_cell_of_each_kind_makes_the_times_those_of_the_machine():
     made = first()
     kinds = one_of_each(made.cells)
     assert len(kinds) * 4 < len(made.cells)
@@ -82,7 +79,7 @@ def test_one_cell_of_each_kind_makes_the_times_those_of_the_machine() -> None:
     assert "estimated" not in text
 
 
-def test_a_row_takes_what_it_took() -> None:
+def test_a_row_takes_what_it_took():
     made = first()
     row = [cell for cell in made.cells if cell.row == made.cells[0].row]
     told = measured(made, row[:2], lambda cell: 40.0 + cell.repetition).durations
@@ -90,7 +87,7 @@ def test_a_row_takes_what_it_took() -> None:
     assert not told.is_estimate(row[2])
 
 
-def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one() -> None:
+def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one():
     short, long = first(scale=0.01), first()
     kinds = one_of_each(short.cells)
     measured(short, kinds, a_machine)
@@ -102,7 +99,7 @@ def test_records_of_a_shorter_run_correct_the_estimate_of_the_long_one() -> None
     assert truth / 2 < told.total(cells) < truth * 2
 
 
-def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
+def test_what_one_machine_cannot_says_nothing_of_its_like():
     made = first()
     cell, *others = (cell for cell in made.cells if cell.instrument == "pmbw")
     took = {"seconds": 0.01}
@@ -116,7 +113,7 @@ def test_what_one_machine_cannot_says_nothing_of_its_like() -> None:
 
 
 @pytest.mark.parametrize("slower", [0.25, 4.0])
-def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
+def test_one_measured_cell_moves_the_others_little(slower):
     """A cell of some milliseconds once made its kind take days."""
     made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]), None)
     before, kinds = made.durations, one_of_each(made.cells)
@@ -128,7 +125,7 @@ def test_one_measured_cell_moves_the_others_little(slower: float) -> None:
         assert min(1.0, slower) <= told / before.total(others) <= max(1.0, slower), cell.id
 
 
-def test_the_network_is_as_fast_as_the_site_file_says() -> None:
+def test_the_network_is_as_fast_as_the_site_file_says():
     Path("site.yaml").write_text("{schema: 1, name: here, network: {speed_bps: 56.0e+9}}")
     unknown, said = first(), first(site="site.yaml")
     slow, fast = (
@@ -143,7 +140,7 @@ def test_the_network_is_as_fast_as_the_site_file_says() -> None:
     assert "network.speed_bps" not in plan_text.describe(said)
 
 
-def test_a_plan_says_what_measuring_again_may_take() -> None:
+def test_a_plan_says_what_measuring_again_may_take():
     never, twice = first(repeat_disturbed=0), first(repeat_disturbed=2)
     cells, times = twice.cells, twice.durations
     assert never.durations.repeated(cells) == 0.0
@@ -155,11 +152,11 @@ def test_a_plan_says_what_measuring_again_may_take() -> None:
     assert job.request(part, cells[0], Path()).repeats == 2
 
 
-def test_here_both_ends_are_one_machine() -> None:
+def test_here_both_ends_are_one_machine():
     assert first(cluster=None, nodes="any").durations.link_bps == durations.LOOPBACK_LINK
 
 
-def test_a_job_may_take_several_times_as_long_as_expected() -> None:
+def test_a_job_may_take_several_times_as_long_as_expected():
     """Whatever is known: nobody must lose a measurement because a node was slower than another."""
     made = first()
     for told in (made, measured(made, one_of_each(made.cells), a_machine)):

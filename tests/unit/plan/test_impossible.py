@@ -1,7 +1,5 @@
 """What is possible nowhere is refused when it is planned; limits of references are named."""
 
-from typing import Any
-
 import pytest
 from tests.unit.hostile import one_grid, refused
 
@@ -47,7 +45,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("kind", IMPOSSIBLE)
-def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind: str) -> None:
+def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind):
     values, words = IMPOSSIBLE[kind]
     with pytest.raises(ConfigError) as caught:
         plan.make(values)
@@ -60,7 +58,7 @@ def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind: str) -> No
     (one_grid("disk", blocks=["1000B"], references={"iozone": {}}), "disk/iozone/ALL-psync_1000B_x1/any", "multiple of 1024 B"),
     (one_grid("cpu", references={"hpl": {"budget_s": 0.1}}), "cpu/hpl/DP_none_x1/any", "budget_s"),
 ])  # fmt: skip
-def test_what_a_reference_cannot_do(values: dict[str, Any], row: str, words: str) -> None:
+def test_what_a_reference_cannot_do(values, row, words):
     """The own kernel's row stays; the tool's column is empty there."""
     made = plan.make(values)
     assert words in made.impossible[row]

@@ -2,33 +2,30 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pytest import MonkeyPatch
 from tests.unit.plan.planned import CPU, DISK, NETWORK, asked, where
 
 from peakmark import slurm
-from peakmark.cell import Cell
 from peakmark.plan import jobs, plan
 
 Planned = Callable[..., plan.Plan]
-ONE_THREAD: dict[str, Any] = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
+ONE_THREAD = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
 
 
-def exclude(cell: Cell, one: plan.Plan) -> str:
+def exclude(cell, one):
     """Value of sbatch's --exclude."""
     words = (word for word in jobs.options([cell], one, {}) if word.startswith("--exclude="))
     return next(words, "").removeprefix("--exclude=")
 
 
-def site(**settings: Any) -> dict[str, str]:
+def site(**settings):
     """The key of a configuration for a site file with these settings of Slurm."""
     Path("site.yaml").write_text(f"{{schema: 1, name: here, slurm: {settings}}}".replace("'", ""))
     return {"site": "site.yaml"}
 
 
-def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(planned: Planned) -> None:
+def test_many_threads_do_not_ask_for_more_cpus_than_a_node_has(planned):
     one = planned(cpu=[CPU])
     assert {cell.concurrency: jobs.threads([cell], one) for cell in one.cells} == {1: 1, 128: 8}
     assert jobs.megabytes(one.cells, planned(where(memory=100), cpu=[CPU])) == 100
@@ -54,9 +51,7 @@ NAMES = {"": [], "n[4-5]": LAST, "n[1-3]": FIRST, "n[1-5]": [*FIRST, *LAST]}
     ([SMALL, {**LARGE, "chosen": True}], 2, "n[1-3]", "n[1-3]"),  # an earlier run has chosen it
     ([SMALL, {**LARGE, "memory": 100}], 64, "n[1-3]", "n[1-3]"),  # CPUs before memory
 ])  # fmt: skip
-def test_any_node(
-    kinds: Any, concurrency: int, excluded: str, of_pair: str, planned: Planned
-) -> None:
+def test_any_node(kinds, concurrency, excluded, of_pair, planned):
     cpu = {"workloads": ["DP"], "concurrency": [1, concurrency]}
     one = planned(where(cpus=2, kinds=kinds), cpu=[cpu], disk=[DISK], network=[NETWORK])
     for cell in one.cells:
@@ -66,14 +61,14 @@ def test_any_node(
         assert len(nodes) >= count and not set(nodes) & set(NAMES[left_out])
 
 
-def test_jobs_that_need_two_free_nodes_come_last(planned: Planned) -> None:
+def test_jobs_that_need_two_free_nodes_come_last(planned):
     """While such a job waits, one of its nodes is idle."""
     one = planned(cpu=[CPU], network=[NETWORK], disk=[DISK], repetitions=3)
     order = [plan.two_nodes(cell) for cell in one.cells]
     assert order == sorted(order) and set(order) == {False, True}
 
 
-def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(planned: Planned) -> None:
+def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(planned):
     """How many threads it means on the machine that plans says nothing of the nodes."""
     memory = {"workloads": ["RWS"], "variants": ["block"], "blocks": ["64MiB"]}
     kinds = [{"cpus": 128, "memory": 256000, "nodes": ["n1"]}]
@@ -86,11 +81,11 @@ def test_a_word_asks_for_the_memory_of_all_cpus_of_a_node(planned: Planned) -> N
     ("n1", "n1"), ("n1 n2 n3 n5", "n[1-3,5]"), ("n8 n9 n10 n11", "n[8-9,10-11]"), ("", ""),
     ("n008 n009 n010 n1", "n[1,008-010]"), ("gpu r1c1 r1c2 r2c1 login", "gpu,login,r1c[1-2],r2c1"),
 ])  # fmt: skip
-def test_many_nodes_are_written_as_slurm_writes_them(names: str, text: str) -> None:
+def test_many_nodes_are_written_as_slurm_writes_them(names, text):
     assert slurm.hostlist(names.split()) == text
 
 
-def test_many_small_nodes_are_a_short_option(monkeypatch: MonkeyPatch, planned: Planned) -> None:
+def test_many_small_nodes_are_a_short_option(monkeypatch, planned):
     names = [f"cn{number:05}" for number in range(1, 5001)]
     large, small = names[99::100], [name for name in names if not name.endswith("00")]
     nodes = ((1, small), (2, large))
@@ -101,8 +96,8 @@ def test_many_small_nodes_are_a_short_option(monkeypatch: MonkeyPatch, planned: 
         assert exclude(cell, one).startswith("cn[00001-00099,00101-00199,")
 
 
-def test_the_time_limit_lies_between_two_minutes_and_the_partitions(planned: Planned) -> None:
-    def minutes(seconds: float, **changes: Any) -> int:
+def test_the_time_limit_lies_between_two_minutes_and_the_partitions(planned):
+    def minutes(seconds, **changes):
         one = planned(where(**changes), cpu=[CPU], seconds=seconds)
         return jobs.minutes(one.cells[:1], one)
 
@@ -117,7 +112,7 @@ def test_the_time_limit_lies_between_two_minutes_and_the_partitions(planned: Pla
     assert jobs.minutes([few], one) > 8 * jobs.minutes([many], one)
 
 
-def test_only_what_is_shared_beyond_the_node_waits_for_its_like(planned: Planned) -> None:
+def test_only_what_is_shared_beyond_the_node_waits_for_its_like(planned):
     one = planned(where(nodes=("n1",)), cpu=[CPU], disk=[DISK], network=[NETWORK])
     words = asked(one)
     assert {"--nodelist=n1", "--nodes=1"} <= {*words["cpu"]} and "--nodes=2" in words["network"]
@@ -127,7 +122,7 @@ def test_only_what_is_shared_beyond_the_node_waits_for_its_like(planned: Planned
     assert jobs.name(one, [network], {}) == "c.pair"  # singleton goes by the name
 
 
-def test_an_exclusive_job_takes_all_of_its_node_and_a_site_may_forbid_it(planned: Planned) -> None:
+def test_an_exclusive_job_takes_all_of_its_node_and_a_site_may_forbid_it(planned):
     one = planned(cpu=[CPU])
     words = asked(one)["cpu"]
     assert "--exclusive" in words and "--mem=0" in words
@@ -139,7 +134,7 @@ def test_an_exclusive_job_takes_all_of_its_node_and_a_site_may_forbid_it(planned
     assert "--account=a" in asked(one, account="a")["cpu"]
 
 
-def test_a_comment_has_the_cell_and_changes_with_what_is_measured(planned: Planned) -> None:
+def test_a_comment_has_the_cell_and_changes_with_what_is_measured(planned):
     one = planned(cpu=[CPU], disk=[DISK])
     comments = [jobs.comment(one, [cell]) for cell in one.cells]
     assert [text.partition(" ")[0] for text in comments] == [f"c/{cell.id}" for cell in one.cells]
@@ -149,7 +144,7 @@ def test_a_comment_has_the_cell_and_changes_with_what_is_measured(planned: Plann
     assert jobs.comment(one, one.cells[:1], Path("other")) != comments[0]
 
 
-def test_batches_are_in_running_order(planned: Planned) -> None:
+def test_batches_are_in_running_order(planned):
     changes = {"fan_out": {"batch": 4}, "there": where(nodes=("n1",))}
     one = planned(cpu=[ONE_THREAD], repetitions=3, **changes)
     assert [len(cells) for cells in one.jobs.values()] == [4, 4, 1]
@@ -157,11 +152,11 @@ def test_batches_are_in_running_order(planned: Planned) -> None:
 
 
 @pytest.mark.parametrize(("node", "whole"), [("any", True), ("n1", False)])
-def test_rows_are_whole_where_slurm_chooses(node: str, whole: bool, planned: Planned) -> None:
+def test_rows_are_whole_where_slurm_chooses(node, whole, planned):
     grid = {"workloads": ["DP", "SP"], "concurrency": [1, 2], "references": {"likwid-bench": {}}}
     changes = {"repetitions": 3, "reference_repetitions": 3, "fan_out": {"batch": 4}}
     one = planned(where(nodes=(node,)), cpu=[grid], **changes)
-    jobs_of: dict[str, set[str]] = {}
+    jobs_of = {}
     for name, cells in one.jobs.items():
         assert cells == [cell for cell in one.cells if cell in cells]  # in the plan's order
         for cell in cells:
@@ -169,20 +164,20 @@ def test_rows_are_whole_where_slurm_chooses(node: str, whole: bool, planned: Pla
     assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
 
 
-def test_a_program_that_fills_several_rows_holds_them_on_one_node(planned: Planned) -> None:
+def test_a_program_that_fills_several_rows_holds_them_on_one_node(planned):
     """IOZone measures all patterns of a record, ping and qperf every number of streams at once."""
     disk = {"workloads": ["RS", "WR"], "blocks": ["4KiB", "1MiB"], "concurrency": [1, 2]}
     network = {"workloads": ["LAT-TCP", "LAT-UDP"], "blocks": ["1B"], "concurrency": [1, 2]}
     tools = {name: f"/{name}" for name in ("iozone", "qperf", "ping")}
 
-    def groups(of_disk: Any, of_network: Any, **changes: Any) -> list[set[str]]:
+    def groups(of_disk, of_network, **changes):
         """Rows that belong on one node; asserts that one job has all of them."""
         grids = {
             "disk": [{**disk, "size": "8MiB", "references": of_disk}],
             "network": [{**network, "references": of_network}],
         }
         one = planned(tools=tools, **grids, **changes)
-        found: dict[str, tuple[set[str], set[str | None]]] = {}
+        found = {}
         for cell in one.cells:
             key = plan.same_node_key(cell, plan.multi_row_tools(one.cells))
             rows, names = found.setdefault(key, (set(), set()))

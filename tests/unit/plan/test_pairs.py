@@ -1,9 +1,7 @@
 """Pairs of nodes: rounds, jobs, and what two pairs may not share."""
 
-from collections.abc import Callable
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.plan.planned import NETWORK, where
@@ -11,20 +9,19 @@ from tests.unit.plan.planned import NETWORK, where
 from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.plan import jobs, pairs, plan, plan_text
+from peakmark.plan import jobs, pairs, plan_text
 from peakmark.storage import planfile
 
-Planned = Callable[..., plan.Plan]
 NODES = ("n1", "n2", "n3", "n4")
 LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}
 
 
-def grid(asked: Any) -> list[dict[str, Any]]:
+def grid(asked):
     return [{**NETWORK, "pairs": asked}]
 
 
 @pytest.mark.parametrize("count", [2, 3, 8, 33])
-def test_rounds_are_disjoint_and_every_two_nodes_meet_once(count: int) -> None:
+def test_rounds_are_disjoint_and_every_two_nodes_meet_once(count):
     names = [f"n{number}" for number in range(count)]
     every = list(pairs.rounds(names, 1))
     for disjoint in every:
@@ -39,7 +36,7 @@ def test_rounds_are_disjoint_and_every_two_nodes_meet_once(count: int) -> None:
     assert count < 8 or (min(clients) >= 1 and max(clients) <= 4)
 
 
-def test_each_pair_is_a_row_of_client_and_server(planned: Planned) -> None:
+def test_each_pair_is_a_row_of_client_and_server(planned):
     one = planned(where(nodes=NODES), network=grid({"rounds": 2}), repetitions=2)
     assert len(one.cells) == 8
     for cell in one.cells:
@@ -65,9 +62,7 @@ def test_each_pair_is_a_row_of_client_and_server(planned: Planned) -> None:
     ("shared: {rack: ['n[13]']}", {"rack"}, set()),
     ("slurm: {exclusive: false}", {"n1", "n2"}, {"leaf1", "leaf2", "n1", "n3"}),
 ])  # fmt: skip
-def test_pairs_share_the_uplinks_that_they_cross(
-    site: str, n1_n2: set[str], n1_n3: set[str], planned: Planned
-) -> None:
+def test_pairs_share_the_uplinks_that_they_cross(site, n1_n2, n1_n3, planned):
     Path("site.yaml").write_text(f"{{schema: 1, name: here, {site}}}")
     asked = grid([["n1", "n2"], ["n1", "n3"]])
     one = planned(where(nodes=NODES, switches=LEAVES), network=asked, site="site.yaml")
@@ -77,12 +72,12 @@ def test_pairs_share_the_uplinks_that_they_cross(
 @pytest.mark.parametrize(("nodes", "asked"), [
     (("any",), "all"), (("n1",), "all"), (NODES, [["n1", "x"]]), (NODES, [["n1", "n1"]]),
 ])  # fmt: skip
-def test_pairs_need_two_named_nodes(nodes: Any, asked: Any, planned: Planned) -> None:
+def test_pairs_need_two_named_nodes(nodes, asked, planned):
     with pytest.raises(ConfigError, match=r"network\[0\]\.pairs"):
         planned(where(nodes=nodes), network=grid(asked))
 
 
-def test_switches_that_have_all_nodes_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switches_that_have_all_nodes_tell_nothing(monkeypatch):
     topology = (
         "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
         "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n"

@@ -2,8 +2,6 @@
 
 import os
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,18 +16,17 @@ from peakmark.resources import ROOT
 from peakmark.tools import references
 from peakmark.tools.programs import rambench
 
-Grid = dict[str, Any]
-CPU: Grid = {"workloads": ["DP"], "concurrency": [1]}
-POOL: Grid = {**CPU, "workloads": ["RWS"], "variants": ["pool"], "blocks": ["1MiB"]}
-LATENCY: Grid = {**CPU, "workloads": ["LAT"], "blocks": ["16KiB"]}
-PINGED: Grid = {**CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"]}
+CPU = {"workloads": ["DP"], "concurrency": [1]}
+POOL = {**CPU, "workloads": ["RWS"], "variants": ["pool"], "blocks": ["1MiB"]}
+LATENCY = {**CPU, "workloads": ["LAT"], "blocks": ["16KiB"]}
+PINGED = {**CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"]}
 PINGED["references"] = {"ping": {}, "qperf": {}}
-DISK: Grid = {"workloads": ["RS", "WS"], "concurrency": [1, 2], "blocks": ["1MiB", "100MiB"]}
+DISK = {"workloads": ["RS", "WS"], "concurrency": [1, 2], "blocks": ["1MiB", "100MiB"]}
 DISK["references"] = {"iozone": {}, "fio": {}}
 
 
 @pytest.fixture
-def every_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def every_tool(tmp_path, monkeypatch):
     """A PATH with every reference tool: planning only asks whether there is an executable."""
     for name in (tool.executables[0] for tool in references().values()):
         path = tmp_path / name
@@ -39,20 +36,20 @@ def every_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def make(repetitions: int = 1, **changes: Any) -> plan.Plan:
+def make(repetitions=1, **changes):
     counts = {"repetitions": repetitions, "reference_repetitions": repetitions}
     return plan.make({"campaign": "t", **counts, **changes})
 
 
-def points(made: plan.Plan, instrument: str) -> list[str]:
+def points(made, instrument):
     return sorted(cell.point for cell in made.cells if cell.instrument == instrument)
 
 
-def instruments(made: plan.Plan) -> set[str]:
+def instruments(made):
     return {cell.instrument for cell in made.cells}
 
 
-def test_own_cells_are_the_whole_grid_in_a_seeded_order() -> None:
+def test_own_cells_are_the_whole_grid_in_a_seeded_order():
     grid = [{"workloads": ["DP", "SP", "HP", "QP"], "concurrency": [1, 2]}]
     plans = [make(3, cpu=grid, seed=seed) for seed in (1, 1, 2)]
     assert instruments(plans[0]) == {"cpubench"}
@@ -65,7 +62,7 @@ def test_own_cells_are_the_whole_grid_in_a_seeded_order() -> None:
     assert len({tuple(ordered[start : start + 8]) for start in (0, 8, 16)}) == 3
 
 
-def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) -> None:
+def test_references_stand_only_beside_rows_they_can_measure(every_tool):
     made = make(disk=[DISK])
     # One execution fills all patterns, records end at 16 MiB.
     assert points(made, "iozone") == ["ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"]
@@ -76,7 +73,7 @@ def test_references_stand_only_beside_rows_they_can_measure(every_tool: Path) ->
     assert points(made, "qperf") == ["ALL_1B_x1"]
 
 
-def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_tool: Path) -> None:
+def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_tool):
     limit = "maximum record size 1048576 kB is greater than maximum buffer size 4096 kB"
     (every_tool / "iozone").write_text(f"#!/bin/sh\necho 'Error: {limit}'\n")
     grid = {**DISK, "blocks": ["4MiB", "8MiB"], "concurrency": [2]}
@@ -95,7 +92,7 @@ def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_too
         assert "fio" not in instruments(make(disk=[grid], tools={left_out: False}))
 
 
-def test_a_setting_that_a_program_does_not_heed_changes_no_cell_of_it(every_tool: Path) -> None:
+def test_a_setting_that_a_program_does_not_heed_changes_no_cell_of_it(every_tool):
     """ping sends so many packets, qperf measures so long; neither draws numbers or warms up."""
     changed = {"seed": {"netbench"}, "warmup": {"netbench"}, "seconds": {"netbench", "qperf"}}
     for key, instruments_of in changed.items():
@@ -106,7 +103,7 @@ def test_a_setting_that_a_program_does_not_heed_changes_no_cell_of_it(every_tool
     assert {"count"} <= next(cell.options for cell in counted if cell.instrument == "ping").keys()
 
 
-def test_a_missing_tool_has_a_reason_and_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_has_a_reason_and_no_cell(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     made = make(disk=[DISK])
     assert instruments(made) == {"diskbench"}
@@ -115,7 +112,7 @@ def test_a_missing_tool_has_a_reason_and_no_cell(monkeypatch: pytest.MonkeyPatch
     assert {"iozone", "fio"} <= instruments(make(disk=[DISK], tools_on="nodes"))
 
 
-def test_a_tool_can_be_left_out_and_the_description_says_so(every_tool: Path) -> None:
+def test_a_tool_can_be_left_out_and_the_description_says_so(every_tool):
     made = make(disk=[DISK], tools={"fio": False})
     assert "fio" not in instruments(made) and "tools.fio" in str(made.references[0].reason)
     text = plan_text.describe(made)
@@ -125,7 +122,7 @@ def test_a_tool_can_be_left_out_and_the_description_says_so(every_tool: Path) ->
     assert all(cell.id in listed for cell in made.cells)
 
 
-def test_latency_of_memory_has_no_working_set_and_may_leave_the_area_to_the_node() -> None:
+def test_latency_of_memory_has_no_working_set_and_may_leave_the_area_to_the_node():
     assert points(make(memory=[{**LATENCY, "variants": ["pool"]}]), "rambench") == ["LAT_16KiB_x1"]
     grid = {**LATENCY, "blocks": ["16KiB", "auto"], "concurrency": [1, 2]}
     made = make(memory=[{**grid, "references": {"pmbw": {}}}])
@@ -146,12 +143,12 @@ AUTO = {**LATENCY, "blocks": ["auto"]}
     ({"cpu": [CPU], "site": "absent.yaml"}, r"absent\.yaml cannot be read"),
     ({"cpu": [{**CPU, "seconds": 1}, {**CPU, "seconds": 2}]}, "two grids of cpu"),
 ])  # fmt: skip
-def test_words_stand_only_where_they_mean_something(grids_of: Any, message: str) -> None:
+def test_words_stand_only_where_they_mean_something(grids_of, message):
     with pytest.raises(ConfigError, match=message):
         plan.make(grids_of)
 
 
-def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool: Path) -> None:
+def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool):
     made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]))
     cores = grids.concurrency_aliases([1, "cores"], on_this_machine=True)["cores"]
     for subsystem, workloads in WORKLOADS.items():
@@ -164,9 +161,7 @@ def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool: Path) 
 
 
 @pytest.mark.parametrize(("nodes", "cpus"), [(1, 1), (1, 2), (2, 2), (8, 256)])
-def test_a_matrix_is_planned_where_it_has_two_ends(
-    nodes: int, cpus: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_matrix_is_planned_where_it_has_two_ends(nodes, cpus, monkeypatch):
     monkeypatch.setattr(topology, "numa", lambda _host: [{"node": one} for one in range(nodes)])
     monkeypatch.setattr(grids, "threads_of", lambda _word: cpus)
     grid = {"workloads": ["RS", "C2C", "LOADED", *NUMA], "concurrency": ["cores"], "blocks": ["1MiB"]}  # fmt: skip
@@ -179,7 +174,7 @@ def test_a_matrix_is_planned_where_it_has_two_ends(
     assert {cell.workload for cell in everywhere} == set(grid["workloads"])
 
 
-def test_a_total_is_named_after_what_is_counted() -> None:
+def test_a_total_is_named_after_what_is_counted():
     memory = {**LATENCY, "workloads": ["RWS", "LAT"], "total": "100GiB"}
     network = {**CPU, "workloads": ["LAT-TCP"], "blocks": ["1B"], "total": 1000000}
     site = str(ROOT / "config/sites/hyperion.yaml")
@@ -193,7 +188,7 @@ def test_a_total_is_named_after_what_is_counted() -> None:
     assert made.to_json()["config"]["site_facts"]["name"]
 
 
-def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool: Path) -> None:
+def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool):
     grid = {**CPU, "concurrency": [1, "socket", "cores"]}
     grid["references"] = {"hpl": {"concurrency": ["cores"]}}
     on_nodes = Cluster("p", "any", ("any",), cpus=8, memory=1 << 20, limit=None, count=1)
@@ -207,7 +202,7 @@ def test_a_word_is_planned_as_a_word_and_numbers_come_with_the_node(every_tool: 
     assert jobs.threads(made.cells, made) == 8  # What the word means there is not known before.
 
 
-def test_a_word_for_a_number_that_is_measured_here_is_not_measured_again() -> None:
+def test_a_word_for_a_number_that_is_measured_here_is_not_measured_again():
     cores = topology.resolve(topology.read(Host()), os.sched_getaffinity(0), "cores")
     aliases = grids.concurrency_aliases
     assert aliases([cores, "cores"], on_this_machine=True) == {cores: cores, "cores": cores}
@@ -216,7 +211,7 @@ def test_a_word_for_a_number_that_is_measured_here_is_not_measured_again() -> No
     assert only["cores"] == "cores" and set(only) == {cores + 1, "cores", "cpus", "socket"}
 
 
-def test_own_kernel_and_pmbw_walk_a_pool_of_one_size_that_both_can(every_tool: Path) -> None:
+def test_own_kernel_and_pmbw_walk_a_pool_of_one_size_that_both_can(every_tool):
     grid = {**POOL, "workloads": ["RS"]}
     both = {**grid, "references": {"pmbw": {}, "likwid-bench": {}}}
     chosen = [cell.options.get("power_of_two") for cell in make(memory=[both]).cells]
@@ -226,8 +221,8 @@ def test_own_kernel_and_pmbw_walk_a_pool_of_one_size_that_both_can(every_tool: P
         assert not any("power_of_two" in cell.options for cell in make(memory=[other]).cells)
 
 
-def test_pools_stores_and_placement_are_options_where_they_are_set() -> None:
-    def cell(grid: Grid, **more: Any) -> Any:
+def test_pools_stores_and_placement_are_options_where_they_are_set():
+    def cell(grid, **more):
         (found,) = make(memory=[{**POOL, **grid}], **more).cells
         return found
 
@@ -239,7 +234,7 @@ def test_pools_stores_and_placement_are_options_where_they_are_set() -> None:
     assert cell({"store": "temporal"}).id == cell({}).id
 
 
-def test_streaming_and_ordinary_stores_of_a_pool_are_two_rows() -> None:
+def test_streaming_and_ordinary_stores_of_a_pool_are_two_rows():
     grid = {**POOL, "workloads": ["WS", "RWS"], "variants": ["pool", "pool-temporal"]}
     grid["references"] = {"likwid-bench": {}}
     cells = make(memory=[grid]).cells

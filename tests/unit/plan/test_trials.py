@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -25,8 +23,8 @@ GRID = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
 Planned = Callable[..., plan.Plan]
 
 
-def test_a_part_of_the_rows_of_cpu_and_memory_is_tried(planned: Planned) -> None:
-    config: dict[str, Any] = {"repetitions": 6, "cpu": [GRID], "disk": [DISK]}
+def test_a_part_of_the_rows_of_cpu_and_memory_is_tried(planned):
+    config = {"repetitions": 6, "cpu": [GRID], "disk": [DISK]}
     plain, tried = planned(FLEET, **config), planned(FLEET, **config, certify=True)
     extra = [cell for cell in tried.cells if cell.purpose]
     assert {cell.id for cell in plain.cells} == {cell.id for cell in tried.cells} - {
@@ -45,22 +43,20 @@ def test_a_part_of_the_rows_of_cpu_and_memory_is_tried(planned: Planned) -> None
 @pytest.mark.parametrize(
     ("cluster", "repetitions"), [(FEW, 6), (FLEET, 5), (where(), 6)], ids=["few", "short", "any"]
 )
-def test_where_nodes_cannot_be_judged_nothing_is_added(
-    planned: Planned, cluster: Any, repetitions: int
-) -> None:
+def test_where_nodes_cannot_be_judged_nothing_is_added(planned, cluster, repetitions):
     made = planned(cluster, cpu=[GRID], repetitions=repetitions, certify=True)
     assert not any(cell.purpose for cell in made.cells) and not made.checks_suspects
     assert "repeat_suspects" not in plan_text.describe(made)
 
 
-def test_a_neighbour_slows_nobody_who_shares_the_node(planned: Planned, tmp_path: Path) -> None:
+def test_a_neighbour_slows_nobody_who_shares_the_node(planned, tmp_path):
     site = tmp_path / "site.yaml"
     site.write_text(yaml.safe_dump({"schema": 1, "name": "s", "slurm": {"exclusive": False}}))
     made = planned(FLEET, cpu=[GRID], repetitions=6, certify=True, site=str(site))
     assert not any(cell.purpose for cell in made.cells) and made.checks_suspects
 
 
-def test_the_plan_says_what_slow_nodes_may_cost(planned: Planned) -> None:
+def test_the_plan_says_what_slow_nodes_may_cost(planned):
     grid = {**GRID, "repetitions": 6}
     made = planned(FLEET, cpu=[grid], disk=[{**DISK, "repetitions": 2}])
     assert len(made.judged_cells) == 3 * len(NODES) * 6
@@ -73,9 +69,7 @@ def test_the_plan_says_what_slow_nodes_may_cost(planned: Planned) -> None:
     assert not never.checks_suspects and "suspects" not in plan_text.describe(never)
 
 
-def test_a_cell_of_the_plan_is_found_when_it_is_measured_again(
-    planned: Planned, tmp_path: Path
-) -> None:
+def test_a_cell_of_the_plan_is_found_when_it_is_measured_again(planned, tmp_path):
     made = planned(FLEET, cpu=[CPU], repetitions=6, certify=True)
     path = tmp_path / "plan.json"
     planfile.write(path, made.to_json())

@@ -1,15 +1,12 @@
 """The appendix: what went wrong, where the numbers come from, what it takes to reproduce them."""
 
 import hashlib
-from pathlib import Path
-from typing import Any
 
 import yaml
 from tests.checkout import ROOT
 from tests.unit import campaign_data as make
 
 from peakmark import yamlfile
-from peakmark.analysis.analysis import Analysis
 from peakmark.config.campaign import complete
 from peakmark.report import appendix
 from peakmark.storage.results import Results
@@ -17,11 +14,11 @@ from peakmark.storage.results import Results
 CPU = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=number) for number in range(1, 31)]
 
 
-def read(folder: Path, records: list[dict[str, Any]], **more: Any) -> Results:
+def read(folder, records, **more):
     return Results.read(make.write(folder, records, **more))
 
 
-def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path) -> None:
+def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
     names = ("DP", "QPDOT", "SP")
     done, refused, hole = (make.cell("cpubench", name, subsystem="cpu") for name in names)
     failing = make.cell("hpl", "DP", subsystem="cpu")
@@ -38,14 +35,14 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path: Path)
     ]
 
 
-def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path: Path) -> None:
+def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path):
     results = read(tmp_path / "c", [], planned=CPU)
     assert appendix.problems(results)["lines"] == [
         ["cpubench any", "not measured (30 times)", "no record yet"]
     ]
 
 
-def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path: Path) -> None:
+def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path):
     formula = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s"}
     facts = {"name": "here", "cpu": {"cores": 2}}
     grid = {"total": 1e12, "workloads": ["DP"], "concurrency": [1]}
@@ -66,7 +63,7 @@ def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path: Pa
     assert not {"scratch", "isa"} & set(printed)
 
 
-def test_a_preset_is_printed_by_its_name(tmp_path: Path) -> None:
+def test_a_preset_is_printed_by_its_name(tmp_path):
     preset = yamlfile.read(ROOT / "config" / "presets" / "quick.yaml")
     for seconds, name in ((preset["seconds"], "quick"), (9, "")):
         config = complete({**preset, "campaign": "renamed", "seconds": seconds})
@@ -76,7 +73,7 @@ def test_a_preset_is_printed_by_its_name(tmp_path: Path) -> None:
         assert set(printed) == {"campaign"} if name else set(printed) > {"campaign", "cpu"}
 
 
-def test_the_first_start_is_that_of_the_earliest_moment(tmp_path: Path) -> None:
+def test_the_first_start_is_that_of_the_earliest_moment(tmp_path):
     """In the night in which clocks go back the later start has the smaller time of day."""
     starts = ("2026-10-25T02:50:00.000+02:00", "2026-10-25T02:10:00.000+01:00")
     records = make.runs("cpubench", "DP", 4e10, 4e10)
@@ -86,7 +83,7 @@ def test_the_first_start_is_that_of_the_earliest_moment(tmp_path: Path) -> None:
     assert " to ".join(starts) in facts.values()
 
 
-def test_job_numbers_are_numbers(tmp_path: Path) -> None:
+def test_job_numbers_are_numbers(tmp_path):
     records = []
     for number, job in enumerate(("99", "100", "36")):
         place = {"repetition": number, "block": 4096, "context": {"job_id": job}}
@@ -95,9 +92,7 @@ def test_job_numbers_are_numbers(tmp_path: Path) -> None:
     assert dict(appendix.provenance(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
 
 
-def test_the_checksum_file_is_what_sha256sum_reads(
-    swept: Path, sweep: Analysis, report: dict[str, Any]
-) -> None:
+def test_the_checksum_file_is_what_sha256sum_reads(swept, sweep, report):
     content = (swept / "tables" / "checksums.txt").read_bytes()
     lines = content.decode().splitlines()
     assert len(lines) == len(sweep.results.checksums)

@@ -4,7 +4,6 @@ travel with a bundle.
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -46,7 +45,7 @@ GRID = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "tools_on": "nodes"}
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> dict[str, Any]:
+def config(tmp_path):
     """The ``report:`` section that names an author's three files."""
     folder = tmp_path / "texts"
     folder.mkdir()
@@ -60,7 +59,7 @@ def config(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -> None:
+def test_place_bibliography_and_bundle(tmp_path, config):
     records = [record | {"raw": {}} for record in make.runs("cpubench", "DP", 4e10)]
     folder = make.write(tmp_path / "c", records, config={"report": config})
     text = pdf.text(pdf_report.build(ReportContent.read(folder)))
@@ -83,7 +82,7 @@ def test_place_bibliography_and_bundle(tmp_path: Path, config: dict[str, Any]) -
     assert comparison.startswith("the same")
 
 
-def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path: Path) -> None:
+def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path):
     path = tmp_path / "cpu.md"
     path.write_text(
         "Last of CPU.\n\n# Operations per second\n\nOf the table.\n\n# Discussion\n\n"
@@ -103,7 +102,7 @@ def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
-def test_presets_ship_headings_that_stay_silent_until_something_is_written(preset: Path) -> None:
+def test_presets_ship_headings_that_stay_silent_until_something_is_written(preset):
     section = yaml.safe_load(preset.read_text())["report"]
     assert section["text"]
     layout = layouts.load(section["tables"])
@@ -119,7 +118,7 @@ def test_presets_ship_headings_that_stay_silent_until_something_is_written(prese
             assert {chapters.plain_text(block["parts"]) for block in headings} <= titles
 
 
-def test_a_typst_text_may_have_its_ending_in_capitals(config: dict[str, Any]) -> None:
+def test_a_typst_text_may_have_its_ending_in_capitals(config):
     discussion = Path(config["text"]["discussion"])
     loud = discussion.rename(discussion.with_suffix(".TYP"))
     section = config | {"text": {"discussion": str(loud)}}
@@ -131,25 +130,23 @@ def test_a_typst_text_may_have_its_ending_in_capitals(config: dict[str, Any]) ->
     ("a.md", b"\xff\xfe\x00", r"'.*a\.md' is not readable as UTF-8"),
     ("none.md", None, r"'.*none\.md' is not a file that exists here"),
 ])  # fmt: skip
-def test_a_text_that_cannot_be_read_is_refused_by_the_plan(
-    tmp_path: Path, name: str, content: bytes | None, sentence: str
-) -> None:
+def test_a_text_that_cannot_be_read_is_refused_by_the_plan(tmp_path, name, content, sentence):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=rf"report\.text\.design: {sentence}"):
         plan.make({**GRID, "report": {"text": {"design": str(tmp_path / name)}}})
 
 
-def test_images_are_one_sentence() -> None:
+def test_images_are_one_sentence():
     with pytest.raises(ConfigError, match=r"intro\.md shows an image, 'a\.png'"):
         chapters.parse_markdown("![a](a.png)", "intro.md")
 
 
-def headings(blocks: list[dict[str, Any]]) -> list[str]:
+def headings(blocks):
     return [chapters.plain_text(one["parts"]) for one in blocks if one["kind"] == "heading"]
 
 
-def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors() -> None:
+def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors():
     assert headings(chapters.kernels(set(KERNELS.values()))) == ["All four", *KERNELS.values()]
     completed = plan.make(GRID).config["report"]
     assert chapters.build(completed, ["cpubench"], [])["kernels"] == []
@@ -157,6 +154,6 @@ def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors() 
     assert "cpubench" in headings(chapters.build(section, ["cpubench"], [])["kernels"])
 
 
-def test_a_citation_may_name_several_works() -> None:
+def test_a_citation_may_name_several_works():
     (block,) = chapters.parse_markdown("see [@a; @b]", "intro.md", cites=True)
     assert block["parts"][-1] == {"kind": "cite", "keys": ["a", "b"]}

@@ -2,8 +2,6 @@
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -14,21 +12,21 @@ CPU = make.cell("cpubench", "DP", subsystem="cpu")
 NUMBER_WITH_POINT = re.compile(r"(?<![\w./-])\d+\.\d+(?![\w.])")
 
 
-def judged(folder: Path, records: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+def judged(folder, records, **more):
     return document.build(make.judge(folder, records, **more), {})
 
 
-def parts_of(data: dict[str, Any]) -> list[dict[str, Any]]:
+def parts_of(data):
     return [part for section in data["sections"] for part in section["parts"]]
 
 
-def numbers(part: dict[str, Any]) -> list[str]:
+def numbers(part):
     """The cells of a table that are numbers."""
     cells = [cell for line in part["table"]["body"] for cell in line if isinstance(cell, dict)]
     return [cell["text"] for cell in cells]
 
 
-def test_decimal_comma_reaches_every_number(comma_report: dict[str, Any]) -> None:
+def test_decimal_comma_reaches_every_number(comma_report):
     formulas = []
     for part in parts_of(comma_report):
         assert not [text for text in numbers(part) if "." in text]
@@ -45,14 +43,14 @@ def test_decimal_comma_reaches_every_number(comma_report: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("summary", ["mean", "median"])
-def test_a_mean_is_not_called_a_median(tmp_path: Path, summary: str) -> None:
+def test_a_mean_is_not_called_a_median(tmp_path, summary):
     records = make.runs("cpubench", "DP", 4e10)
     data = judged(tmp_path / "c", records, config={"report": {"summary": summary}})
     text = data["method"]["parts"][0]["paragraphs"][1]
     assert ("arithmetic mean" in text) == (summary == "mean")
 
 
-def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: Path) -> None:
+def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path):
     """A fifth above its limit and spread: the notes name the program, and so do figures and the
     first page.
     """
@@ -68,7 +66,7 @@ def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path: 
     assert any(line[0] == "diskbench (FileIO)" for line in data["method"]["programs"])
 
 
-def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> None:
+def test_a_workload_with_two_names_has_findings_under_both(tmp_path):
     records = []
     for block in (16 << 10, 256 << 20):
         for threads in (1, 2):
@@ -80,7 +78,7 @@ def test_a_workload_with_two_names_has_findings_under_both(tmp_path: Path) -> No
     assert [line[0] for line in part["table"]["body"]] == ["RWS", "RWS", "RWR", "RWR"]
 
 
-def test_two_tables_of_the_same_rows_have_notes_and_findings_once(tmp_path: Path) -> None:
+def test_two_tables_of_the_same_rows_have_notes_and_findings_once(tmp_path):
     records = []
     for threads in (1, 2):
         values = [value * threads for value in (5e8, 9e8, 7e8) * 2]

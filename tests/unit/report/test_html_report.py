@@ -11,8 +11,6 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -24,48 +22,47 @@ from peakmark.report.document import ReportContent
 from peakmark.report.html_report import code, sort_value
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
-Found = dict[str, dict[str, Any]]
 VOID = {"meta", "link", "img", "br", "input", "wbr"}
 
 
 class Page(HTMLParser):
     """Every element with its attributes and its own text; wrong nesting is an error."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.open: list[tuple[str, dict[str, str | None], list[str]]] = []
-        self.elements: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self.open = []
+        self.elements = []
         self.feed(text)
         assert not self.open
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         element = (tag, dict(attrs), list[str]())
         self.elements.append(element)
         if tag not in VOID:
             self.open.append(element)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop()[0] == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         for _, _, text in self.open:
             text.append(data)
 
-    def texts(self, *tags: str) -> list[str]:
+    def texts(self, *tags):
         return ["".join(text) for tag, _, text in self.elements if tag in tags]
 
 
 @pytest.fixture(scope="module")
-def text(comma: Path) -> str:
+def text(comma):
     return (comma / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def page(text: str) -> Page:
+def page(text):
     return Page(text)
 
 
-def in_browser(page: str, folder: Path) -> str:
+def in_browser(page, folder):
     """The page's DOM after its scripts ran."""
     names = ("chromium", "chromium-browser", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
@@ -83,19 +80,18 @@ def in_browser(page: str, folder: Path) -> str:
     return done.stdout
 
 
-def without_policy(text: str) -> str:
+def without_policy(text):
     free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     assert free != text
     return free
 
 
-def title_of(dom: str) -> dict[str, Any]:
+def title_of(dom):
     """The JSON that a script left in the title."""
     title = re.search(r"<title>found(.*?)</title>", dom, re.DOTALL)
     assert title, "no end"
     plain = title[1].replace("&lt;", "<").replace("&amp;", "&").replace("\xa0", " ")
-    found: dict[str, Any] = json.loads(plain)
-    return found
+    return json.loads(plain)
 
 
 SORT = """
@@ -171,7 +167,7 @@ PHONE = """
 
 
 @pytest.fixture(scope="module")
-def pressed(text: str, tmp_path_factory: pytest.TempPathFactory) -> Found:
+def pressed(text, tmp_path_factory):
     """What is found in the page while its tables are sorted, filtered and its figures opened."""
     scripts = {"sort": SORT, "filter": FILTER, "zoom": ZOOM}
     blocks = [f"{{ const found = every.{name} = {{}}; {text} }}" for name, text in scripts.items()]
@@ -181,7 +177,7 @@ def pressed(text: str, tmp_path_factory: pytest.TempPathFactory) -> Found:
     return title_of(in_browser(changed, tmp_path_factory.mktemp("browser")))
 
 
-def test_it_needs_nothing_else_and_forbids_everything_else(text: str, page: Page) -> None:
+def test_it_needs_nothing_else_and_forbids_everything_else(text, page):
     policies = []
     for tag, attributes, _ in page.elements:
         for name in ("src", "href", "data", "poster", "srcset"):
@@ -200,7 +196,7 @@ def test_it_needs_nothing_else_and_forbids_everything_else(text: str, page: Page
     assert "https://" not in text.partition('<h2 id="provenance"')[0]
 
 
-def test_the_numbers_are_those_of_the_pdf(comma_report: dict[str, Any], page: Page) -> None:
+def test_the_numbers_are_those_of_the_pdf(comma_report, page):
     shown = [cell.strip() for cell in page.texts("td", "th")]
     whole = " ".join(page.texts("body")[0].split())
     for verdict in comma_report["verdicts"]:
@@ -215,7 +211,7 @@ def test_the_numbers_are_those_of_the_pdf(comma_report: dict[str, Any], page: Pa
         assert " ".join(finding["text"].split()) in whole
 
 
-def test_headings_captions_and_regions_are_named_for_those_who_listen(page: Page) -> None:
+def test_headings_captions_and_regions_are_named_for_those_who_listen(page):
     tags = [tag for tag, _, _ in page.elements]
     assert tags.count("h1") == tags.count("main") == 1
     levels = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
@@ -235,7 +231,7 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(page: Page
             assert attributes["lang"] == "en"
 
 
-def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
+def test_hostile_names_are_shown_not_run(tmp_path):
     folder = make.called(tmp_path / "c", HOSTILE)
     page = Page(html_report.build(ReportContent.read(folder)).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
@@ -248,11 +244,11 @@ def test_hostile_names_are_shown_not_run(tmp_path: Path) -> None:
     ("10 MB", ".", 10**7), ("×8", ".", 8), ("2.5  2.6  2.4", ".", 2.5), ("RWS", ".", None),
     ("", ".", None), ("RWS, 1 MiB", ".", None), ("not measured", ".", None),
 ])  # fmt: skip
-def test_cells_are_sorted_by_their_value(cell: str, mark: str, value: float | None) -> None:
+def test_cells_are_sorted_by_their_value(cell, mark, value):
     assert sort_value(cell, mark) == value
 
 
-def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_holes_logos_and_errors(tmp_path, capsys):
     hole = make.cell("cpubench", "QP", subsystem="cpu")
     logo = tmp_path / "logo.svg"
     logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>')
@@ -274,13 +270,13 @@ def test_holes_logos_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "report.logo" in capsys.readouterr().err
 
 
-def test_the_page_runs_under_its_own_policy(text: str, tmp_path: Path) -> None:
+def test_the_page_runs_under_its_own_policy(text, tmp_path):
     dom = in_browser(text, tmp_path)
     assert re.search(r'<html[^>]* class="js"', dom)
     assert dom.count("<button") > 60
 
 
-def test_tables_sort_by_value_both_ways_and_back(pressed: Found) -> None:
+def test_tables_sort_by_value_both_ways_and_back(pressed):
     found = pressed["sort"]
     numbers = [float(value) for value in found["before"]]
     assert len(set(numbers)) > 5
@@ -292,7 +288,7 @@ def test_tables_sort_by_value_both_ways_and_back(pressed: Found) -> None:
     assert found["blocks"] == ["1 KiB", "1 MiB", "10 MiB"]
 
 
-def test_the_filter_leaves_the_rows_that_hold_every_word(pressed: Found) -> None:
+def test_the_filter_leaves_the_rows_that_hold_every_word(pressed):
     found = pressed["filter"]
     assert 0 < len(found["some"]) < found["all"]
     assert all("rws" in row and "1" in row and "mib" in row for row in found["some"])
@@ -303,7 +299,7 @@ def test_the_filter_leaves_the_rows_that_hold_every_word(pressed: Found) -> None
     assert (found["none"], found["again"], found["quiet"]) == (0, found["all"], "")
 
 
-def test_figures_open_large_and_the_theme_changes(pressed: Found) -> None:
+def test_figures_open_large_and_the_theme_changes(pressed):
     found = pressed["zoom"]
     assert found["title"] == "Operations per second"
     assert found["alt"]
@@ -313,7 +309,7 @@ def test_figures_open_large_and_the_theme_changes(pressed: Found) -> None:
     assert found["theme"][2] in ("light", "dark")
 
 
-def test_it_fits_a_phone_and_no_heading_is_hidden(text: str, tmp_path: Path) -> None:
+def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
     """In a frame as wide as a phone, since a browser's own window cannot be made that narrow."""
     inner = json.dumps(without_policy(text)).replace("</", "<\\/")
     script = PHONE.replace("INNER", inner)
@@ -327,6 +323,6 @@ def test_it_fits_a_phone_and_no_heading_is_hidden(text: str, tmp_path: Path) -> 
     assert found["bar"] <= found["room"]
 
 
-def test_code_between_backticks_is_marked_and_escaped() -> None:
+def test_code_between_backticks_is_marked_and_escaped():
     assert code("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
     assert code("one ` & more") == "one ` &amp; more"

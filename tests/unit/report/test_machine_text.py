@@ -1,8 +1,5 @@
 """The facts of a machine as the report tells them."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tests.unit import campaign_data as make
 
@@ -20,7 +17,7 @@ NUMA = [
 ]
 
 
-def group(folder: Path, records: list[dict[str, Any]], title: str, **facts: Any) -> dict[str, str]:
+def group(folder, records, title, **facts):
     """A group of what the report tells of node1."""
     folder = make.write(folder, records, facts={"host": "node1", **facts})
     (node,) = machine_text.nodes(Results.read(folder))
@@ -34,9 +31,7 @@ def group(folder: Path, records: list[dict[str, Any]], title: str, **facts: Any)
     ([OVER_IB, OVER_LO], "ib0 (measured", "200.0 Gb/s"),
     ([OVER_LO], "lo (measured)", None),
 ])  # fmt: skip
-def test_the_network_on_the_facts_page_is_the_one_that_was_measured(
-    tmp_path: Path, networks: list[dict[str, Any]], interface: str, rate: str | None
-) -> None:
+def test_the_network_is_the_one_that_was_measured(tmp_path, networks, interface, rate):
     records = []
     for number, network in enumerate(networks):
         context = {"network": network} if network else {}
@@ -51,9 +46,7 @@ def test_the_network_on_the_facts_page_is_the_one_that_was_measured(
 @pytest.mark.parametrize(
     ("core", "by_itself"), [("SkylakeX", True), ("Prescott", False), (None, True)]
 )
-def test_the_core_type_of_the_runs_stands_before_that_of_the_library(
-    tmp_path: Path, core: str | None, by_itself: bool
-) -> None:
+def test_the_core_type_of_the_runs_stands_before_that_of_the_library(tmp_path, core, by_itself):
     blas = {"name": "OpenBLAS", "config": "OpenBLAS 0.3.21 Prescott", "core_type": "Prescott"}
     context = {"library": {"core_type": core, "requested": core}} if core else {}
     records = make.runs("hpl", "DP", 4e10, context=context)
@@ -70,7 +63,7 @@ def test_the_core_type_of_the_runs_stands_before_that_of_the_library(
     (2, "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"),
     (3, "3: 64 GiB, 64 GiB and no memory; distances 10 21 21, 21 10 21, 21 21 10"),
 ])  # fmt: skip
-def test_the_memory_of_several_numa_nodes_is_a_list(tmp_path: Path, nodes: int, text: str) -> None:
+def test_the_memory_of_several_numa_nodes_is_a_list(tmp_path, nodes, text):
     cpu = {"model_name": "X", "numa": NUMA[:nodes]}
     lines = group(tmp_path / "c", make.runs("hpl", "DP", 1e9), "Processor", cpu=cpu)
     assert lines["NUMA nodes"] == text

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from tests.unit import campaign_data as make
 
@@ -11,7 +10,7 @@ from peakmark.report import chapters, method_text, pdf_report
 from peakmark.storage.results import Results
 
 
-def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
+def test_each_reference_is_cited_where_it_is_listed_for(tmp_path):
     results = Results.read(make.write(tmp_path, []))
     method = " ".join(method_text.build(Analysis(results))["parts"][0]["paragraphs"])
     kernels = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
@@ -23,14 +22,14 @@ def test_each_reference_is_cited_where_it_is_listed_for(tmp_path: Path) -> None:
             assert re.search(rf"{name}\b.{{0,40}}{year}", texts[path.stem]), (path.stem, name)
 
 
-def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path: Path) -> None:
+def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path):
     waiting = replace(make.cell("cpubench", "SP", subsystem="cpu"), word="cores")
     rows = make.judge(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting]).rows["cpu"]
     lines = [line["rows"] for line in method_text.build_formulas(rows, {})["lines"]]
     assert [line for line in lines if "SP" in line] == ["SP; cores"]
 
 
-def test_brackets_that_formulas_share_are_told_once(tmp_path: Path) -> None:
+def test_brackets_that_formulas_share_are_told_once(tmp_path):
     records = make.runs("cpubench", "DP", 4e10) + make.runs("cpubench", "DP", 4e10, concurrency=2)
     rows = make.judge(tmp_path / "c", records, facts=make.ZEN3).rows["cpu"]
     formulas = method_text.build_formulas(rows, {})

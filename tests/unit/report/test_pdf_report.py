@@ -4,7 +4,6 @@ never changes without a reason.
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
@@ -30,18 +29,18 @@ LEAST = 0.5
 
 
 @pytest.fixture(scope="module")
-def text(swept: Path) -> str:
+def text(swept):
     return pdf.text(swept / "report.pdf")
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def long(tmp_path_factory):
     """The report of a preset whose tables take several pages."""
     folder = small_campaign(tmp_path_factory.mktemp("results"), "four-subsystems-2018-prometheus")
     return pdf_report.build(ReportContent.read(folder))
 
 
-def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: str) -> None:
+def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text):
     front = ("Limits", "Jane Dœ", "CS 553", "21. November 2026")
     programs = ("MyCPUBench", "MyNETBench", "likwid-bench")
     titles = ("CPU: operations per second", "Memory: latency", "Disk: throughput")
@@ -55,7 +54,7 @@ def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text: st
     assert f"Memory {memory} " in pages[0], "contents"
 
 
-def test_the_results_come_first_and_each_table_stands_with_its_figures(text: str) -> None:
+def test_the_results_come_first_and_each_table_stands_with_its_figures(text):
     expected = ["CPU", "Memory", "Disk", "Network", "Limits", "Method", "Machine", "Reproduction"]
     chapters = re.findall(r"(?m)^ *\d+ ([A-Z][a-zA-Z ]+)$", text.replace("\f", "\n"))
     assert [title for title in chapters if title in expected] == expected
@@ -69,7 +68,7 @@ def test_the_results_come_first_and_each_table_stands_with_its_figures(text: str
     ]
 
 
-def test_no_type_is_below_7_points() -> None:
+def test_no_type_is_below_7_points():
     sources = "".join(path.read_text() for path in pdf_report.TEMPLATE.glob("*.typ"))
     sizes = re.findall(r"(?:text\(|size: |sizes = \()([\d.]+)pt", sources)
     assert len(sizes) > 10 and min(map(float, sizes)) >= 7
@@ -79,7 +78,7 @@ def test_no_type_is_below_7_points() -> None:
     assert min(float(size) for size in drawn if float(size) > 3) >= style.SMALL
 
 
-def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept: Path, tmp_path: Path) -> None:
+def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept, tmp_path):
     content = (swept / "report.pdf").read_bytes()
     assert (
         pdf_report.build(ReportContent.read(swept), target=tmp_path / "again.pdf").read_bytes()
@@ -90,7 +89,7 @@ def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept: Path, tmp_p
     assert b"<pdfuaid:part>1</pdfuaid:part>" in content  # accessible
 
 
-def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
+def test_verapdf_finds_nothing_wrong(swept, tmp_path):
     """The standards' own checker, which envs/install.sh brings where it can; it holds a file to all
     that it claims to be.
     """
@@ -108,7 +107,7 @@ def test_verapdf_finds_nothing_wrong(swept: Path, tmp_path: Path) -> None:
     assert verdicts == {"2a": "PASS", "ua1": "PASS"}, done.stdout + done.stderr
 
 
-def drawn(file: Path, folder: Path, *options: str) -> list[tuple[int, bytes]]:
+def drawn(file, folder, *options):
     """Width and pixels of each page."""
     pdf.poppler("pdftoppm", *options, file, folder / "page")
     pages = [path.read_bytes().partition(b"\n255\n") for path in sorted(folder.glob("page*.p*m"))]
@@ -116,9 +115,7 @@ def drawn(file: Path, folder: Path, *options: str) -> list[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize(("name", "fewest", "most"), [("sweep", 4, 10), ("long", 6, 8)])
-def test_pages_are_filled_and_no_word_is_drawn_over_another(
-    request: pytest.FixtureRequest, tmp_path: Path, name: str, fewest: int, most: int
-) -> None:
+def test_pages_are_filled_and_no_word_is_drawn_over_another(request, tmp_path, name, fewest, most):
     fixture = request.getfixturevalue("swept" if name == "sweep" else "long")
     file = fixture / "report.pdf" if fixture.is_dir() else fixture
     shares = []
@@ -131,21 +128,19 @@ def test_pages_are_filled_and_no_word_is_drawn_over_another(
     assert pdf.overlaps(file) == []
 
 
-def test_a_caption_stands_with_its_table(long: Path) -> None:
+def test_a_caption_stands_with_its_table(long):
     for page in pdf.text(long).split("\f"):
         # The last line is the footer.
         lines = [line for line in page.splitlines() if line.strip()][:-1]
         assert not any(re.match(r" *Table \d+: ", line) for line in lines[-2:]), lines[-2:]
 
 
-def test_hostile_names_are_printed_not_executed(tmp_path: Path) -> None:
+def test_hostile_names_are_printed_not_executed(tmp_path):
     text = pdf.text(pdf_report.build(ReportContent.read(make.called(tmp_path / "c", HOSTILE))))
     assert text.count('#panic("x") $a$ *b*') > 3
 
 
-def test_letters_without_a_font_are_told_and_others_drawn(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letters_without_a_font_are_told_and_others_drawn(tmp_path, capsys):
     config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
     text = pdf.text(
         pdf_report.build(ReportContent.read(make.write(tmp_path / "c", [], config=config)))
@@ -161,9 +156,7 @@ def test_letters_without_a_font_are_told_and_others_drawn(
 
 
 @pytest.mark.parametrize("records", [[], make.runs("cpubench", "DP", 4e10)])
-def test_missing_cells_need_partial_and_are_then_shown(
-    tmp_path: Path, records: list[dict[str, object]]
-) -> None:
+def test_missing_cells_need_partial_and_are_then_shown(tmp_path, records):
     hole = make.cell("cpubench", "QP", subsystem="cpu")
     folder = make.write(tmp_path / "c", records, planned=[hole])
     with pytest.raises(PeakmarkError, match=r"1 of [12] planned cells? .* have no record"):
@@ -174,7 +167,7 @@ def test_missing_cells_need_partial_and_are_then_shown(
     assert "1970" not in text
 
 
-def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
+def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path):
     logo = tmp_path / "logo.svg"
     logo.write_text(LOGO)
     for name, section, shown in (("c", {}, False), ("d", {"logo": str(logo)}, True)):
@@ -193,7 +186,7 @@ def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path: Path) -> None:
         pdf_report.build(ReportContent.read(tmp_path / "d"))
 
 
-def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
     folder = make.write(tmp_path / "c", [])
     for target, why in ((tmp_path / "no" / "r.pdf", "there is no folder"), (folder, "a folder")):
         with pytest.raises(PeakmarkError, match=rf"cannot write .*{why}"):

@@ -1,7 +1,6 @@
 """Tables and report are made anew only when the campaign or what makes them has changed."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
@@ -15,7 +14,7 @@ OTHER = "disk-patterns-2020"
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory):
     root = tmp_path_factory.mktemp("checkout")
     for folder in ("src/peakmark", "reports"):
         ignored = shutil.ignore_patterns("__pycache__")
@@ -32,7 +31,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (f"reports/layouts/{OTHER}.yaml", False),
     (f"reports/published/{OTHER}.csv", False),
 ])  # fmt: skip
-def test_what_makes_them_is_in_the_digest(checkout: Path, name: str, counts: bool) -> None:
+def test_what_makes_them_is_in_the_digest(checkout, name, counts):
     before = makers.digest(SECTION, checkout)
     content = (checkout / name).read_text()
     (checkout / name).write_text(content + "\n")
@@ -41,9 +40,7 @@ def test_what_makes_them_is_in_the_digest(checkout: Path, name: str, counts: boo
     assert (before != after) == counts
 
 
-def test_files_of_the_user_count_and_a_moved_checkout_does_not(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_files_of_the_user_count_and_a_moved_checkout_does_not(checkout, tmp_path):
     logo = tmp_path / "logo.svg"
     digests = set()
     for text in ("<svg/>", "<svg></svg>"):
@@ -55,12 +52,12 @@ def test_files_of_the_user_count_and_a_moved_checkout_does_not(
     assert makers.digest(SECTION, moved) == before
 
 
-def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path: Path) -> None:
+def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path):
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10))
     first = document.write(folder) | {"chapters": None}
     path, figure = folder / "analysis.json", folder / "figures" / "cpu.svg"
 
-    def current() -> object:
+    def current():
         return {**ReportContent.read(folder).data, "chapters": None}
 
     before = path.stat().st_mtime_ns

@@ -5,10 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from socket import gethostname
-from typing import Any
 
 import pytest
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S
@@ -25,10 +22,9 @@ REAL = KERNELS / "cpubench"
 
 MEASURING = f'#!/bin/sh\n[ "$1" = --version ] && exec {REAL} --version\n'
 """Tells its version as the real program does; what follows happens when it measures."""
-Of = Callable[[str | bytes], Request]
 
 
-BROKEN_KERNELS: dict[str, Callable[[bytes], str | bytes]] = {
+BROKEN_KERNELS = {
     "empty": lambda _: b"",
     "cut off": lambda content: content[: len(content) // 2],
     # e_machine of <elf.h> is at offset 18.
@@ -44,18 +40,18 @@ BROKEN_KERNELS: dict[str, Callable[[bytes], str | bytes]] = {
 }
 
 
-def write_program(path: Path, content: str | bytes) -> None:
+def write_program(path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     path.chmod(0o755)
 
 
 @pytest.fixture
-def request_of(known: Path, tmp_path: Path) -> Of:
+def request_of(known, tmp_path):
     """A cell of a campaign, to be measured by a cpubench of this content."""
     campaign = tmp_path / "results" / "c"
     shutil.copytree(known, campaign / "machine")
 
-    def written(content: str | bytes) -> Request:
+    def written(content):
         write_program(tmp_path / "cpubench", content)
         return Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, tmp_path)
 
@@ -63,7 +59,7 @@ def request_of(known: Path, tmp_path: Path) -> Of:
 
 
 @pytest.mark.parametrize("kind", BROKEN_KERNELS)
-def test_a_broken_kernel_fails_and_measures_when_it_is_mended(kind: str, request_of: Of) -> None:
+def test_a_broken_kernel_fails_and_measures_when_it_is_mended(kind, request_of):
     request = request_of(BROKEN_KERNELS[kind](REAL.read_bytes()))
     with pytest.raises(MeasurementError) as failure:
         measure(request)
@@ -74,14 +70,14 @@ def test_a_broken_kernel_fails_and_measures_when_it_is_mended(kind: str, request
     assert measure(request_of(REAL.read_bytes()))["status"] == "ok"
 
 
-def test_only_77_is_final(request_of: Of) -> None:
+def test_only_77_is_final(request_of):
     request = request_of(MEASURING + "echo no FMA >&2; exit 77\n")
     measure(request)
     record = records.read(request.output)
     assert (record["status"], record["reason"]) == ("unavailable", "no FMA")
 
 
-def test_doctor_starts_every_kernel(tmp_path: Path, peakmark: Any, monkeypatch: Any) -> None:
+def test_doctor_starts_every_kernel(tmp_path, peakmark, monkeypatch):
     built = tmp_path / "build" / "kernels"
     built.mkdir(parents=True)
     for name in ("rambench", "diskbench", "netbench"):
@@ -100,7 +96,7 @@ FAREWELL = "\n".join([*["line of no use"] * 3, "PMI could not be opened", *REST]
 """As Open MPI says farewell: the reason first, then a page that tells what to ask whom."""
 
 
-def test_the_telling_lines_are_shown_and_all_are_kept(request_of: Of, monkeypatch: Any) -> None:
+def test_the_telling_lines_are_shown_and_all_are_kept(request_of, monkeypatch):
     request = request_of(MEASURING + f"cat >&2 <<E\n{FAREWELL}\nE\nexit 3\n")
     with pytest.raises(MeasurementError, match="exit code 3: PMI could not be opened"):
         measure(request)
@@ -115,11 +111,11 @@ def test_the_telling_lines_are_shown_and_all_are_kept(request_of: Of, monkeypatc
 WRONG = """echo '{"wrong_cpus": [%d]}'; echo 'cpubench: a wrong result on CPU %d' >&2; exit 1\n"""
 
 
-def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of: Of) -> None:
+def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
     cpu = min(os.sched_getaffinity(0))
     request = request_of(MEASURING + WRONG % (cpu, cpu))
 
-    def caveats() -> list[dict[str, Any]]:
+    def caveats():
         rows = Analysis.of(request.campaign).rows
         (row,) = (row for table in rows.values() for row in table)
         assert {note.severity for note in row.warnings if note.code == "wrong-core"} == {"unsure"}
@@ -135,7 +131,7 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of: Of) -
 
 
 @pytest.mark.parametrize("line", ["", "hello", "[]", '{"server": null}'])
-def test_a_server_that_nobody_asks_for_says_so(line: str) -> None:
+def test_a_server_that_nobody_asks_for_says_so(line):
     argv = [sys.executable, "-m", "peakmark", "serve"]
     done = subprocess.run(argv, input=line, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 1

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from tests.checkout import OTHER_BUILDS
@@ -15,7 +14,7 @@ from peakmark.workflow import startup
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> Path:
+def sources(tmp_path):
     """A copy of the kernels' sources beside what make has made of them."""
     for name in ("src/kernels", "build/kernels"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
@@ -25,13 +24,13 @@ def sources(tmp_path: Path) -> Path:
     return tmp_path / "src/kernels"
 
 
-def _make(sources: Path) -> None:
+def _make(sources):
     done = subprocess.run(["make", "-C", str(sources)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["net/plan.c", "net/plan.h", "cppcheck.cfg", "netbench"])
-def test_what_make_calls_up_to_date_is(sources: Path, name: str) -> None:
+def test_what_make_calls_up_to_date_is(sources, name):
     """Also where a newer source belongs to one program or to none, or a program is missing."""
     built = sources.parents[1] / "build/kernels"
     assert build.up_to_date(sources, built)
@@ -45,15 +44,13 @@ def test_what_make_calls_up_to_date_is(sources: Path, name: str) -> None:
     assert build.up_to_date(sources, built)
 
 
-def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(tmp_path, monkeypatch):
     """And the processes that a run starts, on nodes without a compiler too, use those of the run."""
     monkeypatch.setattr(build, "IS_CHECKOUT", False)
     monkeypatch.setattr(build, "CACHE", tmp_path)
     compiler = tmp_path / "gcc"
 
-    def key(version: str) -> Path:
+    def key(version):
         compiler.write_text(f"#!/bin/sh\necho {version}\n")
         compiler.chmod(0o755)
         build.folder.cache_clear()
@@ -70,9 +67,7 @@ def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(
 
 
 @pytest.mark.parametrize("missing", ["make", "gcc", "stdio.h"])
-def test_what_compiling_lacks_is_one_sentence(
-    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_compiling_lacks_is_one_sentence(missing, tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()
     startup.check_compiler(tmp_path)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,10 +31,9 @@ with cleanup.private_directory(Path(sys.argv[1]), "disk/fio/x") as directory:
 
 
 @contextmanager
-def running(place: Path, outside: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+def running(place, outside):
     argv = [sys.executable, "-c", DYING, str(place), str(outside)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         try:
             yield process, Path(process.stdout.readline().strip())
         finally:
@@ -43,32 +41,30 @@ def running(place: Path, outside: Path) -> Iterator[tuple[subprocess.Popen[str],
 
 
 @pytest.fixture
-def old(monkeypatch: pytest.MonkeyPatch) -> None:
+def old(monkeypatch):
     """Directories just made count as old."""
     monkeypatch.setattr(cleanup, "YOUNG_S", 0.0)
 
 
 @pytest.fixture
-def outside(tmp_path: Path) -> Path:
+def outside(tmp_path):
     """What a link in a leftover points to."""
     files.write_text(tmp_path / "outside" / "precious", "mine")
     return tmp_path / "outside"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path):
     return make(tmp_path / "scratch")
 
 
-def make(path: Path, mode: int = 0o700) -> Path:
+def make(path, mode=0o700):
     path.mkdir()
     path.chmod(mode)
     return path
 
 
-def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
-    old: None, place: Path, outside: Path
-) -> None:
+def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(old, place, outside):
     with running(place, outside) as (process, directory):
         assert directory.stat().st_mode & 0o777 == 0o700
         cleanup.remove_leftovers(place)
@@ -80,7 +76,7 @@ def test_a_live_run_keeps_its_directory_and_a_dead_one_does_not(
     assert (outside / "precious").read_text() == "mine"  # links are not followed
 
 
-def test_a_killed_kernel_of_its_own_is_found_too(old: None, place: Path) -> None:
+def test_a_killed_kernel_of_its_own_is_found_too(old, place):
     words = ["--workload", "WS", "--record", "4KiB", "--size", "1MiB", "--seconds", "600"]
     argv = [str(KERNELS / "diskbench"), *words, "--directory", str(place)]
     with subprocess.Popen(argv) as process:
@@ -97,7 +93,7 @@ def test_a_killed_kernel_of_its_own_is_found_too(old: None, place: Path) -> None
     assert not list(place.iterdir())
 
 
-def test_what_peakmark_did_not_make_stays(old: None, place: Path, outside: Path) -> None:
+def test_what_peakmark_did_not_make_stays(old, place, outside):
     names = ("strange", "elsewhr", "broken0", "foreign")
     strange, elsewhere, broken, foreign = (make(place / f"peakmark-{name}") for name in names)
     make(place / "peakmark-shared0", 0o755)
@@ -116,13 +112,13 @@ def test_what_peakmark_did_not_make_stays(old: None, place: Path, outside: Path)
     assert sorted(place.rglob("*")) == before
 
 
-def test_a_new_directory_is_given_time_to_be_locked(place: Path) -> None:
+def test_a_new_directory_is_given_time_to_be_locked(place):
     fresh = make(place / "peakmark-abc123")
     cleanup.remove_leftovers(place)
     assert fresh.exists()
 
 
-def test_the_guard_puts_away_what_a_killed_process_leaves(place: Path) -> None:
+def test_the_guard_puts_away_what_a_killed_process_leaves(place):
     code = f"""
 import os, signal, subprocess, sys
 from pathlib import Path

@@ -5,7 +5,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,14 +13,14 @@ from peakmark.run import execute
 from peakmark.tools.base import Command
 
 
-def python(code: str, *words: str, timeout_s: float = 20, **more: Any) -> Command:
+def python(code, *words, timeout_s=20, **more):
     return Command(argv=(sys.executable, "-c", code, *words), timeout_s=timeout_s, **more)
 
 
 SLEEP = python("import time; time.sleep(60)", timeout_s=0.3)
 
 
-def test_both_streams_the_code_and_the_files_come_back(tmp_path: Path) -> None:
+def test_both_streams_the_code_and_the_files_come_back(tmp_path):
     code = "import sys; print(open('in').read()); sys.stderr.write('e'); open('out', 'w').write('f'); sys.exit(3)"
     done = execute.run(python(code, files={"in": "i"}, outputs=("out", "absent")), tmp_path)
     assert (done.returncode, done.stdout, done.stderr, done.files) == (3, "i\n", "e", {"out": "f"})
@@ -31,7 +30,7 @@ def test_both_streams_the_code_and_the_files_come_back(tmp_path: Path) -> None:
     assert execute.run(python(code, cpus=(cpu,)), tmp_path).stdout.strip() == f"{{{cpu}}}"
 
 
-def test_placeholders_are_filled_and_hostile_words_reach_no_shell(tmp_path: Path) -> None:
+def test_placeholders_are_filled_and_hostile_words_reach_no_shell(tmp_path):
     code = "import sys, os; print(sys.argv[1:], os.environ['KEY'])"
     command = python(code, "{port}", "{other}", '{"a": 1}', env={"KEY": "{key}"})
     done = execute.run(command, tmp_path, {"port": "77", "key": "s"})
@@ -42,7 +41,7 @@ def test_placeholders_are_filled_and_hostile_words_reach_no_shell(tmp_path: Path
     assert not (tmp_path / "pwned").exists()
 
 
-def test_the_program_that_failed_is_named(tmp_path: Path) -> None:
+def test_the_program_that_failed_is_named(tmp_path):
     cpu = str(min(os.sched_getaffinity(0)))
     for argv, message in (
         (("taskset", "-c", cpu, "/bin/sleep", "60"), r"^sleep did not end within"),
@@ -53,7 +52,7 @@ def test_the_program_that_failed_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("load", "factor"), [(0.1, 1), (6, 6), (1000, 10)])
-def test_more_time_under_load(load: float, factor: float, tmp_path: Path, monkeypatch: Any) -> None:
+def test_more_time_under_load(load, factor, tmp_path, monkeypatch):
     cpus = os.cpu_count() or 1
     monkeypatch.setattr(os, "getloadavg", lambda: (load * cpus, 1.0, 1.0))
     assert execute.wait_factor() == factor
@@ -65,7 +64,7 @@ def test_more_time_under_load(load: float, factor: float, tmp_path: Path, monkey
             execute.run(SLEEP, tmp_path)
 
 
-def test_past_its_limit_the_whole_group_is_ended(tmp_path: Path) -> None:
+def test_past_its_limit_the_whole_group_is_ended(tmp_path):
     sleep = "[sys.executable, '-c', 'import time; time.sleep(60)']"
     code = f"import subprocess, sys, time; child = subprocess.Popen({sleep}); print(child.pid, flush=True); time.sleep(60)"
     with pytest.raises(MeasurementError, match="did not end within"):
@@ -74,7 +73,7 @@ def test_past_its_limit_the_whole_group_is_ended(tmp_path: Path) -> None:
     assert not child.exists() or child.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
-def test_a_group_that_ignores_sigterm_is_ended_too(tmp_path: Path) -> None:
+def test_a_group_that_ignores_sigterm_is_ended_too(tmp_path):
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
     with execute.start(python(code), tmp_path) as process:
         while "on" not in (tmp_path / "stdout").read_text():
@@ -83,7 +82,7 @@ def test_a_group_that_ignores_sigterm_is_ended_too(tmp_path: Path) -> None:
         assert process.poll() is not None
 
 
-def test_a_tool_sees_neither_the_users_locale_nor_the_job(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_tool_sees_neither_the_users_locale_nor_the_job(tmp_path, monkeypatch):
     """An MPI that finds a job takes itself for a step of srun, and does not start."""
     job = {"SLURM_JOB_ID", "SLURMD_NODENAME", "SRUN_DEBUG", "PMI_RANK", "PMIX_RANK"}
     for name in (*job, "LC_ALL", "SLURMISH"):
@@ -94,8 +93,8 @@ def test_a_tool_sees_neither_the_users_locale_nor_the_job(tmp_path: Path, monkey
     assert os.environ["SLURM_JOB_ID"] == "1"
 
 
-def test_a_kernel_without_process_descriptors_will_do(tmp_path: Path, monkeypatch: Any) -> None:
-    def unknown(*_: object) -> int:
+def test_a_kernel_without_process_descriptors_will_do(tmp_path, monkeypatch):
+    def unknown(*_):
         raise OSError(errno.ENOSYS, "no such call")
 
     monkeypatch.setattr(os, "pidfd_open", unknown)
@@ -104,7 +103,7 @@ def test_a_kernel_without_process_descriptors_will_do(tmp_path: Path, monkeypatc
         execute.run(SLEEP, tmp_path)
 
 
-def test_waiting_for_the_end_wakes_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+def test_waiting_for_the_end_wakes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("woke up beside the measurement"))
     done = execute.run(python("import time; time.sleep(0.2)"), tmp_path)
     assert done.returncode == 0 and done.elapsed_s >= 0.2

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,13 +38,13 @@ sys.exit(main())
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A planned campaign whose first cell has been measured on this host."""
     if not all(Path(program).is_file() for program in build.programs()):
         pytest.skip("the kernels are not compiled: make kernels")
     folder = tmp_path_factory.mktemp("results") / "light"
     cells = [{"id": cell.id, "job": "any.own", **cell.to_json()} for cell in CELLS]
-    config: dict[str, Any] = {"tools": {}, "modules": {}}
+    config = {"tools": {}, "modules": {}}
     plan = {"campaign": "light", "config": config, "cluster": None, "cells": cells}
     planfile.write(folder / "plan.json", plan)
     build.keep_version(folder)
@@ -54,26 +53,25 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def campaign(measured: Path, tmp_path: Path) -> Path:
+def campaign(measured, tmp_path):
     """A copy of ``measured``, in which more may be measured."""
     return Path(shutil.copytree(measured, tmp_path / "results" / "light"))
 
 
-def run(folder: Path, *words: str) -> dict[str, Any]:
+def run(folder, *words):
     told = folder / "told.json"
     plan = str(folder / "plan.json")
     argv = [sys.executable, "-c", WATCH, str(told), "measure", "--plan", plan, *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(told.read_text())
-    return found
+    return json.loads(told.read_text())
 
 
-def record(folder: Path, cell: Cell) -> dict[str, Any]:
+def record(folder, cell):
     return records.read(folder / "cells" / f"{cell.id}.json")
 
 
-def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign: Path) -> None:
+def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign):
     """A cell's process loads neither Snakemake nor pandas, and no other tool."""
     modules = set(run(campaign, "--cell", CELLS[1].id)["modules"])
     assert not HEAVY & modules
@@ -88,7 +86,7 @@ def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign: Pat
 
 
 @pytest.mark.parametrize("what", ["older", "root", "damaged", "absent", "same"])
-def test_code_that_changed_is_asked_for_again(campaign: Path, what: str) -> None:
+def test_code_that_changed_is_asked_for_again(campaign, what):
     path = campaign / build.VERSION_FILE
     kept = {**json.loads(path.read_text()), "version": "an earlier answer"}
     path.write_text(json.dumps(kept | ({"root": "/elsewhere"} if what == "root" else {})))

@@ -1,9 +1,6 @@
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from socket import gethostname
-from typing import Any
 
 import pytest
 
@@ -23,13 +20,13 @@ with lock.held("cell"):
 
 
 @pytest.fixture(autouse=True)
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_directory(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "DIRECTORY", tmp_path)
     monkeypatch.setitem(lock.WAIT_S, "cell", 0.0)
 
 
 @pytest.fixture
-def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def holder(tmp_path):
     """Another process that holds the lock until its input ends."""
     argv, pipe = [sys.executable, "-c", HOLD, str(tmp_path)], subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as process:
@@ -37,7 +34,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def test_a_second_process_is_refused_with_the_holders_number(holder: Holder) -> None:
+def test_a_second_process_is_refused_with_the_holders_number(holder):
     with pytest.raises(PeakmarkError, match=f"process {holder.pid} of .*wait"), lock.held("cell"):
         pass
     with lock.held("campaign"), lock.held("node-node1"), lock.held("node-node2"):
@@ -47,11 +44,11 @@ def test_a_second_process_is_refused_with_the_holders_number(holder: Holder) -> 
         pass
 
 
-def test_a_cell_waits_for_the_cell_of_another(holder: Holder, monkeypatch: Any) -> None:
+def test_a_cell_waits_for_the_cell_of_another(holder, monkeypatch):
     monkeypatch.setitem(lock.WAIT_S, "cell", 20.0)
     waits = []
 
-    def end_holder(seconds: float) -> None:
+    def end_holder(seconds):
         """The first time the lock is taken, its holder ends; it is killed, which ends it too."""
         waits.append(seconds)
         if len(waits) == 1:
@@ -64,7 +61,7 @@ def test_a_cell_waits_for_the_cell_of_another(holder: Holder, monkeypatch: Any) 
     assert waits
 
 
-def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch: Any, tmp_path: Path) -> None:
+def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch, tmp_path):
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     kind, _, node = measure._lock_name().partition("-")
     assert lock.WAIT_S[kind] > 3600 and node == gethostname()

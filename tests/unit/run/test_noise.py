@@ -5,11 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from tests.unit import campaign_data
 from tests.unit.machine.hosts import host
@@ -49,7 +46,7 @@ STAT = (
 )
 
 
-def test_a_node_is_read_as_any_user_can(tmp_path: Path) -> None:
+def test_a_node_is_read_as_any_user_can(tmp_path):
     (tmp_path / "bare" / "proc").mkdir(parents=True)
     kept = noise.read([0], host(tmp_path / "bare")).to_json()
     assert (kept.pop("running"), kept.pop("users")) == (0, 0)
@@ -67,13 +64,13 @@ def test_a_node_is_read_as_any_user_can(tmp_path: Path) -> None:
     assert (both.state["clock_hz"], both.stolen, both.cpus) == (1.2e9, 3.0, 2)
 
 
-def moment(at: float, **changes: Any) -> Reading:
+def moment(at, **changes):
     state = dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "celsius"))
     counted = {"used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}}
     return Reading(at=at, state=state, **{**counted, "throttled": None, "counters": {}, **changes})
 
 
-def test_the_time_of_others_is_the_rest() -> None:
+def test_the_time_of_others_is_the_rest():
     processes = {50: Process(1, 12345, False, 10.0, 7), 60: Process(1, 0, False, 5.0, 8)}
     later = {
         50: Process(1, 12345, True, 11.5, 7),
@@ -92,13 +89,12 @@ def test_the_time_of_others_is_the_rest() -> None:
 
 
 @contextmanager
-def competitor(detached: bool) -> Iterator[int]:
+def competitor(detached):
     """A program that keeps a CPU busy: a child of ours, or one that nobody here has started."""
     loop = "import os\nprint(os.getpid(), flush=True)\nwhile True: pass"
     start = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {loop!r}])"
     argv = [sys.executable, "-c", start if detached else loop]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         number = int(process.stdout.readline())
         try:
             if detached:
@@ -108,7 +104,7 @@ def competitor(detached: bool) -> Iterator[int]:
             os.kill(number, signal.SIGKILL)
 
 
-def wait_until_used(number: int, seconds: float) -> None:
+def wait_until_used(number, seconds):
     """CPU time is what is waited for: on a busy machine it takes longer."""
     goal, deadline = None, time.monotonic() + 60
     while goal is None or noise.read([0]).processes[number].seconds < goal:
@@ -116,7 +112,7 @@ def wait_until_used(number: int, seconds: float) -> None:
         goal = goal or noise.read([0]).processes[number].seconds + seconds
 
 
-def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none() -> None:
+def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none():
     with competitor(detached=True) as number:
         before = noise.read([0])
         wait_until_used(number, 0.3)
@@ -129,7 +125,7 @@ def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none() -> None:
         assert number not in noise.read([0]).others
 
 
-def test_records_with_noise_and_without_are_valid(tmp_path: Path) -> None:
+def test_records_with_noise_and_without_are_valid(tmp_path):
     cell = campaign_data.cell("cpubench", "DP", subsystem="cpu")
     with noise.monitor_load() as load:
         assert load == {}

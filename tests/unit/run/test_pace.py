@@ -9,12 +9,12 @@ from pathlib import Path
 from peakmark.run import execute
 
 
-def children() -> set[int]:
+def children():
     path = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
     return set(map(int, path.read_text().split()))
 
 
-def test_a_neighbour_takes_time_of_its_cpu_until_the_block_ends() -> None:
+def test_a_neighbour_takes_time_of_its_cpu_until_the_block_ends():
     before = children()
     cpu = min(os.sched_getaffinity(0))
     with execute.neighbours([cpu], 0.3):

@@ -2,7 +2,6 @@ import shlex
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,11 +18,11 @@ while True:
 """
 
 
-def server(code: str) -> Command:
+def server(code):
     return Command(argv=(sys.executable, "-c", code, "{address}", "{port}", "{key}"), timeout_s=20)
 
 
-def test_the_server_listens_in_the_block_and_is_gone_after_it(tmp_path: Path) -> None:
+def test_the_server_listens_in_the_block_and_is_gone_after_it(tmp_path):
     (tmp_path / "other").mkdir()
     with (
         pair.serving(server(SERVER), tmp_path) as peer,
@@ -38,14 +37,14 @@ def test_the_server_listens_in_the_block_and_is_gone_after_it(tmp_path: Path) ->
         socket.create_connection(where, timeout=5)
 
 
-def test_a_server_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:
+def test_a_server_that_dies_is_reported_with_its_last_words(tmp_path):
     dying = server("raise SystemExit('no such interface')")
     words = r"did not start to listen.*no such interface"
     with pytest.raises(MeasurementError, match=words), pair.serving(dying, tmp_path):
         pass
 
 
-def test_a_port_in_use_is_tried_again_elsewhere(tmp_path: Path) -> None:
+def test_a_port_in_use_is_tried_again_elsewhere(tmp_path):
     first = "import os, sys\nif not os.path.exists('tried'):\n    open('tried', 'w').close()\n"
     code = f"{first}    sys.exit('bind: Address already in use')\n{SERVER}"
     with pair.serving(server(code), tmp_path) as peer:
@@ -73,7 +72,7 @@ for attempt in (
 
 
 @pytest.mark.parametrize("words", ["true", "ip link set lo up; ip -4 address flush dev lo"])
-def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path: Path, words: str) -> None:
+def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path, words):
     """In a network namespace with nothing but a loopback that is down, after some commands."""
     argv = [sys.executable, "-c", IN_A_NETWORK_OF_ITS_OWN, str(tmp_path)]
     namespace = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c"]

@@ -2,14 +2,13 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from peakmark.cell import Cell
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.machine.topology import CpuLocation, Topology
+from peakmark.machine.topology import CpuLocation
 from peakmark.run import job, measure, pinning
 from peakmark.storage.planfile import Part
 from peakmark.tools import REGISTRY
@@ -19,7 +18,7 @@ MIB, GIB = 1 << 20, 1 << 30
 CELL = Cell("cpu", "cpubench", "DP", "", None, 1, "any", 0)
 
 
-def sockets(cache: int = 0) -> Topology:
+def sockets(cache=0):
     """Two sockets of four cores, each with one cache of so many bytes, counted one by one."""
     caches = ((0, 1, 2, 3), (4, 5, 6, 7))
     return {
@@ -27,14 +26,14 @@ def sockets(cache: int = 0) -> Topology:
     }
 
 
-def limits(memory: int | None = 64 * GIB, limited_by: Any = None, **slurm: Any) -> dict[str, Any]:
-    granted: dict[str, int | None] = {"cpus_on_node": 4, "cpus_per_task": None}
+def limits(memory=64 * GIB, limited_by=None, **slurm):
+    granted = {"cpus_on_node": 4, "cpus_per_task": None}
     granted |= {"memory_per_node_bytes": None, "memory_per_cpu_bytes": None, **slurm}
     known = {"cpus_allowed": list(range(8)), "physical_cores_allowed": 8, "cpu_quota": None}
     return {**known, "memory_bytes": memory, "memory_limited_by": limited_by, "slurm": granted}
 
 
-def cell(concurrency: int | str, block: int = MIB, **options: str | bool) -> Cell:
+def cell(concurrency, block=MIB, **options):
     point = {"workload": "RWS", "variant": "pool", "block": block, "concurrency": concurrency}
     place = {"subsystem": "memory", "instrument": "rambench", "node": "any", "repetition": 0}
     return Cell.from_json({**point, **place, "options": {"pool": "auto", **options}})
@@ -43,7 +42,7 @@ def cell(concurrency: int | str, block: int = MIB, **options: str | bool) -> Cel
 @pytest.mark.parametrize(("options", "cpus"), [
     ({}, (0, 1, 2, 3, 4, 5, 6, 7)), ({"placement": "spread"}, (0, 4, 1, 5, 2, 6, 3, 7)),
 ])  # fmt: skip
-def test_order_of_the_placement(options: Any, cpus: Any, tmp_path: Path, monkeypatch: Any) -> None:
+def test_order_of_the_placement(options, cpus, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "_cpu_locations", sockets)
     monkeypatch.setattr(measure.machine, "cached", lambda *_: {"limits": limits()})
     point = ("RS", "pool", 1 << 20, 2, "any", 0)
@@ -53,7 +52,7 @@ def test_order_of_the_placement(options: Any, cpus: Any, tmp_path: Path, monkeyp
         assert space.cpus == cpus
 
 
-def test_a_cell_is_resolved_on_the_node_and_keeps_its_name() -> None:
+def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
     planned = cell("socket")
     assert planned.id == "memory/rambench/RWS-pool_1MiB_xsocket/any/0"
     locations = sockets(24 << 20)
@@ -75,7 +74,7 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name() -> None:
 @pytest.mark.parametrize(("threads", "caches", "placement"), [
     (1, 4, "spread"), (2, 8, "spread"), ("socket", 4, "compact"), ("cores", 8, "spread"),
 ])  # fmt: skip
-def test_placement_and_pool(threads: int | str, caches: int, placement: str) -> None:
+def test_placement_and_pool(threads, caches, placement):
     """A word for a part of the node is that part; a pool lies beyond the caches it reaches."""
     assert pinning.placement_of(cell(threads)) == "compact"
     spread, locations = cell(threads, placement="spread"), sockets(300 << 20)
@@ -85,7 +84,7 @@ def test_placement_and_pool(threads: int | str, caches: int, placement: str) -> 
     assert round(int(str(resolved.options["pool"])) / (300 << 20)) == caches
 
 
-def test_latency_under_load_has_room_for_its_copies_and_its_area() -> None:
+def test_latency_under_load_has_room_for_its_copies_and_its_area():
     locations = sockets(300 << 20)
     planned = dataclasses.replace(cell("cores"), workload="LOADED", variant="", block=None)
     REGISTRY["rambench"].check(planned)  # the word means one thread only where it is resolved
@@ -96,7 +95,7 @@ def test_latency_under_load_has_room_for_its_copies_and_its_area() -> None:
         assert REGISTRY["rambench"].estimate(resolved).memory_bytes < memory
 
 
-def test_an_automatic_pool_or_area_lies_beyond_the_caches() -> None:
+def test_an_automatic_pool_or_area_lies_beyond_the_caches():
     for threads, block in ((1, 1 << 10), (2, 10 << 20)):
         planned = cell(threads, block)
         assert 1200 * MIB <= pinning.pool(planned, 300 * MIB, 64 * GIB) <= 1300 * MIB
@@ -110,16 +109,16 @@ def test_an_automatic_pool_or_area_lies_beyond_the_caches() -> None:
 @pytest.mark.parametrize(("cached", "memory", "size"), [
     (300 * MIB, 64 * GIB, 2 * GIB), (8 * MIB, 64 * GIB, 256 * MIB), (GIB, 3 * GIB, GIB),
 ])  # fmt: skip
-def test_a_pool_beside_pmbw_is_a_size_that_it_measures(cached: int, memory: int, size: int) -> None:
+def test_a_pool_beside_pmbw_is_a_size_that_it_measures(cached, memory, size):
     planned = cell(2, 10 << 20, power_of_two=True)
     assert pinning.pool(planned, cached, memory) == size
     options = {**planned.options, "pool": size, "store": "temporal"}
-    as_pmbw: dict[str, Any] = {"instrument": "pmbw", "workload": "RS", "options": options}
+    as_pmbw = {"instrument": "pmbw", "workload": "RS", "options": options}
     REGISTRY["pmbw"].check(dataclasses.replace(planned, **as_pmbw))
 
 
 @pytest.mark.parametrize("instrument", ["rambench", "pmbw"])
-def test_a_cell_with_an_automatic_area_keeps_its_name(instrument: str) -> None:
+def test_a_cell_with_an_automatic_area_keeps_its_name(instrument):
     latency = {"workload": "LAT", "variant": "", "block": None, "instrument": instrument}
     planned = Cell.from_json({**cell(2).to_json(), **latency})
     locations = sockets(24 << 20)
@@ -130,8 +129,8 @@ def test_a_cell_with_an_automatic_area_keeps_its_name(instrument: str) -> None:
     assert REGISTRY[instrument].estimate(resolved).memory_bytes >= 2 * (256 << 20)
 
 
-def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_free() -> None:
-    def of(subsystem: str, instrument: str) -> Cell:
+def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_free():
+    def of(subsystem, instrument):
         return Cell(subsystem, instrument, "TCP", "", 1024, 2, "any", 0)
 
     command, cpus = Command(argv=("x",), timeout_s=1), [0, 2, 4, 6]
@@ -141,7 +140,7 @@ def test_network_tools_are_pinned_as_netbench_pins_itself_and_disk_tools_are_fre
     assert pinning.pinned(of("network", "netbench"), command, cpus).cpus == ()  # --cpus
 
 
-def test_what_slurm_grants_is_the_limit_unless_a_cgroup_grants_less() -> None:
+def test_what_slurm_grants_is_the_limit_unless_a_cgroup_grants_less():
     for slurm, memory in (
         ({"memory_per_node_bytes": 8 * GIB}, 8 * GIB),  # --mem=8G
         ({"memory_per_cpu_bytes": 2 * GIB}, 8 * GIB),  # --mem-per-cpu=2G, four CPUs
@@ -155,7 +154,7 @@ def test_what_slurm_grants_is_the_limit_unless_a_cgroup_grants_less() -> None:
         assert pinning.granted(unchanged, node) == unchanged
 
 
-def test_the_plan_tells_what_slurm_has_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_tells_what_slurm_has_of_the_node(monkeypatch):
     one = {"cpus": 1, "memory": 1200, "nodes": ["n1"]}
     cluster = {"kinds": [one, {"cpus": 2, "memory": 6000, "nodes": ["n2", "n3"]}]}
     for node, plan, size in (

@@ -4,11 +4,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -42,11 +39,11 @@ NEXT = 'answer=$(ls *.json | head -n 1)\ncat "$answer" && rm "$answer"\n'
 
 
 @pytest.fixture
-def request_of(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def request_of(known, tmp_path, monkeypatch):
     """A cell whose kernel prints these answers; of all other programs only ``competitor`` counts."""
     real, started = noise.between, tmp_path / "started"
 
-    def between(before: noise.Reading, after: noise.Reading) -> dict[str, Any] | None:
+    def between(before, after):
         during = real(before, after)
         number = int(started.read_text()) if started.exists() else 0
         seen = [reading.processes.get(number) for reading in (before, after)]
@@ -54,9 +51,7 @@ def request_of(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         others = 2.0 if seconds[1] > seconds[0] else 0.0
         return during and {**during, "others": others, "steal": 0.0}
 
-    def made(
-        *clocks: float, beside: str = "", repeats: int = 2, probes: Sequence[float] = ()
-    ) -> Request:
+    def made(*clocks, beside="", repeats=2, probes=()):
         for number, clock in enumerate(clocks):
             answer = {**ANSWER, "clock_hz_before": 3e9, "clock_hz_after": clock}
             if probes:
@@ -76,14 +71,12 @@ def request_of(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return made
 
 
-def clock_of(record: Any) -> float:
+def clock_of(record):
     """The clock that the kernel found after its work, by which its answers are told apart."""
     return float(record["context"]["clock_hz_after"])
 
 
-def test_beside_a_program_that_ends_the_second_value_counts(
-    request_of: Callable[..., Request],
-) -> None:
+def test_beside_a_program_that_ends_the_second_value_counts(request_of):
     request = request_of(3e9, 3.03e9, beside=BESIDE)
     measure(request)
     record = records.read(request.output)
@@ -100,9 +93,7 @@ def test_beside_a_program_that_ends_the_second_value_counts(
     ([2.7e9, 2.8e9, 2.4e9], 2, 2.8e9, [2.7e9, 2.4e9]),  # the least disturbed
     ([2.7e9], 2, 2.7e9, []),  # the second execution fails
 ])  # fmt: skip
-def test_the_least_disturbed_value_counts(
-    request_of: Callable[..., Request], clocks: Any, repeats: int, value: float, others: Any
-) -> None:
+def test_the_least_disturbed_value_counts(request_of, clocks, repeats, value, others):
     request = request_of(*clocks, repeats=repeats)
     record = measure(request)
     assert record == records.read(request.output)
@@ -110,9 +101,7 @@ def test_the_least_disturbed_value_counts(
     assert (request.campaign / "attempts").exists() == (clocks == [2.7e9] and repeats == 2)
 
 
-def test_what_read_dram_more_slowly_than_cells_before_is_measured_again(
-    request_of: Callable[..., Request],
-) -> None:
+def test_what_read_dram_more_slowly_than_cells_before_is_measured_again(request_of):
     request = request_of(3e9, 3e9, 3e9, 3e9, probes=(20e9, 20e9, 12e9, 19e9))
     assert measure(request)["disturbed"] == []
     assert measure(request)["disturbed"] == []
@@ -123,23 +112,19 @@ def test_what_read_dram_more_slowly_than_cells_before_is_measured_again(
     assert record["context"]["dram_compared"] == 19.5e9
 
 
-def test_what_is_slow_most_of_the_time_is_not_measured_again(
-    request_of: Callable[..., Request],
-) -> None:
+def test_what_is_slow_most_of_the_time_is_not_measured_again(request_of):
     """No repetition mends it: the row is warned of instead."""
     request = request_of(*[3e9] * 4, probes=(12e9, 12e9, 20e9, 12e9))
     assert all(measure(request)["disturbed"] == [] for _ in range(4))
 
 
-def test_the_first_execution_that_fails_is_a_failure(request_of: Callable[..., Request]) -> None:
+def test_the_first_execution_that_fails_is_a_failure(request_of):
     with pytest.raises(MeasurementError):
         measure(request_of())
 
 
-def test_a_machine_that_stays_busy_is_waited_for_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slept: list[float] = []
+def test_a_machine_that_stays_busy_is_waited_for_once(tmp_path, monkeypatch):
+    slept = []
     (tmp_path / "machine").mkdir()
     clock = {"monotonic": lambda: 0.5 * len(slept), "time": time.time, "sleep": slept.append}
     monkeypatch.setattr(noise, "time", SimpleNamespace(**clock))

@@ -1,19 +1,17 @@
 """Fixtures that the tests of this folder share: a Slurm that answers what a test says."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.plan.planned import CPU, made
 
 from peakmark import slurm
-from peakmark.plan import jobs, plan
+from peakmark.plan import jobs
 from peakmark.slurm import queue as queues
-from peakmark.slurm.queue import Ended, Queue, Task
+from peakmark.slurm.queue import Queue, Task
 
 
-def refusal(words: str) -> slurm.SlurmError:
+def refusal(words):
     """What ``slurm.submit`` raises where sbatch prints these words."""
     return slurm.SlurmError(f"sbatch failed: {words}", reason=words)
 
@@ -28,15 +26,15 @@ class Site:
     sbatch takes another; with a queue of the plan's jobs.
     """
 
-    def __init__(self, planned: plan.Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, planned, monkeypatch):
         self.plan, self.now, self.silent, self.starts = planned, 0.0, False, 0
-        self.submitted: list[tuple[str, ...]] = []
-        self.cancelled: list[str] = []
-        self.messages: list[str] = []
-        self.states: dict[str, tuple[str, str]] = {}
-        self.comments: dict[str, str] = {}
-        self.nodes: dict[str, str] = {}
-        self.refuses: Callable[[int], str | None] = lambda _: None
+        self.submitted = []
+        self.cancelled = []
+        self.messages = []
+        self.states = {}
+        self.comments = {}
+        self.nodes = {}
+        self.refuses = lambda _: None
         for name in ("submit", "jobs"):
             monkeypatch.setattr(slurm, name, getattr(self, name))
         monkeypatch.setattr(slurm, "cancel", self.cancelled.extend)
@@ -44,7 +42,7 @@ class Site:
         monkeypatch.setattr(slurm, "job", lambda _: {"BatchHost": "n1", "ExitCode": "1:0"})
         monkeypatch.setattr(queues, "AT_ONCE", 1)  # numbers in the order of the cells
 
-    def submit(self, options: Any, _script: str) -> str:
+    def submit(self, options, _script):
         if words := self.refuses(len(self.submitted)):
             raise refusal(words)
         self.submitted.append(tuple(options))
@@ -53,7 +51,7 @@ class Site:
         self.comments[number] = options[-1].removeprefix("--comment=")
         return number
 
-    def jobs(self, _states: str = "") -> list[slurm.Job]:
+    def jobs(self, _states=""):
         if self.silent:
             raise slurm.SlurmError("squeue failed: Unable to contact slurm controller")
         return [
@@ -62,13 +60,13 @@ class Site:
             for number, (state, reason) in self.states.items()
         ]  # fmt: skip
 
-    def all_are(self, state: str, reason: str = "None") -> None:
+    def all_are(self, state, reason="None"):
         self.states = dict.fromkeys(self.states, (state, reason))
 
-    def started(self) -> None:
+    def started(self):
         self.starts += 1
 
-    def task(self, place: int, **changes: Any) -> Task:
+    def task(self, place, **changes):
         cell = self.plan.cells[place]
         comment, output = jobs.comment(self.plan, [cell]), Path(self.plan.record_name(cell))
         task = Task(place, (cell,), output, comment, ("--nodes=1",), "#!/bin/sh\n", ("n1",))
@@ -76,7 +74,7 @@ class Site:
             setattr(task, name, value)
         return task
 
-    def queue(self, *tasks: Task, **options: Any) -> Queue:
+    def queue(self, *tasks, **options):
         """A queue of these tasks, without any of one for each cell."""
         how = {"say": self.messages.append, "clock": lambda: self.now, "on_start": self.started}
         self.made = Queue(self.plan.directory, **{**how, **options})
@@ -84,7 +82,7 @@ class Site:
             self.made.add(task)
         return self.made
 
-    def steps(self, seconds: int) -> list[Ended]:
+    def steps(self, seconds):
         ended = []
         for _ in range(seconds):
             ended += self.made.step()
@@ -93,7 +91,7 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(tmp_path, monkeypatch):
     """Slurm with a plan of four cells."""
     planned = made(tmp_path, monkeypatch, cpu=[{**CPU, "workloads": ["DP", "SP"]}])
     return Site(planned, monkeypatch)

@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.plan.planned import CPU, made, where
@@ -19,22 +18,22 @@ FAILED = "sbatch: error: Batch job submission failed:"
 LIMIT = f"sbatch: error: QOSMaxSubmitJobPerUserLimit {FAILED} Job violates accounting/QOS policy"
 
 
-def reasons(site: Site, place: int) -> list[str]:
+def reasons(site, place):
     """Of the attempts of a cell."""
     paths = records.attempts(site.plan.directory, site.plan.cells[place])
     return [records.read(path)["reason"] for path in paths]
 
 
-def measured(site: Site, place: int) -> None:
+def measured(site, place):
     files.write_text(Path(site.plan.record_name(site.plan.cells[place])), "{}")
 
 
-def comments(site: Site) -> list[str]:
+def comments(site):
     """Of the jobs of all cells, in the order of the plan."""
     return [jobs.comment(site.plan, [cell]) for cell in site.plan.cells]
 
 
-def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(site: Site) -> None:
+def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(site):
     queue = site.queue(max_jobs=3)
     assert queue.may_submit
     site.steps(1)
@@ -46,7 +45,7 @@ def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(site: Site)
     assert list(site.comments.values()) == comments(site)  # one has ended: room for the last
 
 
-def test_jobs_of_two_nodes_follow_those_of_one_in_whichever_order_they_come(site: Site) -> None:
+def test_jobs_of_two_nodes_follow_those_of_one_in_whichever_order_they_come(site):
     two = {"nodes": ("n1", "n2"), "node_count": 2}
     queue = site.queue(site.task(0), site.task(2, **two), site.task(3, **two))
     site.steps(1)
@@ -56,7 +55,7 @@ def test_jobs_of_two_nodes_follow_those_of_one_in_whichever_order_they_come(site
     assert list(site.comments.values()) == comments(site)
 
 
-def test_jobs_that_share_something_are_never_in_the_queue_together(site: Site) -> None:
+def test_jobs_that_share_something_are_never_in_the_queue_together(site):
     first, other = {"shares": frozenset(["leaf1"])}, {"shares": frozenset(["leaf2"])}
     queue = site.queue(site.task(0, **first), site.task(1, **first), site.task(2, **other))
     site.steps(3)
@@ -69,9 +68,7 @@ def test_jobs_that_share_something_are_never_in_the_queue_together(site: Site) -
     assert list(site.comments.values()) == [submitted[0], submitted[2], submitted[1]]
 
 
-def test_jobs_of_several_cells_name_the_present_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_of_several_cells_name_the_present_one(tmp_path, monkeypatch):
     nodes = where(nodes=("n1", "n2"))
     planned = made(tmp_path, monkeypatch, nodes, cpu=[CPU], repetitions=3, fan_out="node")
     site, reached = Site(planned, monkeypatch), []
@@ -98,14 +95,12 @@ def test_jobs_of_several_cells_name_the_present_one(
     assert not any(task.present.exists() for task in tasks if task.present)
 
 
-def test_the_end_is_no_error_while_slurm_does_not_answer(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_is_no_error_while_slurm_does_not_answer(site, monkeypatch):
     """Ctrl-C while sbatch waits for the controller, and more submissions wait for sbatch."""
     monkeypatch.setattr(queues, "CANCEL_S", 0.01)
     begun, answers = threading.Event(), threading.Event()
 
-    def hangs(options: Any, script: str) -> str:
+    def hangs(options, script):
         begun.set()
         answers.wait(60)
         return site.submit(options, script)
@@ -122,16 +117,14 @@ def test_the_end_is_no_error_while_slurm_does_not_answer(
     assert len(site.submitted) == 1 and len(queue.waiting) == 3
 
 
-def test_one_late_answer_does_not_hide_the_end_of_a_job_for_an_hour(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_late_answer_does_not_hide_the_end_of_a_job_for_an_hour(site, monkeypatch):
     """Twenty times as long as the answer took would be hours where the machine had stood still for
     some minutes.
     """
     site.queue()
     site.steps(2)
 
-    def late(_states: str = "") -> list[slurm.Job]:
+    def late(_states=""):
         site.now += 300.0
         monkeypatch.setattr(slurm, "jobs", site.jobs)
         return site.jobs()
@@ -142,7 +135,7 @@ def test_one_late_answer_does_not_hide_the_end_of_a_job_for_an_hour(
     assert len(site.steps(70)) == 4
 
 
-def test_a_limit_of_submissions_is_waited_for_and_said_once(site: Site) -> None:
+def test_a_limit_of_submissions_is_waited_for_and_said_once(site):
     pending = ("PENDING", "Priority")
     site.refuses = lambda _: LIMIT if list(site.states.values()).count(pending) >= 2 else None
     queue = site.queue()
@@ -156,10 +149,10 @@ def test_a_limit_of_submissions_is_waited_for_and_said_once(site: Site) -> None:
 
 
 @pytest.mark.parametrize("lost", ["2", None])
-def test_a_submission_that_was_not_answered_is_not_repeated(site: Site, lost: str | None) -> None:
+def test_a_submission_that_was_not_answered_is_not_repeated(site, lost):
     """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""
 
-    def answers_late(options: Any, script: str) -> str:
+    def answers_late(options, script):
         number = site.submit(options, script)
         if lost is None:
             raise NO_ANSWER
@@ -184,7 +177,7 @@ def test_a_submission_that_was_not_answered_is_not_repeated(site: Site, lost: st
     assert sorted(queue.active) == ["1", "2", "3", "4"] and len(site.submitted) == 4
 
 
-def test_a_refusal_is_an_attempt_like_any_failure(site: Site) -> None:
+def test_a_refusal_is_an_attempt_like_any_failure(site):
     site.refuses = lambda _: f"{FAILED} Invalid account"
     queue = site.queue()
     assert len(site.steps(2)) == 4 and not queue.waiting and not queue.active
@@ -193,7 +186,7 @@ def test_a_refusal_is_an_attempt_like_any_failure(site: Site) -> None:
         assert "Invalid account" in reason and "slurm.account" in reason and "sbatch" not in reason
 
 
-def test_a_controller_that_does_not_answer_ends_no_job(site: Site) -> None:
+def test_a_controller_that_does_not_answer_ends_no_job(site):
     queue = site.queue()
     site.steps(2)
     site.silent = True
@@ -204,7 +197,7 @@ def test_a_controller_that_does_not_answer_ends_no_job(site: Site) -> None:
     assert len(site.steps(30)) == 4
 
 
-def test_a_forgotten_job_is_known_by_what_it_made(site: Site) -> None:
+def test_a_forgotten_job_is_known_by_what_it_made(site):
     queue = site.queue()
     site.steps(2)
     measured(site, 0)
@@ -216,7 +209,7 @@ def test_a_forgotten_job_is_known_by_what_it_made(site: Site) -> None:
 
 
 @pytest.mark.parametrize("state", sorted(slurm.ENDED_BADLY))
-def test_every_bad_end_is_an_attempt_unless_the_record_is_there(site: Site, state: str) -> None:
+def test_every_bad_end_is_an_attempt_unless_the_record_is_there(site, state):
     site.queue(retries=0)
     site.steps(1)
     site.states["1"] = site.states["2"] = (state, "None")
@@ -226,7 +219,7 @@ def test_every_bad_end_is_an_attempt_unless_the_record_is_there(site: Site, stat
     assert whole.why is None and not reasons(site, 1)
 
 
-def test_a_running_job_that_has_made_its_record_is_not_asked_for(site: Site) -> None:
+def test_a_running_job_that_has_made_its_record_is_not_asked_for(site):
     queue = site.queue()
     site.steps(2)
     assert not site.starts
@@ -243,9 +236,7 @@ def test_a_running_job_that_has_made_its_record_is_not_asked_for(site: Site) -> 
 @pytest.mark.parametrize(
     "reason", ["Priority", "ReqNodeNotAvail, UnavailableNodes:n1", "JobHeldAdmin"]
 )
-def test_a_job_is_given_up_when_its_node_stays_down_and_never_for_slurms_reason(
-    site: Site, reason: str
-) -> None:
+def test_a_job_is_given_up_when_its_node_stays_down_and_never_for_slurms_reason(site, reason):
     queue = site.queue(give_up_s=30.0)
     site.steps(2)
     site.all_are("PENDING", reason)
@@ -263,7 +254,7 @@ def test_a_job_is_given_up_when_its_node_stays_down_and_never_for_slurms_reason(
     assert all("bad disk" in reason for reason in reasons(site, 1))
 
 
-def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(site: Site) -> None:
+def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(site):
     three = ("n1", "n2", "n3")
     pair = site.task(0, nodes=three, node_count=2)
     site.queue(pair, *(site.task(place, nodes=three) for place in (1, 2, 3)), give_up_s=30.0)
@@ -272,7 +263,7 @@ def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(site: Site) ->
     assert ended.task is pair and len(site.messages) == 1
 
 
-def test_who_waits_for_long_hears_what_slurm_says(site: Site) -> None:
+def test_who_waits_for_long_hears_what_slurm_says(site):
     site.queue()
     site.steps(2)
     site.all_are("PENDING", "JobHeldAdmin")
@@ -281,7 +272,7 @@ def test_who_waits_for_long_hears_what_slurm_says(site: Site) -> None:
 
 
 @pytest.mark.parametrize("state", sorted(slurm.NODE_LOST))
-def test_a_job_whose_node_was_lost_is_submitted_again(site: Site, state: str) -> None:
+def test_a_job_whose_node_was_lost_is_submitted_again(site, state):
     site.queue(retries=2)
     site.steps(1)
     for number in ("1", "5", "6"):
@@ -292,7 +283,7 @@ def test_a_job_whose_node_was_lost_is_submitted_again(site: Site, state: str) ->
     assert len(reasons(site, 0)) == 3  # each is on record
 
 
-def test_the_jobs_of_an_earlier_run_are_taken_over(site: Site) -> None:
+def test_the_jobs_of_an_earlier_run_are_taken_over(site):
     site.states = {"77": ("RUNNING", "None")}
     queue = site.queue(adopted={jobs.comment(site.plan, site.plan.cells[:1]): "77"})
     site.steps(2)

@@ -3,11 +3,10 @@ attempts of jobs that Slurm ended.
 """
 
 import re
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data
-from tests.unit.slurm.conftest import NO_ANSWER, Site, refusal
+from tests.unit.slurm.conftest import NO_ANSWER, refusal
 
 from peakmark import slurm
 from peakmark.slurm import failures
@@ -16,7 +15,7 @@ from peakmark.workflow import status
 
 
 @pytest.fixture
-def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def says(tmp_path, monkeypatch):
     """A folder first on PATH for commands that print the file of their name, as those of sites do
     that wrap Slurm's.
     """
@@ -28,7 +27,7 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_job_of_mine_with_any_bytes_in_its_comment_is_a_job(says: Path) -> None:
+def test_a_job_of_mine_with_any_bytes_in_its_comment_is_a_job(says):
     (says / "squeue.says").write_bytes(
         b"Welcome to the cluster\n7|RUNNING|n1|0:01|caf\xe9|None\n\n8|PENDING||0:00|c/x 1.2|a|b\n"
     )
@@ -50,7 +49,7 @@ NodeName=n6 State=IDLE# ThreadsPerCore=1
 """
 
 
-def test_nodes_are_unavailable_by_their_state_alone(says: Path) -> None:
+def test_nodes_are_unavailable_by_their_state_alone(says):
     (says / "scontrol.says").write_bytes(NODES)
     assert slurm.nodes_unavailable(["n1", "n2"]) == {
         "n1": "IDLE+DRAIN (disk \ufffd)",
@@ -58,7 +57,7 @@ def test_nodes_are_unavailable_by_their_state_alone(says: Path) -> None:
     }
 
 
-def test_lines_that_are_no_nodes_are_passed_over(says: Path) -> None:
+def test_lines_that_are_no_nodes_are_passed_over(says):
     (says / "sinfo.says").write_bytes(
         b"Maintenance on Monday\nn2|main*|2+|4000+|idle|1:00|1:2:1|(null)|a,b\nn1|other|x|1|idle|1:00|1:1:1||a\n"
         b"n1|main*|1|1200|down|1:00|1:1:1|gpu:1|a\n"
@@ -69,7 +68,7 @@ def test_lines_that_are_no_nodes_are_passed_over(says: Path) -> None:
     ]
 
 
-def test_a_reservation_has_its_nodes_also_during_maintenance(says: Path) -> None:
+def test_a_reservation_has_its_nodes_also_during_maintenance(says):
     (says / "sinfo.says").write_bytes(
         b"".join(
             b"n%d|main*|2|4000|%s|1:00|1:2:1|(null)|a\n" % node
@@ -91,7 +90,7 @@ def test_a_reservation_has_its_nodes_also_during_maintenance(says: Path) -> None
         slurm.nodes(None, "never")
 
 
-def test_the_fields_of_a_job_may_hold_blanks(says: Path) -> None:
+def test_the_fields_of_a_job_may_hold_blanks(says):
     (says / "scontrol.says").write_text(
         "JobId=2 JobName=0b9 UserId=root(0) Reason=NonZeroExitCode NodeList=node1 CPUs/Task=1 ReqB:S:C:T=0:0:*:* "
         "TRES=cpu=2,mem=848M,node=1,billing=2 Socks/Node=* MinMemoryNode=848M WorkDir=/tmp/a checkout "
@@ -117,11 +116,11 @@ ALLOCATION = "allocation failure:"
     f"{FAILED} Socket timed out on send/recv operation",
     f"{ALLOCATION} {POLICY}",
 ])  # fmt: skip
-def test_what_may_go_better_later(words: str) -> None:
+def test_what_may_go_better_later(words):
     assert failures.is_temporary(refusal(words))
 
 
-def test_a_lost_answer_is_no_refusal() -> None:
+def test_a_lost_answer_is_no_refusal():
     assert failures.is_temporary(NO_ANSWER) and failures.is_unanswered(NO_ANSWER)
     assert "60 s" in failures.text(NO_ANSWER)
 
@@ -164,7 +163,7 @@ LIMITS = {
     ("sbatch: error: exclusive jobs are not allowed here", "slurm.exclusive: false"),
     (f"{ALLOCATION} Access/permission denied", "slurm.partition"),
 ])  # fmt: skip
-def test_what_will_not_is_a_sentence_with_a_remedy(words: str, remedy: str) -> None:
+def test_what_will_not_is_a_sentence_with_a_remedy(words, remedy):
     error = refusal(words)
     assert not failures.is_temporary(error)
     sentence = failures.refusal(error).text
@@ -177,7 +176,7 @@ DATA = campaign_data.DATA / "slurm"
 DETAILS = {"BatchHost": "node7.site", "ExitCode": "1:0", "MinMemoryNode": "300M"}
 
 
-def kept(site: Site, state: str, details: dict[str, str]) -> dict[str, object]:
+def kept(site, state, details):
     """The attempt of the first cell, whose job 5 ended so."""
     cell = site.plan.cells[0]
     assert failures.keep(site.plan.directory, cell, "5", state, details)
@@ -193,9 +192,7 @@ def kept(site: Site, state: str, details: dict[str, str]) -> dict[str, object]:
     ("exit-code.log", "FAILED, exit code 1"),
     ("none.log", "FAILED, exit code 1"),
 ])  # fmt: skip
-def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
-    site: Site, log: str, words: str
-) -> None:
+def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(site, log, words):
     record = kept(site, "FAILED", {**DETAILS, "StdOut": str(DATA / log)})
     assert re.match(f"Slurm ended job 5: {words}", record["reason"])
     context = record["context"]
@@ -206,7 +203,7 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(
     assert failure is not None and failure.job_log == DATA / log
 
 
-def test_a_job_that_had_its_whole_node_is_not_advised_to_ask_for_more(site: Site) -> None:
+def test_a_job_that_had_its_whole_node_is_not_advised_to_ask_for_more(site):
     details = {"MinMemoryNode": "0", "TRES": "cpu=2,mem=4G,node=1,billing=2", "BatchHost": "n1"}
     reason = kept(site, "OUT_OF_MEMORY", details)["reason"]
     assert "(4G)" in reason and "pool" in reason and "memory_factor" not in reason

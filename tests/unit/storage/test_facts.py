@@ -4,9 +4,6 @@ import copy
 import json
 import platform
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -21,7 +18,7 @@ from peakmark.storage.results import Results
 from peakmark.workflow import startup
 
 GRID = {"workloads": ["SP"], "concurrency": [1]}
-DAMAGES: list[Callable[[Path], object]] = [
+DAMAGES = [
     lambda path: change(path, memory={"channels": 99}),
     lambda path: path.write_text(path.read_text()[:500]),
     lambda path: path.write_text("[]"),
@@ -31,9 +28,7 @@ DAMAGES: list[Callable[[Path], object]] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=["edited", "cut", "no object", "no text", "NaN"])
-def test_damaged_facts_give_no_limit_and_are_collected_again(
-    damage: Callable[[Path], object], known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_facts_give_no_limit_and_are_collected_again(damage, known, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = plan.make({"campaign": "c", "cpu": [GRID], "repetitions": 2})
     folder, host = made.directory, platform.node()
@@ -59,9 +54,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(
     assert machine.cached(folder / "machine")["host"] == facts.read(path)["host"] == host
 
 
-def test_a_damaged_file_of_suspects_is_set_aside_by_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_file_of_suspects_is_set_aside_by_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = plan.make({"campaign": "c", "cpu": [GRID], "tools_on": "nodes"}, None)
     planfile.write(made.directory / "plan.json", made.to_json())
@@ -78,10 +71,10 @@ def test_a_damaged_file_of_suspects_is_set_aside_by_the_run(
     ]
 
 
-VM: dict[str, Any] = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
+VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 
 
-def changed(part: str, name: str, value: object) -> dict[str, Any]:
+def changed(part, name, value):
     other = copy.deepcopy(VM)
     other[part][name] = value
     return other
@@ -93,7 +86,7 @@ def changed(part: str, name: str, value: object) -> dict[str, Any]:
     ("memory", "total", 4 * VM["memory"]["total"], "memory"),
     ("os", "kernel", "6.1.0-49-amd64", "kernel"),
 ])  # fmt: skip
-def test_a_class_is_cpu_memory_and_kernel(part: str, name: str, value: object, title: str) -> None:
+def test_a_class_is_cpu_memory_and_kernel(part, name, value, title):
     one, other = node_class(VM), node_class(changed(part, name, value))
     assert one == node_class(copy.deepcopy(VM)) != other
     (differ,) = differences({"a": one, "b": other, "c": one})
@@ -107,7 +100,7 @@ def test_a_class_is_cpu_memory_and_kernel(part: str, name: str, value: object, t
 
 
 @pytest.mark.parametrize("installed", [2, 4, 8, 16, 96, 192, 256, 384, 512, 768, 1024, 1536, 2048])
-def test_some_hundred_mebibytes_make_no_class(installed: int) -> None:
+def test_some_hundred_mebibytes_make_no_class(installed):
     """Nodes that report 98 and 96 % of the modules they hold; firmware and kernel keep the rest."""
     whole = installed << 30
     totals = [whole, int(0.98 * whole), int(0.96 * whole) - (100 << 20)]

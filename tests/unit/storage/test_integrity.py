@@ -7,7 +7,6 @@ import hashlib
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +15,6 @@ from tests.unit import campaign_data as make
 from tests.unit import hostile
 
 from peakmark import files
-from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.storage import records
 from peakmark.storage.records import ABSENT, DAMAGED, GOOD, OTHER
@@ -25,11 +23,11 @@ CELL = make.cell("fio", "RR", subsystem="disk", variant="psync", block=4096)
 OPTIONS = CELL.options
 
 
-def record(of: Cell = CELL, value: float = 2e8, **changes: Any) -> dict[str, Any]:
+def record(of=CELL, value=2e8, **changes):
     return {**make.record(of, [make.measurement(of, "throughput", value)]), **changes}
 
 
-def stored(folder: Path, of: Cell = CELL, value: float = 2e8) -> Path:
+def stored(folder, of=CELL, value=2e8):
     """A record with a raw output beside it, as measure leaves them."""
     path = folder / "cells" / f"{of.id}.json"
     raw = path.with_suffix(".raw") / "0.stdout"
@@ -46,9 +44,7 @@ def stored(folder: Path, of: Cell = CELL, value: float = 2e8) -> Path:
     ({"measurements": [make.measurement(CELL, "throughput", float("nan"))]}, "NaN|not JSON|value"),
     ({"schema": 2}, "schema"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_not_written(
-    tmp_path: Path, change: dict[str, Any], field: str
-) -> None:
+def test_what_does_not_fit_is_not_written(tmp_path, change, field):
     with pytest.raises((RecordError, ValueError), match=field):
         records.write(tmp_path / "0.json", record(**change))
     assert not list(tmp_path.iterdir())
@@ -62,9 +58,7 @@ def test_what_does_not_fit_is_not_written(
     (dataclasses.replace(CELL, options={**OPTIONS, "seed": True}), OTHER, "seed 1, now True"),
     (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 1}), OTHER, "now 1"),
 ])  # fmt: skip
-def test_a_record_counts_for_its_cell_alone(
-    tmp_path: Path, now: Cell, state: str, word: str
-) -> None:
+def test_a_record_counts_for_its_cell_alone(tmp_path, now, state, word):
     path = stored(tmp_path)
     assert [one.name for one in path.parent.iterdir() if one.is_file()] == ["0.json"]
     finding = records.survey(tmp_path, [now])[now.id]
@@ -72,11 +66,11 @@ def test_a_record_counts_for_its_cell_alone(
     assert (records.set_aside(tmp_path, now) is None) == (state != OTHER) == path.exists()
 
 
-def edit(old: str, new: str) -> Any:
+def edit(old, new):
     return lambda text: text.replace(old, new)
 
 
-def without_checksum(text: str) -> str:
+def without_checksum(text):
     return json.dumps({key: part for key, part in json.loads(text).items() if key != "sha256"})
 
 
@@ -92,7 +86,7 @@ def without_checksum(text: str) -> str:
     (lambda text: text.rstrip()[:-1], DAMAGED),
     (lambda text: json.dumps(json.loads(text)), GOOD),  # another layout, the same content
 ])  # fmt: skip
-def test_an_edited_or_cut_record_is_seen(tmp_path: Path, change: Any, state: str) -> None:
+def test_an_edited_or_cut_record_is_seen(tmp_path, change, state):
     path = stored(tmp_path)
     text = path.read_text()
     path.write_text(change(text))
@@ -102,7 +96,7 @@ def test_an_edited_or_cut_record_is_seen(tmp_path: Path, change: Any, state: str
     assert "\n" not in finding.reason
 
 
-def test_a_record_copied_to_another_repetition_is_seen(tmp_path: Path) -> None:
+def test_a_record_copied_to_another_repetition_is_seen(tmp_path):
     path = stored(tmp_path)
     copy = path.with_name("1.json")
     copy.write_text(path.read_text())
@@ -110,11 +104,10 @@ def test_a_record_copied_to_another_repetition_is_seen(tmp_path: Path) -> None:
     assert finding.state == DAMAGED and "another cell" in finding.reason
 
 
-@pytest.mark.parametrize(
-    ("host", "state"),
-    [("node1", GOOD), ("node2", DAMAGED), ("node2.site", DAMAGED), ("ip-10-0-0-1", GOOD)],
-)
-def test_a_record_of_another_node_is_not_that_nodes(tmp_path: Path, host: str, state: str) -> None:
+@pytest.mark.parametrize(("host", "state"), [
+    ("node1", GOOD), ("node2", DAMAGED), ("node2.site", DAMAGED), ("ip-10-0-0-1", GOOD),
+])  # fmt: skip
+def test_a_record_of_another_node_is_not_that_nodes(tmp_path, host, state):
     """Slurm may call a node otherwise than it calls itself."""
     first, second = (dataclasses.replace(hostile.CELL, node=name) for name in ("node1", "node2"))
     hostile.stored(tmp_path, second, context={"host": "node2.cluster.example"})
@@ -122,7 +115,7 @@ def test_a_record_of_another_node_is_not_that_nodes(tmp_path: Path, host: str, s
     assert finding.state == state and (host in finding.reason) == (state == DAMAGED)
 
 
-def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path: Path) -> None:
+def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path):
     path = stored(tmp_path)
     (path.parent / "7.json").mkdir()
     (path.parent / "7.raw").mkdir()
@@ -132,9 +125,7 @@ def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path: Path) -> None:
     assert names == sorted([path.name, "7.json"])
 
 
-def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradiction(
-    tmp_path: Path,
-) -> None:
+def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradiction(tmp_path):
     path = stored(tmp_path)
     raw = path.with_suffix(".raw") / "0.stdout"
     raw.write_text("what fio did not say")
@@ -146,7 +137,7 @@ def test_a_changed_output_behind_a_record_is_seen_and_a_lost_one_is_no_contradic
             records.check_raw(path, {name: "0" * 64})
 
 
-def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
+def test_set_aside_keeps_every_one_with_its_output(tmp_path):
     for number, value in enumerate((1e8, 2e8)):
         path = stored(tmp_path, value=value)
         text = path.read_text().replace('"ok"', '"unavailable"')
@@ -160,7 +151,7 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path: Path) -> None:
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1))
-def test_no_damaged_text_gives_another_number(tmp_path: Path, seed: int) -> None:
+def test_no_damaged_text_gives_another_number(tmp_path, seed):
     """Bytes changed, taken out or put in: the record is refused in one sentence, or says exactly
     what it said before.
     """

@@ -2,8 +2,6 @@
 
 import json
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit.hostile import refuses
@@ -11,9 +9,9 @@ from tests.unit.hostile import refuses
 from peakmark.cell import Cell
 from peakmark.storage import planfile
 
-OPTIONS: dict[str, Any] = {"scratch": '"id":"x",', "seconds": 0.02}
+OPTIONS = {"scratch": '"id":"x",', "seconds": 0.02}
 CELLS = [Cell("cpu", "cpubench", "SP", "", None, 1, "any", number, OPTIONS) for number in range(12)]
-PLAN: dict[str, Any] = {
+PLAN = {
     "schema": 1, "campaign": "c", "config": {"tools": {"fio": "/x"}, "scratch": "]\n"},
     "cluster": None,
     "cells": [
@@ -23,7 +21,7 @@ PLAN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path: Path) -> None:
+def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path):
     path = tmp_path / "plan.json"
     planfile.write(path, PLAN)
     assert json.loads(path.read_text()) == planfile.read(path) == PLAN
@@ -49,9 +47,7 @@ TEXT = planfile.text(PLAN)
     (planfile.text(PLAN | {"cells": PLAN["cells"] * 2}), CELLS[0].id, "twice"),
     (TEXT, "cpu/cpubench/SP_none_x1/any/99", "peakmark plan --cells lists"),
 ])  # fmt: skip
-def test_what_is_no_plan_is_a_sentence(
-    tmp_path: Path, text: str | None, cell: str, words: str
-) -> None:
+def test_what_is_no_plan_is_a_sentence(tmp_path, text, cell, words):
     path = tmp_path / "plan.json"
     if text is not None:
         path.write_text(text)

@@ -9,9 +9,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.unit import campaign_data as make
@@ -39,7 +36,7 @@ CELL = re.compile(r'\{"text": "([^"]*)", "pad": "([^"]*)"\}')
 """A cell of a column of numbers."""
 
 
-def unpacked(name: str, folder: Path) -> Path:
+def unpacked(name, folder):
     make.golden(CAMPAIGNS[name], folder)
     if name == "layout":
         plan = json.loads((folder / "plan.json").read_text())
@@ -50,14 +47,14 @@ def unpacked(name: str, folder: Path) -> Path:
     return folder
 
 
-def report_text(analysis: Analysis) -> str:
+def report_text(analysis):
     """What the report says, without the list of checksums, whose digest stands above it."""
     data = document.build(analysis, dict.fromkeys(sections.figure_names(analysis), 50))
     data["provenance"]["checksums"] = len(data["provenance"]["checksums"])
     return "\n".join(line for name, value in data.items() for line in outline(name, value)) + "\n"
 
 
-def outline(name: str, value: Any, indent: str = "") -> Iterator[str]:
+def outline(name, value, indent=""):
     """A JSON value as indented lines; lists and objects that are short stand on one. Numbers of a
     table have their padding in brackets.
     """
@@ -71,7 +68,7 @@ def outline(name: str, value: Any, indent: str = "") -> Iterator[str]:
         yield from outline(key, entry, indent + " ")
 
 
-def built(folder: Path) -> dict[str, bytes]:
+def built(folder):
     """Name -> content of every table and of the report; a checksum stands for a long table."""
     analysis = Analysis.of(folder)
     tables.build(analysis)
@@ -83,9 +80,7 @@ def built(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_tables_and_report_of_a_real_campaign_stay_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_tables_and_report_of_a_real_campaign_stay_as_they_are(tmp_path, monkeypatch, name):
     monkeypatch.chdir(ROOT)
     now = built(unpacked(name, tmp_path / "campaign"))
     kept = GOLDEN / name

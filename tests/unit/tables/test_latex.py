@@ -3,13 +3,10 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
 from peakmark.config import layouts
 from peakmark.tables import latex, presentation, tables
 from peakmark.tools.tables import BY_NAME
@@ -26,7 +23,7 @@ TABLES
 """
 
 
-def overfull(files: list[Path], width: int, folder: Path) -> list[float]:
+def overfull(files, width, folder):
     """By how many points the boxes of these tables are too wide, each set alone in a column of this
     width.
     """
@@ -47,22 +44,20 @@ def overfull(files: list[Path], width: int, folder: Path) -> list[float]:
     return [float(points) for points in OVERFULL.findall(log)]
 
 
-def test_every_table_fits_a_column_of_a_paper(swept: Path, tmp_path: Path) -> None:
+def test_every_table_fits_a_column_of_a_paper(swept, tmp_path):
     files = [swept / "tables" / f"{name}.tex" for name in BY_NAME]
     assert all("siunitx" in path.read_text().splitlines()[0] for path in files)
     assert overfull(files, COLUMN, tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["four-subsystems-2018-hyperion", "disk-patterns-2020"])
-def test_tables_of_a_layout_fit_a_page(
-    preset: Callable[[str], Analysis], name: str, tmp_path: Path
-) -> None:
+def test_tables_of_a_layout_fit_a_page(preset, name, tmp_path):
     files = sorted((preset(name).results.directory / "tables" / name).glob("*.tex"))
     assert len(files) > 3
     assert [width for width in overfull(files, PAGE, tmp_path) if width > 1] == []
 
 
-def test_the_layout_of_a_paper_fits_its_column(tmp_path: Path) -> None:
+def test_the_layout_of_a_paper_fits_its_column(tmp_path):
     shown = layouts.load("paper").layout_tables
     assert {len(layout_table.columns) for layout_table in shown} == {6, 7}
     campaign = make.write(tmp_path / "c", make.sweep(), config={"report": {"tables": "paper"}})
@@ -74,7 +69,7 @@ def test_the_layout_of_a_paper_fits_its_column(tmp_path: Path) -> None:
     assert overfull(files, COLUMN, tmp_path) == []
 
 
-def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path: Path) -> None:
+def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path):
     records = make.runs("cpubench", "DP", 6e10, 1e11, 1.4e11)
     records += make.runs("cpubench", "DP", 1e11, 1e11, 1e11, concurrency=2)
     campaign = make.write(tmp_path / "c", records, config={"report": {"tables": "paper"}})
@@ -87,7 +82,7 @@ def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_brief_table_has_seven_columns_and_fitting_numbers(swept: Path, name: str) -> None:
+def test_a_brief_table_has_seven_columns_and_fitting_numbers(swept, name):
     text = (swept / "tables" / f"{name}.tex").read_text()
     formats = FORMATS.findall(text.split("@{}")[1])
     assert len(formats) <= 7
@@ -103,7 +98,7 @@ def test_a_brief_table_has_seven_columns_and_fitting_numbers(swept: Path, name: 
                 assert len(integer) <= int(whole) and len(fraction) <= int(decimals), line
 
 
-def test_what_a_column_has_no_room_for_is_left_out(tmp_path: Path) -> None:
+def test_what_a_column_has_no_room_for_is_left_out(tmp_path):
     records = []
     for node in ("node1", "node2"):
         for tool in ("diskbench", "iozone", "fio"):
@@ -114,7 +109,7 @@ def test_what_a_column_has_no_room_for_is_left_out(tmp_path: Path) -> None:
     assert len(labels) == 7 and labels[0] == "Node" and labels[-2:] == ["Limit", "%"], labels
 
 
-def test_hostile_names_stay_text(tmp_path: Path) -> None:
+def test_hostile_names_stay_text(tmp_path):
     escaped = latex.escape(HOSTILE)
     assert "\\end{tabular}" not in escaped
     assert re.search(r"(?<!\\)[&%#_$]", escaped) is None

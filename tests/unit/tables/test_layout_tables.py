@@ -1,14 +1,10 @@
 """Tables as a layout prints them: its columns, its names, and what is wrong with one."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import yaml
 from tests.unit import campaign_data as make
 
 from peakmark.config import layouts
-from peakmark.config.layouts import LayoutTable
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
 from peakmark.tables import layout_tables
@@ -20,18 +16,18 @@ TABLE = {
 }  # fmt: skip
 
 
-def write_layout(folder: Path, **changes: Any) -> str:
+def write_layout(folder, **changes):
     """The path of a layout ``mine`` of one table, with changes."""
     path = folder / "mine.yaml"
     path.write_text(yaml.safe_dump({"schema": 1, "name": "mine", "tables": [TABLE], **changes}))
     return str(path)
 
 
-def table_of(layout: str, name: str) -> LayoutTable:
+def table_of(layout, name):
     return next(one for one in layouts.load(layout).layout_tables if one.name == name)
 
 
-def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Path) -> None:
+def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path):
     layout = "four-subsystems-2018-prometheus"
     of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=1024)
     measured = [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)]
@@ -45,7 +41,7 @@ def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path: Pat
     assert "100 - 100 * measured / theoretical" in " ".join(remarks)
 
 
-def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> None:
+def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path):
     records = make.runs("diskbench", "RS", 1e9) + make.runs("diskbench", "RS", 1e9, block=16 << 20)
     records[0]["warnings"] = ["the clock moved"]
     found = make.judge(tmp_path / "c", records)
@@ -57,11 +53,11 @@ def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path: Path) -> No
     assert "the clock moved" in grid.notes[0].text
 
 
-def column(**keys: str) -> dict[str, Any]:
+def column(**keys):
     return {"tables": [TABLE | {"columns": [{"heading": "X", **keys}]}]}
 
 
-def figure(**keys: str) -> dict[str, Any]:
+def figure(**keys):
     return {"figures": [{"name": "mine", "of": "disk_throughput", "title": "Mine", **keys}]}
 
 
@@ -80,23 +76,21 @@ def figure(**keys: str) -> dict[str, Any]:
     (figure(kind="pie"), ["figures[0].kind", '"together"']),
     (figure(of="gpu"), ["figures[0].of", "disk_throughput"]),
 ])  # fmt: skip
-def test_a_wrong_layout_is_one_sentence(
-    tmp_path: Path, change: dict[str, Any], parts: list[str]
-) -> None:
+def test_a_wrong_layout_is_one_sentence(tmp_path, change, parts):
     with pytest.raises(ConfigError) as error:
         layouts.load(write_layout(tmp_path, **change))
     assert "\n" not in str(error.value)
     assert [part for part in parts if part not in str(error.value)] == []
 
 
-def test_an_unknown_layout_is_refused_before_anything_is_measured() -> None:
+def test_an_unknown_layout_is_refused_before_anything_is_measured():
     grid = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
     with pytest.raises(ConfigError, match=r"report\.tables is 'mine'.*disk-patterns-2020"):
         plan.make({**grid, "report": {"tables": "mine"}})
 
 
 @pytest.mark.parametrize("path", sorted(layouts.FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_column_belongs_to_its_table(path: Path) -> None:
+def test_every_column_belongs_to_its_table(path):
     for layout_table in layouts.load(path.stem).layout_tables:
         assert BY_NAME[layout_table.table.name] is layout_table.table
         headings = [column.heading for column in layout_table.columns]

@@ -1,23 +1,18 @@
 """Tables as printed: their columns, units and digits, the notes below them and their captions."""
 
-from pathlib import Path
-from typing import Any
-
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
 from peakmark.figures import figures
 from peakmark.tables import captions, presentation, tables
 from peakmark.tables.columns import of_quantity
-from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import BY_NAME
 
 
-def printed(analysis: Analysis, name: str) -> PrintedTable:
+def printed(analysis, name):
     return presentation.grid(analysis.results, BY_NAME[name], analysis.rows[name])
 
 
-def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path) -> None:
+def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
     absent = {"instrument": "iozone", "executable": "iozone", "path": None, "package": "iozone3"}
     absent["reason"] = "iozone not found on PATH"
     found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e9), references=[absent])
@@ -32,9 +27,9 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path: Path
     assert {f"{program.heading} {measured}" for program in table.references} <= set(columns)
 
 
-def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path: Path) -> None:
+def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path):
     context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
-    records: list[dict[str, Any]] = []
+    records = []
     for threads, block in ((1, 1024), (2, 32768)):
         records += make.runs("diskbench", "RS", 1e9, variant="io_uring", concurrency=threads)
         records += make.runs("netbench", "TCP", 1e9, block=block, context=context)
@@ -49,12 +44,12 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
     assert not [note for note in network.notes if "over loopback" in note.text]
 
 
-def test_letters_go_on_after_z() -> None:
+def test_letters_go_on_after_z():
     shown = [captions.letter(number) for number in (0, 25, 26, 27, 52)]
     assert shown == ["a", "z", "aa", "ab", "ba"]
 
 
-def test_every_figure_has_a_caption() -> None:
+def test_every_figure_has_a_caption():
     drawn = {
         one.name
         for table in BY_NAME.values()

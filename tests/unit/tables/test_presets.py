@@ -3,7 +3,6 @@ order of the report.
 """
 
 import re
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,8 +11,6 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit.presets import PRESETS, planned
 
-from peakmark.analysis.analysis import Analysis
-from peakmark.cell import Cell
 from peakmark.config import layouts
 from peakmark.report import document
 from peakmark.tables import layout_tables
@@ -23,10 +20,9 @@ from peakmark.tools.tables import TABLES
 FIRST = PRESETS[0]
 KERNELS = ("cpubench", "rambench", "diskbench", "netbench")
 WORK = ("operations", "total", "accesses", "round_trips")
-Preset = Callable[[str], Analysis]
 
 
-def points(name: str) -> dict[tuple[Any, ...], Cell]:
+def points(name):
     """The points that a preset measures with kernels of peakmark, with one cell of each."""
     return {
         (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency): cell
@@ -35,23 +31,22 @@ def points(name: str) -> dict[tuple[Any, ...], Cell]:
     }
 
 
-def seed_of(name: str) -> dict[str, Any]:
+def seed_of(name):
     """What the published report printed."""
-    data: dict[str, Any] = yaml.safe_load((make.DATA / "seeds" / f"{name}.yaml").read_text())
-    return data
+    return yaml.safe_load((make.DATA / "seeds" / f"{name}.yaml").read_text())
 
 
-def _same(headings: list[str]) -> list[str]:
+def _same(headings):
     """Headings without what printing changes: case and spaces."""
     return [re.sub(r"\s+", "", heading).lower() for heading in headings]
 
 
-def _corrected(entries: list[Mapping[str, str]], table: str) -> dict[str, str]:
+def _corrected(entries, table):
     return {str(one["printed"]): str(one["shown"]) for one in entries if one["table"] == table}
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_headings_rows_and_order_are_those_of_the_report(preset: Preset, name: str) -> None:
+def test_headings_rows_and_order_are_those_of_the_report(preset, name):
     folder = preset(name).results.directory / "tables" / name
     seed = seed_of(name)
     shown = [layout_table.name for layout_table in layouts.load(name).layout_tables]
@@ -68,7 +63,7 @@ def test_headings_rows_and_order_are_those_of_the_report(preset: Preset, name: s
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_own_value_is_there_and_no_row_is_lost(preset: Preset, name: str) -> None:
+def test_every_own_value_is_there_and_no_row_is_lost(preset, name):
     rows, layout = preset(name).rows, layouts.load(name)
     for layout_table in layout.layout_tables:
         frame = layout_tables.frame(layout_table, rows[layout_table.table.name])
@@ -82,7 +77,7 @@ def test_every_own_value_is_there_and_no_row_is_lost(preset: Preset, name: str) 
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_report_shows_the_layouts_tables_and_no_others(preset: Preset, name: str) -> None:
+def test_the_report_shows_the_layouts_tables_and_no_others(preset, name):
     sections = document.build(preset(name), {})["sections"]
     shown = [part["table"] for section in sections for part in section["parts"]]
     expected = sorted(layout_table.name for layout_table in layouts.load(name).layout_tables)
@@ -91,7 +86,7 @@ def test_the_report_shows_the_layouts_tables_and_no_others(preset: Preset, name:
     assert {entry["rows"] for table in shown for entry in table["head"]} == {1}
 
 
-def test_full_is_the_union_of_all_reports_with_at_least_their_work() -> None:
+def test_full_is_the_union_of_all_reports_with_at_least_their_work():
     full, reports = points("full"), [points(name) for name in PRESETS]
     assert full.keys() == set[tuple[Any, ...]]().union(*reports)
     for report in reports:
@@ -116,9 +111,7 @@ EACH_WRITE = {"RS": None, "RR": None, "WS": "each", "WR": "each"}
     ("disk-patterns-2020", "sync", "diskbench", {"WS": None}),
     ("file-io-lab", "fill", "diskbench", {"WS": None}),
 ])  # fmt: skip
-def test_presets_use_their_reports_own_definitions(
-    name: str, key: str, instrument: str, expected: dict[str, str | None]
-) -> None:
+def test_presets_use_their_reports_own_definitions(name, key, instrument, expected):
     """``expected``: the only value of an option in the cells of a workload, or of all ("")."""
     cells = [cell for cell in planned(name).cells if cell.instrument == instrument]
     for workload, value in expected.items():
@@ -127,7 +120,7 @@ def test_presets_use_their_reports_own_definitions(
 
 
 @pytest.mark.parametrize("name", PRESETS[:2])
-def test_fio_fills_the_column_where_iozone_cannot(preset: Preset, name: str) -> None:
+def test_fio_fills_the_column_where_iozone_cannot(preset, name):
     rows = preset(name).rows["disk_throughput"]
     (layout_table,) = [
         one for one in layouts.load(name).layout_tables if one.table.name == "disk_throughput"
@@ -143,7 +136,7 @@ def test_fio_fills_the_column_where_iozone_cannot(preset: Preset, name: str) -> 
         assert ("fio" in row.series) == (row in filled)
 
 
-def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_thread() -> None:
+def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_thread():
     whole = {cell.id: cell for cell in planned(FIRST).cells}
     scaled = {cell.id: cell for cell in planned(FIRST, scale=0.001).cells}
     assert whole.keys() == scaled.keys()
@@ -162,7 +155,7 @@ def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_th
             assert "total" not in after or int(str(after["total"])) >= 2 * blocks, name
 
 
-def test_a_short_run_leaves_hpl_time_to_solve_something() -> None:
+def test_a_short_run_leaves_hpl_time_to_solve_something():
     cells = planned(FIRST, scale=0.01).cells
     assert {cell.options["budget_s"] for cell in cells if cell.instrument == "hpl"} == {3.0}
     assert hpl.choose_n(3.0, 1e11, 8 << 30, 192, hpcc=True)

@@ -4,14 +4,11 @@ and beside this machine.
 
 import csv
 import math
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
 from peakmark.config import layouts, published, site
-from peakmark.config.layouts import LayoutColumn, LayoutTable
 from peakmark.resources import ROOT
 from peakmark.tables import layout_tables, presentation, tables
 from peakmark.tools.tables import BY_NAME
@@ -28,7 +25,7 @@ PRINTED = {
 
 
 @pytest.fixture(scope="module")
-def fed(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def fed(tmp_path_factory):
     """A campaign of the three runs of the report, with the theoretical values that it used."""
     records = []
     for entry in published.load(NAME).measured():
@@ -43,7 +40,7 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     return make.judge(tmp_path_factory.mktemp("fed") / NAME, records, config=config)
 
 
-def _listed() -> dict[tuple[str, ...], tuple[float, float, str]]:
+def _listed():
     """The differences that are known: place -> what is printed, what is computed, and why."""
     keys = ("table", "quantity", "workload", "concurrency", "record", "program")
     with DIFFERENCES.open(encoding="utf-8", newline="") as file:
@@ -55,9 +52,7 @@ def _listed() -> dict[tuple[str, ...], tuple[float, float, str]]:
         }  # fmt: skip
 
 
-def compared(
-    layout_table: LayoutTable, column: LayoutColumn, line: layout_tables.Line
-) -> tuple[str, str, float, float] | None:
+def compared(layout_table, column, line):
     """Quantity, program, and its printed and its computed value; None for another column."""
     table, runs = layout_table.table, layout_table.name.endswith("_runs")
     quantity = {"mean": "average", "efficiency": "efficiency"}.get(str(column.value))
@@ -72,13 +67,12 @@ def compared(
         100 if quantity == "efficiency" else layout_table.factor
     )
     computed = layout_tables.value(layout_table, column, line)
-    assert computed is not None
     return quantity, program, printed, computed
 
 
-def test_tables_agree_with_the_report_but_for_what_is_listed(fed: Analysis) -> None:
+def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
     tables.build(fed)
-    differing: dict[tuple[str, ...], tuple[float, float]] = {}
+    differing = {}
     count = 0
     for layout_table in layouts.load(NAME).layout_tables:
         margin = 0.3 if layout_table.table.name == "disk_throughput" else 0.1
@@ -110,14 +104,14 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed: Analysis) -> N
         assert listed[place][2], place
 
 
-def test_the_runs_are_listed_as_the_report_lists_them(fed: Analysis) -> None:
+def test_the_runs_are_listed_as_the_report_lists_them(fed):
     layout_table = next(one for one in layouts.load(NAME).layout_tables if one.name == "rs_runs")
     frame = layout_tables.frame(layout_table, fed.rows["disk_throughput"])
     line = frame.set_index("Concurrency and Record Size").loc["12 and 16MB"]
     assert list(line)[:6] == [488.0, 464.0, 475.0, 480.0, 483.0, 477.0]
 
 
-def test_a_published_set_is_a_column_beside_this_machine(tmp_path: Path) -> None:
+def test_a_published_set_is_a_column_beside_this_machine(tmp_path):
     records = []
     for threads in (12, 13):
         records += make.runs("diskbench", "RS", 1e9, block=16 << 20, concurrency=threads)
@@ -135,7 +129,7 @@ def test_a_published_set_is_a_column_beside_this_machine(tmp_path: Path) -> None
     assert list(frame[f"{NAME}: Published Throughput (MB/sec)"].fillna(0)) == [475.0, 0.0]
 
 
-def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path: Path) -> None:
+def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path):
     name = "four-subsystems-2018-hyperion"
     records = []
     for threads in (1, 2):
@@ -147,7 +141,7 @@ def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path
     assert [letter in notes.split(", ") for notes in grid.texts("notes")] == [False, True]
 
 
-def test_caches_are_never_set_beside_published_memory(tmp_path: Path) -> None:
+def test_caches_are_never_set_beside_published_memory(tmp_path):
     name = "four-subsystems-2018-prometheus"
     records = [
         *make.runs("rambench", "RWS", 2e10, variant="pool"),

@@ -1,23 +1,20 @@
 """Tables as CSV: what belongs together, under which heading, in which unit and order."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM
+from tests.unit.campaign_data import VM
 
-from peakmark.analysis.analysis import Analysis
 from peakmark.tables import columns, presentation, tables
 from peakmark.tables.captions import Notes
 from peakmark.tools.tables import BY_NAME, TABLES
 
 
-def read(folder: Path, name: str) -> pd.DataFrame:
+def read(folder, name):
     return pd.read_csv(folder / "tables" / f"{name}.csv", keep_default_na=False)
 
 
-def heading(name: str, instrument: str = "") -> str:
+def heading(name, instrument=""):
     """Heading of the measured values of a program, by default of the own kernel."""
     table = BY_NAME[name]
     programs = {series.instrument: series for series in table.series}
@@ -28,9 +25,7 @@ def heading(name: str, instrument: str = "") -> str:
 @pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
     ("rambench", "RS", 5e9, "≤≥"), ("rambench", "LAT", 1e-7, "≥≥"),
 ])  # fmt: skip
-def test_a_bound_is_printed_as_one_and_is_no_limit(
-    tmp_path: Path, instrument: str, workload: str, value: float, signs: str
-) -> None:
+def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workload, value, signs):
     place = {"block": 256 << 20} if workload == "LAT" else {"variant": "pool"}
     measured = make.runs(instrument, workload, value, **place)
     row = make.only_row(tmp_path / "c", measured, facts=VM)
@@ -55,9 +50,7 @@ ENERGY = {
 
 
 @pytest.mark.parametrize("name", ENERGY)
-def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
-    tmp_path: Path, name: str
-) -> None:
+def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(tmp_path, name):
     instrument, workload, place, value, unit, per_joule = ENERGY[name]
     known = make.runs(
         instrument, workload, *[value] * 3, details={"joules": 50.0, "watts": 100.0}, **place
@@ -72,7 +65,7 @@ def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
     assert not columns.str.contains("Energy|joule").any()
 
 
-def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
+def test_small_random_accesses_are_iops_rows_and_only_those():
     throughput, iops = BY_NAME["disk_throughput"], BY_NAME["disk_iops"]
     places = (("RR", 4096), ("WR", 16384), ("RR", 65536), ("RS", 4096), ("WS", 1 << 20))
     for workload, block in places:
@@ -80,7 +73,7 @@ def test_small_random_accesses_are_iops_rows_and_only_those() -> None:
     assert iops.takes("RR", 4096) and throughput.takes("RS", 4096)
 
 
-def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
+def test_an_empty_campaign_has_all_tables_with_headings(tmp_path):
     ping = make.cell("ping", "LAT-ICMP", subsystem="network")
     folder = make.write(tmp_path / "c", [], planned=[ping])
     tables.build(folder)
@@ -88,7 +81,7 @@ def test_an_empty_campaign_has_all_tables_with_headings(tmp_path: Path) -> None:
         assert list(read(folder, table.name).columns) == [*tables.frame(table, [])]
 
 
-def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) -> None:
+def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path):
     holes = [make.cell("cpubench", "QP", subsystem="cpu", repetition=number) for number in range(3)]
     holes += [make.cell("cpubench", "DP", subsystem="cpu", repetition=1)]
     failed = make.record(holes[0], status="failed", reason="cpubench ended with exit code 1")
@@ -106,7 +99,7 @@ def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path: Path) 
     assert (dict(note.values)["missing"], dict(note.values)["planned"]) == (1, 2)
 
 
-def test_a_warning_of_a_record_is_one_note_with_its_share(tmp_path: Path) -> None:
+def test_a_warning_of_a_record_is_one_note_with_its_share(tmp_path):
     records = make.runs("cpubench", "DP", *[4e10] * 3, concurrency=4, context={"cpus": [0, 1]})
     shared = "4 threads share 2 CPUs: the threads take turns, so this is no scaling result"
     records[0]["warnings"] = [shared, "something else"]
@@ -118,7 +111,7 @@ def test_a_warning_of_a_record_is_one_note_with_its_share(tmp_path: Path) -> Non
     assert "1 of 3" in note
 
 
-def between(folder: Path, *pairs: tuple[str, str]) -> Analysis:
+def between(folder, *pairs):
     """A campaign with its tables, whose one row has a repetition between each of these clients and
     servers.
     """
@@ -136,9 +129,7 @@ def between(folder: Path, *pairs: tuple[str, str]) -> Analysis:
     ([("n1", "n2"), ("n2", "n1"), ("n1", "n2")], "n1; n2", "n2; n1", "2 pairs"),
     ([("n1", "n1")], "n1", "n1", ""),
 ])  # fmt: skip
-def test_both_ends_of_pairs_of_nodes_are_in_every_table(
-    tmp_path: Path, pairs: list[tuple[str, str]], clients: str, servers: str, printed: str
-) -> None:
+def test_both_ends_of_pairs_of_nodes_are_in_every_table(tmp_path, pairs, clients, servers, printed):
     found = between(tmp_path / "c", *pairs)
     frame = read(tmp_path / "c", "network_throughput")
     assert (list(frame["Client"]), list(frame["Server"])) == ([clients], [servers])
@@ -156,7 +147,7 @@ def test_both_ends_of_pairs_of_nodes_are_in_every_table(
         assert grid.columns[0].label == "Protocol"
 
 
-def test_nodes_are_kept_apart_and_named(tmp_path: Path) -> None:
+def test_nodes_are_kept_apart_and_named(tmp_path):
     first, second = (
         make.runs("cpubench", "DP", 4e10, node=node, host=node) for node in ("n1", "n2")
     )

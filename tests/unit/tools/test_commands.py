@@ -2,21 +2,17 @@
 
 import dataclasses
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import MonkeyPatch
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell, command
 
-from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.messages import MeasurementError, Unavailable
 from peakmark.tools import REGISTRY, base, common
-from peakmark.tools.base import Completed, Workspace
+from peakmark.tools.base import Completed
 from peakmark.tools.programs import hpl, likwid_bench, ping, pmbw
 from peakmark.tools.programs.iozone import USUAL_LARGEST, Iozone
 
@@ -33,11 +29,11 @@ AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512vl", "avx512dq"}
 
 
 @pytest.fixture(autouse=True)
-def offered(monkeypatch: MonkeyPatch) -> None:
+def offered(monkeypatch):
     monkeypatch.setattr(base, "ask", lambda *_: OFFERED)
 
 
-def space(**more: Any) -> Workspace:
+def space(**more):
     return samples.workspace(cpus=(2, 3, 4), isa=["sse2", "avx"], **more)
 
 
@@ -89,7 +85,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("of", "words"), COMMANDS, ids=lambda one: getattr(one, "id", ""))
-def test_command(of: Cell, words: str) -> None:
+def test_command(of, words):
     argv = [*command(of, space()).argv]
     argv = argv[argv.index(f"/usr/bin/{of.instrument}") :]
     assert " ".join(argv) == f"/usr/bin/{words}"
@@ -127,7 +123,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("of", "has", "lacks"), OPTIONS)
-def test_option(of: Cell, has: str, lacks: str) -> None:
+def test_option(of, has, lacks):
     cpus = (4, 2, 3) if lacks == "2,4" else (2, 3, 4)
     words = " ".join(command(of, samples.workspace(cpus=cpus, isa=["sse2", "avx"])).argv)
     assert has in words and f" {lacks}" not in words
@@ -138,10 +134,9 @@ def test_option(of: Cell, has: str, lacks: str) -> None:
     ("iperf3", "UDP", "--server --one-off --port {port} --bind {address}"),
     ("qperf", "ALL", "--listen_port {port}"),
 ])  # fmt: skip
-def test_server(name: str, workload: str, words: str) -> None:
+def test_server(name, workload, words):
     of = cell(name, workload, "", 1024, 1)
     invocation = REGISTRY[name].prepare(of, samples.tool(name), space())
-    assert invocation.server is not None
     assert " ".join(invocation.server.argv).startswith(f"/usr/bin/{name} {words}")
     assert invocation.server.timeout_s > invocation.command.timeout_s
     keys = {side.env.get("NETBENCH_KEY") for side in (invocation.command, invocation.server)}
@@ -194,7 +189,7 @@ MISCONFIGURED = [
 
 
 @pytest.mark.parametrize(("of", "words"), [*IMPOSSIBLE, *MISCONFIGURED], ids=lambda one: getattr(one, "id", ""))  # fmt: skip
-def test_a_cell_that_the_program_cannot_measure(of: Cell, words: str) -> None:
+def test_a_cell_that_the_program_cannot_measure(of, words):
     kind = Unavailable if (of, words) in IMPOSSIBLE else ConfigError
     with pytest.raises(kind, match=words) as caught:
         command(of, space())
@@ -206,7 +201,7 @@ def test_a_cell_that_the_program_cannot_measure(of: Cell, words: str) -> None:
     ({"cpus": 2}, 1 << 30, Unavailable, "1GiB.*1MiB"),
     (None, 8 << 30, Unavailable, "1GiB.*1MiB"),
 ])  # fmt: skip
-def test_a_small_job_is_worth_another_try(slurm: Any, total: int, error: Any, words: str) -> None:
+def test_a_small_job_is_worth_another_try(slurm, total, error, words):
     facts = {"limits": {"slurm": slurm, "memory_limited_by": "cgroup"}, "memory": {"total": total}}
     small = samples.workspace(memory=1 << 20, facts=facts)
     common.need_memory("pmbw", 900 << 10, small)
@@ -217,7 +212,7 @@ def test_a_small_job_is_worth_another_try(slurm: Any, total: int, error: Any, wo
 # -- disk
 
 
-def test_writes_that_wait_and_iozone_s_sleeps_have_more_time() -> None:
+def test_writes_that_wait_and_iozone_s_sleeps_have_more_time():
     for name, workload in (("diskbench", "WS"), ("fio", "WS"), ("iozone", "ALL")):
         plain, longer = (
             REGISTRY[name].estimate(cell(name, workload, "psync", 4096, 1, size=MIB, total=MIB, **sync))
@@ -234,7 +229,7 @@ REFUSED = "Error: maximum record size 102400 kB is greater than maximum buffer s
 """What IOZone 3.489 prints, with exit code 23."""
 
 
-def test_a_record_that_this_build_of_iozone_refuses_is_no_failure() -> None:
+def test_a_record_that_this_build_of_iozone_refuses_is_no_failure():
     of = cell("iozone", "ALL", "psync", 100 * MIB, 1)
     run = command(of)
     assert 23 in run.ok_codes
@@ -247,7 +242,7 @@ def test_a_record_that_this_build_of_iozone_refuses_is_no_failure() -> None:
     ("iozone: help mode\n\n    Usage: iozone [-s filesize_kB]\n", 1024 * MIB),
     ("Segmentation fault\n", USUAL_LARGEST),
 ])  # fmt: skip
-def test_largest_record_of_a_build(answer: str, largest: int, monkeypatch: MonkeyPatch) -> None:
+def test_largest_record_of_a_build(answer, largest, monkeypatch):
     monkeypatch.setattr(base, "ask", lambda *_: answer)
     assert Iozone().largest("iozone") == largest
 
@@ -256,7 +251,7 @@ BY_SECTORS = [("iozone", "ALL"), ("fio", "RR")]
 
 
 @pytest.mark.parametrize(("name", "workload"), BY_SECTORS)
-def test_a_record_that_no_sector_holds_is_refused(name: str, workload: str) -> None:
+def test_a_record_that_no_sector_holds_is_refused(name, workload):
     facts = {"storage": {"logical_block_size": 4096, "scratch": "/scratch"}}
     for block, larger in ((1024, "4KiB"), (6 << 10, "8KiB")):
         with pytest.raises(Unavailable, match=f"/scratch .*4096 B.*{larger}"):
@@ -268,7 +263,7 @@ def test_a_record_that_no_sector_holds_is_refused(name: str, workload: str) -> N
 
 
 @given(area=st.integers(1, 1 << 40), threads=st.integers(1, 512))
-def test_pmbw_gets_a_power_of_two_that_holds_all_areas(area: int, threads: int) -> None:
+def test_pmbw_gets_a_power_of_two_that_holds_all_areas(area, threads):
     size, apart = pmbw.memory_for(area, threads), threads * (4 * 1024 + 16) * 1024
     assert size & (size - 1) == 0
     # Each thread's part lies at least so far from the next; and no more than needed.
@@ -276,7 +271,7 @@ def test_pmbw_gets_a_power_of_two_that_holds_all_areas(area: int, threads: int) 
     assert size < 2 * max(area + threads * 512, apart)
 
 
-def test_pmbw_without_the_routines_of_a_cell(monkeypatch: MonkeyPatch) -> None:
+def test_pmbw_without_the_routines_of_a_cell(monkeypatch):
     monkeypatch.setattr(base, "ask", lambda *_: "ScanRead64PtrSimpleLoop")
     with pytest.raises(Unavailable, match="ScanWrite"):
         command(cell("pmbw", "WS", "pool", MIB, 1, store="temporal"), space())
@@ -307,17 +302,17 @@ LIKWID = frozenset(
     ("RWS", "block", "streaming", AVX2, "copy_mem_avx"),
     ("RWS", "block", None, {"sse2"}, "copy_sse"),
 ])  # fmt: skip
-def test_kernel_of_likwid(workload: str, variant: str, store: Any, flags: Any, test: str) -> None:
+def test_kernel_of_likwid(workload, variant, store, flags, test):
     options = {"store": store} if store else {}
     of = cell("likwid-bench", workload, variant, MIB if variant else None, 2, **options)
     run = likwid_bench.plan(of, LIKWID, frozenset(flags))
     assert run.test == test and run.iterations >= 10
 
 
-def test_likwid_works_on_the_bytes_of_rambench_as_often_as_it_takes() -> None:
+def test_likwid_works_on_the_bytes_of_rambench_as_often_as_it_takes():
     """A block is one buffer of each thread; a pool holds all buffers of all threads."""
 
-    def plan(workload: str, variant: str, threads: int = 1, **options: Any) -> Any:
+    def plan(workload, variant, threads=1, **options):
         of = cell("likwid-bench", workload, variant, MIB, threads, **options)
         return likwid_bench.plan(of, LIKWID, AVX2)
 
@@ -337,7 +332,7 @@ def test_likwid_works_on_the_bytes_of_rambench_as_often_as_it_takes() -> None:
 @pytest.mark.parametrize(("version", "user", "seconds"), [
     ("20221126", 1000, 0.002), ("s20200821", 1000, 0.2), ("s20200821", 0, 0.002), ("unknown", 1000, 0.2),
 ])  # fmt: skip
-def test_pause_of_ping(version: str, user: int, seconds: float, monkeypatch: MonkeyPatch) -> None:
+def test_pause_of_ping(version, user, seconds, monkeypatch):
     monkeypatch.setattr(ping.os, "geteuid", lambda: user)
     tool = samples.tool("ping", version=version)
     run = REGISTRY["ping"].prepare(cell("ping", "LAT-ICMP", "", 1, 1, count=50), tool, space())
@@ -349,7 +344,7 @@ def test_pause_of_ping(version: str, user: int, seconds: float, monkeypatch: Mon
 # -- HPL
 
 
-def n_of(name: str, memory: int = 8 << 30, **options: Any) -> int:
+def n_of(name, memory=8 << 30, **options):
     """The size of the matrix in the input file that HPL gets."""
     of = cell("hpl", "DP", "", None, 2, **{"budget_s": 30, **options})
     (text,) = command(of, samples.workspace(memory=memory), name).files.values()
@@ -360,7 +355,7 @@ def n_of(name: str, memory: int = 8 << 30, **options: Any) -> int:
     budget=st.floats(2, 3600), rate=st.floats(1e9, 1e13), memory=st.integers(1 << 28, 1 << 42),
     nb=st.sampled_from([64, 192, 256, 384]), hpcc=st.booleans(),
 )  # fmt: skip
-def test_n_is_the_largest(budget: float, rate: float, memory: int, nb: int, hpcc: bool) -> None:
+def test_n_is_the_largest(budget, rate, memory, nb, hpcc):
     n = hpl.choose_n(budget, rate, memory, nb, hpcc)
     if n is None:
         assert hpl.wall_seconds(2 * nb, rate, hpcc) > budget
@@ -374,7 +369,7 @@ def test_n_is_the_largest(budget: float, rate: float, memory: int, nb: int, hpcc
 
 
 @pytest.mark.parametrize(("name", "file"), [("xhpl", "HPL.dat"), ("hpcc", "hpccinf.txt")])
-def test_input_file_and_environment_of_hpl(name: str, file: str, tmp_path: Path) -> None:
+def test_input_file_and_environment_of_hpl(name, file, tmp_path):
     of = cell("hpl", "DP", "", None, 2, budget_s=10, nb=128)
     run = command(of, samples.workspace(tmp_path, (4, 6, 8)), name)
     lines = run.files[file].splitlines()
@@ -390,7 +385,7 @@ def test_input_file_and_environment_of_hpl(name: str, file: str, tmp_path: Path)
     assert run.env["TMPDIR"] == str(tmp_path)  # what Open MPI leaves goes with the cell
 
 
-def test_hpcc_and_little_memory_make_the_matrix_smaller() -> None:
+def test_hpcc_and_little_memory_make_the_matrix_smaller():
     assert n_of("hpcc") < n_of("xhpl")
     little = n_of("xhpl", memory=64 << 20, budget_s=3600, nb=64)
     assert little == int(math.sqrt(0.8 * (64 << 20) / 8)) // 64 * 64
@@ -409,7 +404,7 @@ def test_hpcc_and_little_memory_make_the_matrix_smaller() -> None:
     ("GenuineIntel", 6, 173, AVX512, "SkylakeX"), ("GenuineIntel", 6, 60, AVX2, None),
     ("ARM", 65, 3404, frozenset({"neon"}), None), (None, None, None, AVX512, None),
 ])  # fmt: skip
-def test_core_type(vendor: Any, family: Any, model: Any, flags: Any, expected: Any) -> None:
+def test_core_type(vendor, family, model, flags, expected):
     of, done = samples.load("hpl/xhpl-x2")
     cpu = {"vendor": vendor, "family": family, "model": model, "isa": sorted(flags)}
     argv = command(of, samples.workspace(**cpu), "xhpl").argv

@@ -9,11 +9,9 @@ import pytest
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell
 
-from peakmark.cell import Cell
 from peakmark.messages import Unavailable
 from peakmark.run import execute, pair
 from peakmark.tools import REGISTRY
-from peakmark.tools.base import Parsed
 from peakmark.tools.programs.iozone import Iozone
 from peakmark.units import format_size
 
@@ -45,7 +43,7 @@ CELLS = [
 ]
 
 
-def run(cell: Cell, directory: Path) -> Parsed:
+def run(cell, directory):
     """As measure does it, without lock, record or facts."""
     instrument = REGISTRY[cell.instrument]
     names = instrument.executables
@@ -72,7 +70,7 @@ def run(cell: Cell, directory: Path) -> Parsed:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.instrument}-{cell.point}")
-def test_the_real_tool(cell: Cell, tmp_path: Path) -> None:
+def test_the_real_tool(cell, tmp_path):
     parsed = run(cell, tmp_path)
     assert parsed.measurements
     known = {cell.workload, "RS", "WS", "RR", "WR", "LAT-TCP", "LAT-UDP", "LAT-ICMP"}
@@ -80,7 +78,7 @@ def test_the_real_tool(cell: Cell, tmp_path: Path) -> None:
     assert all(row.value > 0 for row in parsed.measurements)
 
 
-def test_largest_record_of_the_real_iozone(tmp_path: Path) -> None:
+def test_largest_record_of_the_real_iozone(tmp_path):
     path = shutil.which("iozone")
     if path is None:
         pytest.skip("iozone is not here")
@@ -94,7 +92,7 @@ def test_largest_record_of_the_real_iozone(tmp_path: Path) -> None:
         run(above, tmp_path)
 
 
-def test_a_missing_instruction_set_is_no_failure(tmp_path: Path) -> None:
+def test_a_missing_instruction_set_is_no_failure(tmp_path):
     """The kernel ends with 77, which measure takes for Unavailable."""
     if not (KERNELS / "cpubench").exists():
         pytest.skip("the kernels are not built")

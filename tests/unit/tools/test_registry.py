@@ -1,7 +1,5 @@
 """The registry, what holds for every instrument, and how programs are found and asked."""
 
-from pathlib import Path
-
 import pytest
 from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import FIRST, GOOD
@@ -14,7 +12,7 @@ ASKED = {"pmbw", "likwid-bench"}
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
+def test_estimates_and_commands(case, tmp_path):
     """The C locale, generous limits, placeholders only where a peer fills them."""
     cell, _ = samples.load(case)
     instrument = REGISTRY[cell.instrument]
@@ -35,7 +33,7 @@ def test_estimates_and_commands(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_wrong_cells_and_programs_that_are_not_the_tool(name: str, tmp_path: Path) -> None:
+def test_wrong_cells_and_programs_that_are_not_the_tool(name, tmp_path):
     good, _ = samples.load(FIRST[name])
     for workload, variant in (("NOSUCH", good.variant), (good.workload, "no-variant")):
         with pytest.raises(Unavailable) as caught:
@@ -50,7 +48,7 @@ def test_wrong_cells_and_programs_that_are_not_the_tool(name: str, tmp_path: Pat
         assert path in str(failed.value)
 
 
-def test_a_program_that_gives_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_gives_no_answer(tmp_path, monkeypatch):
     monkeypatch.setattr(base, "_VERSION_TIMEOUT_S", 0.2)
     lost = "echo 'while loading shared libraries: libx.so.1: cannot open' >&2; exit 127"
     for text, words in (
@@ -60,12 +58,12 @@ def test_a_program_that_gives_no_answer(tmp_path: Path, monkeypatch: pytest.Monk
             base.ask(samples.script(tmp_path / "a", text), "-v")
 
 
-def test_the_tool_is_asked_in_the_c_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tool_is_asked_in_the_c_locale(tmp_path, monkeypatch):
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert base.ask(samples.script(tmp_path / "a", 'echo "$LC_ALL"')).strip() == "C"
 
 
-def test_ping_without_rights_is_not_here(tmp_path: Path) -> None:
+def test_ping_without_rights_is_not_here(tmp_path):
     """As in a minimal Debian 13, where an ordinary user's ping tells its version and then fails."""
     refused = "ping: socktype: SOCK_RAW\nping: socket: Operation not permitted"
     text = f'[ "$1" = -V ] && echo "ping from iputils 20240905" || echo "{refused}" >&2'
@@ -74,7 +72,7 @@ def test_ping_without_rights_is_not_here(tmp_path: Path) -> None:
     assert reason.value.code == "no-rights"
 
 
-def test_hpl_without_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hpl_without_a_library(tmp_path, monkeypatch):
     program = tmp_path / "hpcc"
     program.write_bytes(b"\x7fELF")
     program.chmod(0o755)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from rich.console import Console
@@ -26,7 +26,7 @@ from peakmark.workflow.progress import Progress
 class Run:
     """A logger with a clock and a console of its own."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, terminal: bool = False) -> None:
+    def __init__(self, monkeypatch, terminal=False):
         self.now, self.progress = 100.0, Progress()
         monkeypatch.setattr(progress, "shared", self.progress)
         monkeypatch.setattr(plugin.time, "monotonic", lambda: self.now)
@@ -36,21 +36,19 @@ class Run:
         self.handler = plugin.LogHandler(SimpleNamespace(**dict.fromkeys(names, False)), None)
         self.file = console.file
 
-    def send(
-        self, event: str | None, level: int = logging.INFO, message: str = "", **values: Any
-    ) -> str:
+    def send(self, event, level=logging.INFO, message="", **values):
         """All that is printed after the event."""
         record = logging.LogRecord("snakemake", level, __file__, 1, message, None, None)
         record.__dict__.update(event=event, **values)
         self.handler.emit(record)
-        return str(self.file.getvalue())  # type: ignore[attr-defined]
+        return str(self.file.getvalue())
 
-    def begin(self, number: int, output: str = "results/a/cells/{}.json") -> None:
+    def begin(self, number, output="results/a/cells/{}.json"):
         rule = "measure" if "cells" in output else "measure_job"
         output = output.format(number)
         self.send(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output])
 
-    def cells(self, seconds: dict[int, float]) -> None:
+    def cells(self, seconds):
         """Jobs of one cell each, and their expected seconds; all have begun."""
         jobs = {f"results/a/cells/{name}.json": {str(name): s} for name, s in seconds.items()}
         self.progress.expect(jobs)
@@ -59,12 +57,12 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return Run(monkeypatch)
 
 
-def test_the_time_left_follows_the_pace(run: Run) -> None:
+def test_the_time_left_follows_the_pace(run):
     run.cells(dict.fromkeys(range(1, 101), 10.0))
     for number in range(1, 91):
         run.now += 20.0  # twice as long as expected
@@ -73,7 +71,7 @@ def test_the_time_left_follows_the_pace(run: Run) -> None:
     assert "90 of 100" in printed and "3 min left" in printed
 
 
-def test_jobs_that_wait_or_run_side_by_side_make_no_time_longer(run: Run) -> None:
+def test_jobs_that_wait_or_run_side_by_side_make_no_time_longer(run):
     run.cells(dict.fromkeys(range(100), 10.0))
     run.now += 5000.0  # all wait for a node
     run.progress.start()
@@ -83,7 +81,7 @@ def test_jobs_that_wait_or_run_side_by_side_make_no_time_longer(run: Run) -> Non
     assert "54 s left" in run.send(LogEvent.PROGRESS, done=90, total=101)
 
 
-def test_a_failed_job_is_not_ahead_any_more(run: Run) -> None:
+def test_a_failed_job_is_not_ahead_any_more(run):
     run.cells({1: 960.0, 2: 20.0, 3: 20.0})
     run.progress.start()
     run.now += 980.0
@@ -92,7 +90,7 @@ def test_a_failed_job_is_not_ahead_any_more(run: Run) -> None:
     assert "20 s left" in run.send(LogEvent.PROGRESS, done=1, total=3)
 
 
-def test_jobs_of_several_cells_are_shown_in_cells(run: Run) -> None:
+def test_jobs_of_several_cells_are_shown_in_cells(run):
     """Two nodes with a job each: there is nothing else to show until one of them ends."""
     one, two = (Path(f"results/a/nodes/n{number}.own") for number in range(2))
     cells = {str(one): {f"{n}": 10.0 for n in range(10)}, str(two): {"x": 10.0, "y": 90.0}}
@@ -115,14 +113,14 @@ def test_jobs_of_several_cells_are_shown_in_cells(run: Run) -> None:
     assert "12 of 12" in printed and printed.endswith("done\n")
 
 
-def test_without_estimates_no_time_is_promised(run: Run) -> None:
+def test_without_estimates_no_time_is_promised(run):
     run.send(LogEvent.JOB_INFO, jobid=1, rule_name="plan", wildcards={}, resources=None)
     printed = run.send(LogEvent.PROGRESS, done=1, total=2)
     assert "left" not in printed and "done" not in printed
     assert "2 of 2 jobs, 0 s, done" in run.send(LogEvent.PROGRESS, done=2, total=2)
 
 
-def test_a_failure_is_named_with_the_end_of_its_log(run: Run, tmp_path: Path) -> None:
+def test_a_failure_is_named_with_the_end_of_its_log(run, tmp_path):
     log = tmp_path / "0.log"
     log.write_text("peakmark: [red]luck[/red]\n")
     values = {"rule_name": "measure", "output": ["results/a/cells/disk/fio/x/any/0.json"]}
@@ -145,9 +143,7 @@ def test_a_failure_is_named_with_the_end_of_its_log(run: Run, tmp_path: Path) ->
     (logging.INFO, "Unlocked working directory.", None),
     (logging.INFO, "Would delete results/c/report.pdf", None),
 ])  # fmt: skip
-def test_of_what_snakemake_says_reasons_and_answers_stay(
-    run: Run, level: int, message: str, printed: str | None
-) -> None:
+def test_of_what_snakemake_says_reasons_and_answers_stay(run, level, message, printed):
     event = LogEvent.ERROR if level == logging.ERROR else None
     run.handler.setFormatter(logging.Formatter("%(message)s"))
     if printed is None:  # an answer, which is printed once
@@ -156,7 +152,7 @@ def test_of_what_snakemake_says_reasons_and_answers_stay(
     assert run.send(event, level, message) == printed
 
 
-def test_the_bar_is_gone_when_all_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_is_gone_when_all_is_done(monkeypatch):
     run = Run(monkeypatch, terminal=True)
     run.begin(1)
     for done in (0, 1, 2):
@@ -165,9 +161,7 @@ def test_the_bar_is_gone_when_all_is_done(monkeypatch: pytest.MonkeyPatch) -> No
     assert not run.handler.bar.progress.live.is_started
 
 
-def test_the_executor_moves_the_bar_while_the_log_ends_jobs(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_executor_moves_the_bar_while_the_log_ends_jobs(run, monkeypatch):
     """Each in its own thread: a job that ends while cells of another are counted is no error."""
     names = [f"results/a/nodes/n{number}.own" for number in range(3)]
     cells = {name: {f"{name}/{cell}": 10.0 for cell in range(4)} for name in names}
@@ -177,7 +171,7 @@ def test_the_executor_moves_the_bar_while_the_log_ends_jobs(
     other = threading.Thread(target=run.send, args=[LogEvent.JOB_FINISHED], kwargs={"job_id": 2})
     passed = run.progress._time_left.passed
 
-    def slow(cell: str) -> None:
+    def slow(cell):
         if other.ident is None:
             other.start()
             other.join(0.2)  # where nothing keeps the two apart, this is time enough
@@ -201,7 +195,7 @@ class Moment(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, float]]:
+def cells(tmp_path_factory):
     """Expected and measured seconds of each cell of a real campaign, in running order."""
     results = Results.read(campaign_data.golden("two-nodes", tmp_path_factory.mktemp("golden")))
     expected = durations.of(results.config, None, {}).expected
@@ -215,9 +209,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, fl
 Cells = Mapping[str, tuple[float, float]]
 
 
-def replay(
-    cells: Cells, slower: float = 1.0, first_three: float = 1.0, nodes: int = 1
-) -> list[Moment]:
+def replay(cells, slower=1.0, first_three=1.0, nodes=1):
     """Each moment of the campaign with cells that take so many times longer."""
     factors = [slower * (first_three if place < 3 else 1.0) for place in range(len(cells))]
     measured = [
@@ -230,25 +222,24 @@ def replay(
         elapsed += (seconds + BETWEEN_S) / nodes
         left.passed(cell)
         reported = left.seconds(elapsed)
-        assert reported is not None
         moments.append(Moment(reported, whole - elapsed))
     return moments
 
 
-def largest_step(moments: list[Moment]) -> float:
+def largest_step(moments):
     """Between two cells, until the last twenty: there any second is a large share."""
     reported = [moment.reported for moment in moments[:-20]]
     return max(max(after / before, before / after) for before, after in pairwise(reported))
 
 
-def test_the_time_left_of_a_real_campaign_is_right_within_a_third(cells: Cells) -> None:
+def test_the_time_left_of_a_real_campaign_is_right_within_a_third(cells):
     moments = replay(cells)
     assert largest_step(moments) < 1.3
     for moment in moments[:-20]:
         assert 0.67 < moment.reported / moment.truth < 1.5
 
 
-def test_three_slow_cells_at_the_start_do_not_multiply_the_time_left(cells: Cells) -> None:
+def test_three_slow_cells_at_the_start_do_not_multiply_the_time_left(cells):
     """As on a machine that still wakes up: the three take 15 times as long."""
     moments = replay(cells, first_three=15.0)
     assert largest_step(moments) < 1.3
@@ -257,7 +248,7 @@ def test_three_slow_cells_at_the_start_do_not_multiply_the_time_left(cells: Cell
 
 
 @pytest.mark.parametrize(("slower", "nodes"), [(4.0, 1), (0.25, 1), (1.0, 2), (1.0, 8)])
-def test_another_machine_is_learnt_by_the_middle(cells: Cells, slower: float, nodes: int) -> None:
+def test_another_machine_is_learnt_by_the_middle(cells, slower, nodes):
     moments = replay(cells, slower, nodes=nodes)
     assert largest_step(moments) < 1.7
     for moment in moments[len(moments) // 2 : -20]:

@@ -4,9 +4,7 @@ Snakemake makes it: what that does is tried on the test cluster.
 
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from snakemake.scheduling.job_scheduler import JobRateLimiter
@@ -19,7 +17,6 @@ from tests.unit.slurm.conftest import refusal
 
 from peakmark import slurm
 from peakmark.plan import jobs, plan
-from peakmark.plan.cluster import Cluster
 from peakmark.storage import records
 from peakmark.workflow import startup
 from peakmark.workflow.run import Run
@@ -41,9 +38,7 @@ GRID = one_grid("cpu")
     ({**GRID, "scratch": "/etc/passwd"}, ["/etc/passwd", "cannot be used"]),
     ({**GRID, "tools": {"fio": "/nowhere/fio"}}, ["tools.fio", "/nowhere/fio", "false"]),
 ])  # fmt: skip
-def test_what_this_machine_lacks_is_said_before_the_first_cell(
-    values: dict[str, Any], words: list[str]
-) -> None:
+def test_what_this_machine_lacks_is_said_before_the_first_cell(values, words):
     made = plan.make({**values, "tools_on": "here"})
     refuses(lambda: startup.check(made, made.cells), *words)
     startup.check(made, [])  # a campaign that is measured is reported wherever it is
@@ -51,13 +46,13 @@ def test_what_this_machine_lacks_is_said_before_the_first_cell(
     startup.check(plan.make({**values, "tools_on": "nodes"}), made.cells)
 
 
-def test_what_this_machine_has_is_measured() -> None:
+def test_what_this_machine_has_is_measured():
     values = {**one_grid("disk", size="1MiB"), "scratch": "/tmp", "interface": "lo"}
     made = plan.make({**values, "tools": {"fio": "/bin/sh"}, "tools_on": "here"})
     assert not startup.check(made, made.cells)
 
 
-def three(*nodes: str) -> Cluster:
+def three(*nodes):
     return where(nodes=nodes, kinds=[{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}])
 
 
@@ -68,9 +63,7 @@ def three(*nodes: str) -> Cluster:
     (("n1", "n2"), ["n1"], "n1"),
     (("n1", "n2", "n3"), ["x7"], None),  # of another partition
 ])  # fmt: skip
-def test_a_campaign_inside_a_job_does_not_wait_for_its_own_nodes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: Any, held: Any, refused: str | None
-) -> None:
+def test_inside_a_job_no_node_is_waited_for(tmp_path, monkeypatch, nodes, held, refused):
     monkeypatch.setattr(slurm, "job_nodes", lambda number: held if number == "7" else [])
     one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
     startup.check_allocation_overlap(one)  # no job
@@ -98,9 +91,7 @@ print("goes on", flush=True)
 
 
 @pytest.mark.parametrize("place", ["logs/hangup.log", "a file/hangup.log"])
-def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(
-    tmp_path: Path, place: str
-) -> None:
+def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(tmp_path, place):
     (tmp_path / "a file").touch()  # as on a full disk, no folder can be made there
     log = tmp_path / place
     argv = [sys.executable, "-c", HANG_UP, log]
@@ -112,14 +103,14 @@ def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(
         assert "terminal" in first and last == "goes on"
 
 
-def test_slurm_checks_one_job_of_each_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_checks_one_job_of_each_kind(tmp_path, monkeypatch):
     """Twelve cells on three nodes, of which those of one node and those of two ask for something
     else.
     """
     grids = {"cpu": [CPU], "disk": [DISK], "network": [NETWORK]}
     one = made(tmp_path, monkeypatch, three("n1", "n2", "n3"), **grids, repetitions=1)
     assert len(one.cells) == 12
-    calls: list[tuple[str, ...]] = []
+    calls = []
     monkeypatch.setattr(slurm, "ask", lambda *argv, **_: calls.append(argv) or "")
     startup.check_jobs(one, {}, lambda _: False)
     single, pair = (argv for argv in calls if argv[0] == "sbatch")
@@ -131,13 +122,11 @@ def test_slurm_checks_one_job_of_each_kind(tmp_path: Path, monkeypatch: pytest.M
     assert [argv[0] for argv in calls].count("sbatch") == 1  # what is measured asks for nothing
 
 
-def test_jobs_that_slurm_would_never_take_are_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch):
     one = made(tmp_path, monkeypatch, three("n1", "n2"), cpu=[CPU])
     words = ""
 
-    def refuse(*_: str, **__: object) -> str:
+    def refuse(*_, **__):
         raise refusal(words)
 
     monkeypatch.setattr(slurm, "ask", refuse)
@@ -151,9 +140,7 @@ def test_jobs_that_slurm_would_never_take_are_one_sentence(
 
 
 @pytest.mark.parametrize(("limit", "warned"), [(1, True), (600, False)])
-def test_a_job_that_its_partition_ends_too_soon_is_named_before_the_first_one(
-    limit: int, warned: bool, tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_a_job_that_ends_too_soon_is_named_first(limit, warned, tmp_path, monkeypatch, capsys):
     one = made(tmp_path, monkeypatch, where(limit=limit), cpu=[{**CPU, "seconds": 100.0}])
     monkeypatch.setattr(slurm, "ask", lambda *_, **__: "")
     startup.check_jobs(one, {}, lambda _: False)
@@ -161,9 +148,7 @@ def test_a_job_that_its_partition_ends_too_soon_is_named_before_the_first_one(
 
 
 @pytest.mark.parametrize(("repetitions", "sentence"), [(2, "1 cell is"), (3, "2 cells are")])
-def test_records_with_other_options_are_set_aside(
-    repetitions: int, sentence: str, tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_records_of_other_options_go_aside(repetitions, sentence, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     grid = {"cpu": [{"workloads": ["SP"], "concurrency": [1]}], "campaign": "c"}
     now, before = (
@@ -184,21 +169,19 @@ def test_records_with_other_options_are_set_aside(
     ("", False), ("--profile slurm --jobs 5", False), ("--max-jobs-per-timespan 50/1m", True),
     ("--max-jobs-per-timespan=50/1m", True), ("--max-jobs-per-second 50", True),
 ])  # fmt: skip
-def test_only_a_limit_of_jobs_a_second_of_the_command_line_stays(words: str, stays: bool) -> None:
+def test_only_a_limit_of_jobs_a_second_of_the_command_line_stays(words, stays):
     scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(MaxJobsPerTimespan(50, "1m")))
     startup.disable_rate_limit(scheduler, words.split())
     assert (scheduler.job_rate_limiter is not None) == stays
 
 
-def test_the_thread_that_the_interface_starts_finds_all_it_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch):
     """It starts in the interface's own ``__init__``: whatever is missing then ends the thread, and
     the run waits for ever.
     """
-    present: set[str] = set()
+    present = set()
 
-    def begins(self: Any, workflow: Any, logger: Any) -> None:
+    def begins(self, workflow, logger):
         present.update(vars(self))
 
     monkeypatch.setattr(RemoteExecutor, "__init__", begins)
@@ -208,15 +191,13 @@ def test_the_thread_that_the_interface_starts_finds_all_it_needs(
     assert present == set(vars(made)) >= {"queue", "_lock", "added", "infos", "run_of"}
 
 
-def test_another_workflow_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_workflow_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(Run, "current", None)
     with pytest.raises(UserError, match="runs the Snakefile of peakmark"):
         Executor(None, None)
 
 
-def test_a_disk_that_takes_no_folder_is_a_failed_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_takes_no_folder_is_a_failed_job(tmp_path, monkeypatch):
     """An error out of ``run_job`` would end Snakemake with a traceback, and leave all other jobs
     alone.
     """
@@ -226,7 +207,7 @@ def test_a_disk_that_takes_no_folder_is_a_failed_job(
     )
     monkeypatch.setattr(Run, "current", run)
     executor = Executor(None, None)
-    told: list[tuple[Any, str]] = []
+    told = []
     monkeypatch.setattr(
         executor, "report_job_error", lambda info, msg: told.append((info.job, msg))
     )

@@ -2,20 +2,17 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.hostile import Said
 from tests.unit.plan.planned import CPU, made, where
 
 from peakmark import files, resources
 from peakmark.analysis import analysis
 from peakmark.messages import Severity, message
-from peakmark.plan.plan import Plan
 from peakmark.slurm import failures
 from peakmark.slurm.queue import present_cell
 from peakmark.storage import records
@@ -23,15 +20,13 @@ from peakmark.storage.results import Results
 from peakmark.workflow import status
 
 
-def planned(one: Plan) -> Results:
+def planned(one):
     files.write_text(one.directory / "plan.json", json.dumps(one.to_json()))
     return Results.read(one.directory)
 
 
 @pytest.mark.parametrize("file", ["gone", "torn"])
-def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
-) -> None:
+def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(tmp_path, monkeypatch, file):
     one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], fan_out="node")
     present = one.directory / "nodes" / "n1.own.now"
     present.parent.mkdir(parents=True)
@@ -44,11 +39,11 @@ def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(
 
 
 @pytest.fixture
-def six(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def six(tmp_path, monkeypatch):
     return made(tmp_path, monkeypatch, None, cpu=[{**CPU, "workloads": ["DP", "SP", "QP"]}])
 
 
-def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six: Plan) -> None:
+def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six):
     for number, cell in enumerate(six.cells[:4]):
         lost = message("job-ended", case="NODE_FAIL", job=f"job {number}")
         failures.refuse(six.directory, [cell], lost)
@@ -63,7 +58,7 @@ def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six: Plan
     assert {cell.id for cell in six.cells} <= {*lines}
 
 
-def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) -> None:
+def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six):
     """The same campaign in two commands: `status` describes the cells, the end of a failed run what
     failed.
     """
@@ -79,7 +74,7 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six: Plan) ->
     assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
 
 
-def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swept: Path) -> None:
+def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swept):
     text = status.summary(swept)
     assert str(swept / "report.pdf") in text
     assert "report.html" not in text  # no page was made
@@ -90,9 +85,7 @@ def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swe
     assert "GigaOPS" in numbers[0] and "HPL" in numbers[0]
 
 
-def test_a_summary_has_the_warnings_of_its_numbers(
-    swept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_summary_has_the_warnings_of_its_numbers(swept, monkeypatch):
     found = analysis.build_rows(Results.read(swept))
     warning = message("spread", Severity.UNSURE, spread=0.2)
     found["cpu"] = [replace(row, warnings=(warning,)) for row in found["cpu"]]
@@ -103,7 +96,7 @@ def test_a_summary_has_the_warnings_of_its_numbers(
     assert sum("Unsure: values spread" in line for line in lines) == 1
 
 
-def test_a_summary_counts_what_was_measured_again(swept: Path, tmp_path: Path) -> None:
+def test_a_summary_counts_what_was_measured_again(swept, tmp_path):
     folder = Path(shutil.copytree(swept, tmp_path / "sweep"))
     for path in sorted(folder.glob("cells/cpu/*/*/*/0.json"))[:3]:
         record = records.read(path)
@@ -117,9 +110,7 @@ def test_a_summary_counts_what_was_measured_again(swept: Path, tmp_path: Path) -
     assert message("measured-again", count=3).text in status.summary(folder).splitlines()
 
 
-def test_commands_have_their_folder_unless_the_environment_is_active(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_have_their_folder_unless_the_environment_is_active(tmp_path, monkeypatch):
     environment = SimpleNamespace(prefix=str(tmp_path / ".venv"), base_prefix="/usr")
     monkeypatch.setattr(resources, "sys", environment)
     monkeypatch.chdir(tmp_path)
@@ -135,9 +126,7 @@ def test_commands_have_their_folder_unless_the_environment_is_active(
     assert resources.program("peakmark") == f"{tmp_path}/.venv/bin/peakmark"
 
 
-def test_cells_that_are_not_possible_have_their_reason(
-    tmp_path: Path, peakmark: Callable[..., Said]
-) -> None:
+def test_cells_that_are_not_possible_have_their_reason(tmp_path, peakmark):
     reasons = ["no FMA here"] * 4 + ["too little memory"]
     found = []
     for number, reason in enumerate(reasons):
