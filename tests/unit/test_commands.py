@@ -59,7 +59,6 @@ ONE_ROW = {"memory": [], "disk": [], "network": []}
 
 @pytest.mark.parametrize(("values", "words"), [
     ({**ONE_ROW, "cpu": [{"workloads": ["HP"], "concurrency": [1]}]}, "no cell in common"),
-    ({"repetitions": {"min": 6, "max": 9, "until": "2%"}}, "repetitions is a number"),
     ({"nodes": ["n1", "n2"]}, IN_A_JOB),
     ({"nodes": "all"}, IN_A_JOB),
     ({"nodes": "another-host"}, IN_A_JOB),
