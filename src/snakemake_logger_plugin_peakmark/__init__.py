@@ -28,9 +28,10 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from peakmark import files, interrupts, resources
+from peakmark import files, resources
 from peakmark.config import overrides
 from peakmark.formatting import duration
+from peakmark.run import cleanup
 from peakmark.workflow import progress, startup
 from peakmark.workflow.startup import UserError, as_workflow_error
 
@@ -172,7 +173,7 @@ class LogHandler(LogHandlerBase):
         if self._full_disk(text):
             return
         # Where Python was still loading the code that reports it, the log is empty or a traceback.
-        by_ctrl_c = interrupts.pressed and text in ("", "peakmark: interrupted")
+        by_ctrl_c = cleanup.pressed and text in ("", "peakmark: interrupted")
         if by_ctrl_c or "KeyboardInterrupt" in text:
             self._say(f"interrupted {name}")
             return

@@ -22,7 +22,7 @@ from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 
 import snakemake_logger_plugin_peakmark as plugin
 import snakemake_logger_plugin_peakmark as progress_bar
-from peakmark import commands, resources
+from peakmark import cli, resources
 from peakmark.errors import PeakmarkError
 from peakmark.messages import MeasurementError
 from peakmark.plan import jobs, plan
@@ -49,7 +49,7 @@ def test_what_the_system_refuses_is_one_sentence(error, code, words, peakmark, m
     def fail(_):
         raise error
 
-    monkeypatch.setattr(commands, "status", fail)
+    monkeypatch.setattr(cli, "status", fail)
     before = signal.getsignal(signal.SIGINT)
     done = peakmark("status", "c")
     signal.signal(signal.SIGINT, before)
@@ -77,7 +77,7 @@ def test_a_command_without_standard_streams(streams, code, words, small, tmp_pat
 SLOW = """
 import sys, time
 from peakmark import cli
-from peakmark import commands
+from peakmark import cli
 def slow(_):
     try:
         print("measuring", flush=True)
@@ -86,7 +86,7 @@ def slow(_):
         print("putting away", flush=True)
         sys.stdin.readline()
         print("done", flush=True)
-commands.status = slow
+cli.status = slow
 raise SystemExit(cli.main(["status", "c"]))
 """
 

@@ -12,7 +12,7 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 ITSELF = "itself"
-TOP = {"commands": "commands", "cli": "cli", "__main__": "cli"}
+TOP = {"cli": "cli", "__main__": "cli"}
 
 
 def layers():

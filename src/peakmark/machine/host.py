@@ -156,3 +156,12 @@ def chosen(text: str | None) -> str | None:
     """The bracketed word of ``always [madvise] never``; a text without brackets as it is."""
     match = re.search(r"\[(.*?)\]", text or "")
     return match[1] if match else text
+
+
+def pcie_link(host: Host, device: str) -> Facts | None:
+    """Lanes and speed of the PCI Express link of a device now, and at most; None without one."""
+    link: Facts = {}
+    for name in ("current", "max"):
+        link[f"{name}_width"] = host.read_int(device, f"{name}_link_width")
+        link[f"{name}_speed"] = host.read(device, f"{name}_link_speed")
+    return link if all(link.values()) and "Unknown" not in str(link) else None

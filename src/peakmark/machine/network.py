@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 import socket
 
-from peakmark.machine import health
-from peakmark.machine.host import Facts, Host, first_int
+from peakmark.machine.host import Facts, Host, first_int, pcie_link
 from peakmark.messages import MeasurementError
 
 # InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b,
@@ -48,7 +47,7 @@ def collect(host: Host, interface: str | None = None) -> Facts:
     facts |= {"kind": _kind(host, name), "driver": _driver(host, name)}
     if facts["kind"] == "loopback":
         return facts | {"loopback": True, "speed_note": "loopback has no line rate"}
-    facts["pcie"] = health.pcie_link(host, f"{place}/device")
+    facts["pcie"] = pcie_link(host, f"{place}/device")
     facts["members"] = _members(host, name)
     facts["speed_bps"], facts["speed_note"] = _speed(host, name)
     if facts["kind"] == "bond":

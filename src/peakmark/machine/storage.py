@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from peakmark import files
-from peakmark.machine import health
-from peakmark.machine.host import Facts, Host, first_int
+from peakmark.machine.host import Facts, Host, first_int, pcie_link
 
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 # Nothing of the server's disk can be seen from here.
@@ -171,7 +170,7 @@ def _disk(host: Host, disk: Facts) -> Facts:
         "scheduler": disk.get("sched"),
         "write_cache": host.read(place, "queue/write_cache"),
         "size": first_int(str(disk.get("size"))),
-        "pcie": health.pcie_link(host, _controller(disk["kname"])) if interface == "nvme" else None,
+        "pcie": pcie_link(host, _controller(disk["kname"])) if interface == "nvme" else None,
     }
 
 

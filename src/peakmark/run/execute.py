@@ -21,7 +21,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from peakmark import data, interrupts
+from peakmark import data
 from peakmark.messages import MeasurementError, Unavailable
 from peakmark.run import cleanup
 from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
@@ -199,7 +199,7 @@ def start(
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_VARIABLES)}
 
     def prepare() -> None:
-        interrupts.not_ours()
+        cleanup.not_ours()
         cleanup.group_started()
         limits.set()
         if command.cpus:
@@ -212,7 +212,7 @@ def start(
             _reserve(out.fileno())
             _reserve(err.fileno())
         try:
-            with interrupts.held():
+            with cleanup.held():
                 process = Popen(
                     argv,
                     stdin=subprocess.DEVNULL,

@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
 from peakmark.formatting import natural
@@ -305,19 +306,20 @@ def hostlist(names: Iterable[str]) -> str:
 
 @functools.lru_cache(maxsize=64)  # ten thousand jobs leave out the same few lists of nodes
 def _hostlist(names: tuple[str, ...]) -> str:
-    ranges: dict[tuple[str, bool], list[list[str]]] = {}
+    stems: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(set(names), key=lambda name: (len(name), name)):
         stem = name.rstrip("0123456789")
         number = name[len(stem) :]
-        known = ranges.setdefault((stem, number != ""), [])
-        last = known[-1][1] if known else ""
-        if last and len(last) == len(number) and int(number) == int(last) + 1:
-            known[-1][1] = number
-        else:
-            known.append([number, number])
+        stems.setdefault((stem, number != ""), []).append(number)
     texts = []
-    for (stem, _), known in sorted(ranges.items()):
-        parts = [first if first == last else f"{first}-{last}" for first, last in known]
-        is_one_name = len(known) == 1 and known[0][0] == known[0][1]
-        texts.append(stem + parts[0] if is_one_name else f"{stem}[{','.join(parts)}]")
+    for (stem, _), numbers in sorted(stems.items()):
+        runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), _run)]
+        parts = [run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+        texts.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else stem + numbers[0])
     return ",".join(texts)
+
+
+def _run(entry: tuple[int, str]) -> tuple[int, int]:
+    """Equal for numbers of one width that follow each other, by their places."""
+    place, number = entry
+    return len(number), int(number or 0) - place

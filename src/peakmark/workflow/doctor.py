@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import files, interrupts, output, resources, slurm
+from peakmark import files, machine, output, resources, slurm
 from peakmark.errors import PeakmarkError
-from peakmark.machine import software, storage
+from peakmark.machine import storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.messages import MeasurementError, Unavailable
 from peakmark.plan import durations, jobs
-from peakmark.run import build, lock
+from peakmark.run import build, cleanup, lock
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.units import gigabytes
@@ -134,7 +134,7 @@ def tools() -> str:
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
-    for isa, why in (software.collect_build(Host(), kernels)["left_out"] or {}).items():
+    for isa, why in (machine.collect_build(Host(), kernels)["left_out"] or {}).items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then peakmark run -- kernels"
         yield "note", "toolchain", text
 
@@ -227,12 +227,12 @@ def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: f
     options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
     number = ""
     try:
-        with interrupts.held(*SIGNALS):  # else nobody might know the number of a job in the queue
+        with cleanup.held(*SIGNALS):  # else nobody might know the number of a job in the queue
             number = slurm.submit(options, script)
         output.tell(f"job {number} asks {node}; it may wait {wait_s:g} s for its turn (--wait)")
         return _answer(path, number, wait_s)
     except BaseException as error:
-        with interrupts.held(*SIGNALS), contextlib.suppress(PeakmarkError):
+        with cleanup.held(*SIGNALS), contextlib.suppress(PeakmarkError):
             slurm.cancel([number] if number else [])
         if not number and isinstance(error, slurm.SlurmError):
             return _line("missing", "job", failures.refusal(error).text)

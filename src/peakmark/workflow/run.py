@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from peakmark import files, interrupts, output, resources
+from peakmark import files, output, resources
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
@@ -275,7 +275,7 @@ class Run:
         Raises:
             PeakmarkError: one of them is taken, or Slurm refuses the jobs.
         """
-        interrupts.once()  # the summary is printed undisturbed, however often Ctrl-C is pressed
+        cleanup.once()  # the summary is printed undisturbed, however often Ctrl-C is pressed
         directory = self.plan.directory
         held = [startup.lock(directory)]
         if self.plan.cluster is None:
@@ -335,7 +335,7 @@ class Run:
         from peakmark.workflow import status
 
         campaign = Results.read(self.plan.directory)
-        output.say(status.describe(campaign, only_failed=True, interrupted=interrupts.pressed))
+        output.say(status.describe(campaign, only_failed=True, interrupted=cleanup.pressed))
 
 
 def _log(folder: Path) -> str:

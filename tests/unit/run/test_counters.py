@@ -3,7 +3,8 @@
 import pytest
 from tests.unit.machine.hosts import host, listed
 
-from peakmark.machine import health, network, storage
+from peakmark.machine import network, storage
+from peakmark.run import noise
 
 CPU = "/sys/devices/system/cpu"
 SNMP = """Ip: Forwarding DefaultTTL
@@ -51,24 +52,24 @@ def write(root, count, changed=""):
 ])  # fmt: skip
 def test_only_what_moved_is_kept(tmp_path, changed, expected):
     write(tmp_path, 1)
-    before = health.read(host(tmp_path), [0, 1])
+    before = noise.read_counters(host(tmp_path), [0, 1])
     write(tmp_path, 1, changed)
-    assert health.moved(before, health.read(host(tmp_path), [0, 1])) == expected
+    assert noise.moved_counters(before, noise.read_counters(host(tmp_path), [0, 1])) == expected
 
 
 def test_protocols_links_and_machine_checks_have_their_totals(tmp_path):
     write(tmp_path, 1)
-    before = health.read(host(tmp_path), [0, 1])
+    before = noise.read_counters(host(tmp_path), [0, 1])
     write(tmp_path, 3)
-    assert health.moved(before, health.read(host(tmp_path), [0, 1])) == {
+    assert noise.moved_counters(before, noise.read_counters(host(tmp_path), [0, 1])) == {
         "tcp RetransSegs": 2, "udp RcvbufErrors": 2, "cpu MCE": 2, "nvme0 aer_dev_correctable": 2
     }  # fmt: skip
 
 
 def test_an_alarm_that_stays_counts_each_time(tmp_path):
     write(tmp_path, 1, "/sys/class/nvme/nvme0/hwmon1/temp1_alarm 1")
-    raised = health.read(host(tmp_path), [0])
-    assert health.moved(raised, raised) == {"nvme0 temp1_alarm": 1}
+    raised = noise.read_counters(host(tmp_path), [0])
+    assert noise.moved_counters(raised, raised) == {"nvme0 temp1_alarm": 1}
 
 
 def test_throttling_is_that_of_the_cpus_that_may_be_used(tmp_path):
@@ -78,9 +79,9 @@ def test_throttling_is_that_of_the_cpus_that_may_be_used(tmp_path):
             counts = {"core_throttle_count": count, "package_throttle_count": count}
             power = {"package_power_limit_count": count}
             host(tmp_path, throttled(cpu, **milliseconds, **counts, **power))
-        return health.read(host(tmp_path), [0, 1, 2])
+        return noise.read_counters(host(tmp_path), [0, 1, 2])
 
-    assert health.moved(reading(0), reading(1)) == {
+    assert noise.moved_counters(reading(0), reading(1)) == {
         "cpu core_throttle_count": 3,
         "cpu core_throttle_total_time_ms": 200,  # of the core that was held back longest
         "cpu package_throttle_count": 2,  # of the first and the last: two packages
