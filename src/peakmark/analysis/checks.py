@@ -218,12 +218,13 @@ def unflushed(row: Measured) -> Messages:
     """
     if row.instrument != KERNELS["disk"] or row.metric != "throughput" or row.workload[0] != "W":
         return
-    flushes = row.details("flush_seconds")
-    work = max(row.details("work"), default=0.0)
-    if flushes and max(flushes) < FLUSH_S and work > FLUSHED:
+    pairs = [(run.details.get("flush_seconds"), run.details.get("work")) for run in row.runs]
+    known = [(float(flush), float(work)) for flush, work in pairs if flush is not None and work]
+    flush, work = max(known, default=(FLUSH_S, 0.0))
+    if flush < FLUSH_S and work > FLUSHED:
         held = row.fact("cpu", "virtualised")
         level, case = (Severity.UNSURE, "") if held else (Severity.NOTE, "safe")
-        yield message("flush", level, case=case, flush=max(flushes), megabytes=work / 1e6)
+        yield message("flush", level, case=case, flush=flush, megabytes=work / 1e6)
 
 
 def limited_disk(row: Measured) -> Messages:
@@ -331,6 +332,7 @@ CHECKS: tuple[Callable[[Measured], Messages], ...] = (
     above_limit,
     never_reached_device,
     unflushed,
+    core_checks.slow_core,
     core_checks.crowded,
     core_checks.waited,
     core_checks.overlap,

@@ -17,6 +17,8 @@ HELD_BACK = 0.01
 """Share of the time for which a quota held threads back that is told."""
 CPU = 0.97
 """Least share of the run in which a thread that computes had its CPU."""
+CORE = 0.75
+"""Least share of a core's pipes that a kernel takes on a core of its own."""
 OVERLAP = 0.95
 """Least share of the time in which all threads of a latency under load were at work."""
 STANDS = 0.04
@@ -123,6 +125,21 @@ def _noise(row: Measured, noises: Sequence[Details], where: Value) -> Messages:
     hot = sum(bool(each.get("hot")) for each in during)
     if hot:
         yield message("hot", Severity.UNSURE, often=often(hot))
+
+
+def slow_core(row: Measured) -> Messages:
+    """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
+    the record.
+    """
+    share = efficiency(row.centre, row.limit)
+    if row.instrument != KERNELS["cpu"] or row.limit.origin == "site" or share is None:
+        return
+    is_chosen = any(run.options.get("isa") not in (None, "auto") for run in row.runs)
+    cores = row.fact("cpu", "cores")
+    if share >= CORE or is_chosen or (cores and row.concurrency > cores):
+        return
+    if not any((*waited(row), *crowded(row), *_noise(row, row.noises, ""))):
+        yield message("slow-core", Severity.UNSURE, share=share)
 
 
 def crowded(row: Measured) -> Messages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -36,27 +36,22 @@ CLEARLY = 2.0
 def widespread(rows: Sequence[Row]) -> dict[str, float]:
     """The codes that most measured rows have in common, with how strong each usually is.
 
-    A code is counted among the rows of the subsystems that show it: half of the rows with a clock
-    are many, however many rows have none. A disturbance counts where it casts doubt, as in most
-    repetitions of a row.
+    A code is counted among the rows that can show it: half of the rows with a clock are many,
+    however many rows have none. A disturbance counts where it casts doubt, as in most repetitions
+    of a row.
     """
-    amounts: dict[str, list[float]] = defaultdict(list)
-    having: Counter[str] = Counter()
-    subsystems: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        counted = [each for each in row.warnings if each.code in SHARED]
-        counted = [each for each in counted if each.is_warning or each.code not in DISTURBANCES]
-        for code in {each.code for each in counted}:
-            having[code] += 1
-            subsystems[code].add(row.table.subsystem)
-        for each in counted:
-            amounts[each.code].append(_amount(each))
-    usual = {}
-    for code in SHARED:
-        able = sum(row.table.subsystem in subsystems[code] for row in rows)
-        if having[code] >= max(AT_LEAST, MOSTLY * able):
-            usual[code] = statistics.median(amounts[code])
-    return usual
+    counted = [
+        [note for note in row.warnings if note.is_warning or note.code not in DISTURBANCES]
+        for row in rows
+    ]
+    having = Counter(code for notes in counted for code in {note.code for note in notes})
+    able = Counter(code for row in rows for code in shown_by(row))
+    common = [code for code in SHARED if having[code] >= max(AT_LEAST, MOSTLY * able[code])]
+    amounts = {
+        code: [_amount(note) for notes in counted for note in notes if note.code == code]
+        for code in common
+    }
+    return {code: statistics.median(each) if each else 0.0 for code, each in amounts.items()}
 
 
 def _amount(note: Message) -> float:
@@ -128,6 +123,32 @@ def disagreements(row: Row) -> Messages:
         if factor > BAND and program.instrument not in unequal_nodes:
             headings = {"first": row.table.own.heading, "second": program.heading}
             yield message("disagreement", factor=factor, compare=compare, **headings)
+
+
+NEEDED = {
+    "clock_hz_before": {"clock-moved"},
+    "held_up": {"crowded-core"},
+    "probe_before": {"memory-load"},
+    "noise": {"steal", "other-load"},
+}
+"""What a record must have -> the codes that it cannot show without."""
+
+
+def shown_by(row: Row) -> frozenset[str]:
+    """The codes of ``SHARED`` that the records of the row's own kernel can show."""
+    codes = set(SHARED)
+    runs = row.measured.points
+    for name, lost in NEEDED.items():
+        if all(run.known(name) is None for run in runs):
+            codes -= lost
+    # Threads that leave cores to others give way to nobody; those that take all of them meet
+    # whatever else there is.
+    cores = max(
+        (run.known("allowed") or {}).get("cores") or len(run.known("cpus") or ()) for run in runs
+    )
+    if row.key.concurrency < cores or not any(run.known("cpu_share") is not None for run in runs):
+        codes -= {"waited"}
+    return frozenset(codes)
 
 
 def holes(results: Results, row: Row, planned: list[Cell]) -> Messages:

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.analysis.checked import (
     CALM,
     PLACED,
+    VIRTUAL,
     VM,
     N,
     U,
@@ -60,6 +61,10 @@ def probed(*pairs, best=0.0):
     """A row beside whose repetitions DRAM was read at these GB/s before and after."""
     details = [{"probe_before": 1e9 * pair[0], "probe_after": 1e9 * pair[1]} for pair in pairs]
     return row(details=details, context={"dram_compared": 1e9 * best})
+
+
+def slow(share=0.6, **more):
+    return row([100 * share] * 6, **{"facts": VIRTUAL, "limit": limit(100.0)} | more)
 
 
 def narrow(isa, best, limit_at=100.0):
@@ -141,6 +146,14 @@ CASES = [
     (waited(0.94, 0.93, 1.0), {"waited": U} | FEW, {"lost": 0.07}),
     (waited(0.96, 0.96, 0.96), {"waited": N} | FEW, {}),
     (row(details={"cpu_share": 0.5}, subsystem="disk", instrument="diskbench"), {}, {}),
+    # 1.2 instead of 2 fused operations a cycle, and nothing in the record says why.
+    (slow(), {"slow-core": U}, {"share": 0.6}),
+    (slow(0.8), {}, {}),
+    (slow(concurrency=8), {}, {}),
+    (slow(limit=replace(limit(100.0), origin="site")), {}, {}),
+    (slow(context=noise(steal=0.3)), {"steal": U}, {}),
+    (slow(options={"isa": "scalar"}), {"narrower": N}, {}),
+    (slow(details={"cpu_share": 0.5}), {"waited": U}, {}),
     # A share of narrow instructions that were asked for is theirs.
     (narrow("scalar", "avx512"), {"narrower": N}, {"asked": ["plain"]}),
     (narrow("avx2", "avx512"), {"narrower": N}, {"asked": ["instructions"], "asked.isa": "AVX2"}),
@@ -163,8 +176,8 @@ CASES = [
     # Seen on a guest: 0.85 of the limit with all of its CPUs' time, and the kernel told no clock.
     (crowded(0, 1, 2, 2, 0), {"crowded-core": U} | FEW, {"cores": "up-to-cores", "cores.cores": 2, "often.count": 3, "often.n": 5}),
     (crowded(0, 1, 0, 0, 0), {"crowded-core": N} | FEW, {"cores": "of-cores", "cores.cores": 1, "often.count": 1}),
-    (crowded(0, 0, 0, 0, 0), FEW, {}),
-    (crowded(None, None, None, None, None), FEW, {}),
+    (crowded(0, 0, 0, 0, 0), {"slow-core": U} | FEW, {}),
+    (crowded(None, None, None, None, None), {"slow-core": U} | FEW, {}),
     # Threads that share a core as asked, or that waited for their CPU, hold each other up.
     (crowded(4, 4, 4, 4, 4, count=4), {"shared-cores": N} | FEW, {}),
     (crowded(1, 1, 1, 1, 1, share=0.5), {"waited": U} | FEW, {}),

@@ -195,6 +195,23 @@ def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path
     assert marked == {("WS", 2)}
 
 
+def test_rows_of_caches_read_no_dram_and_do_not_count(tmp_path):
+    """Of the rows in DRAM most had a neighbour at the memory; rows of caches show nothing of it."""
+    records = []
+    for number in range(5):
+        slow, fast = ({"probe_before": rate, "probe_after": rate} for rate in (10e9, 20e9))
+        place = {"concurrency": 2, "block": 1 << 10 + number}
+        details = slow if number else fast
+        records += make.runs("rambench", "RS", 1e10, 1e10, variant="pool", details=details, **place)
+        for workload in ("RS", "WS"):
+            records += make.runs("rambench", workload, 1e11, 1e11, variant="block", **place)
+    tables = make.judge(tmp_path / "c", records).rows
+    marked = [
+        note for rows in tables.values() for row in rows for note in notes(row, "memory-load")
+    ]
+    assert [note.is_shared for note in marked] == [True] * 4
+
+
 def test_what_only_some_rows_can_show_is_counted_among_these(tmp_path):
     """Clocks that move in most rows of the CPU are the machine's, however many rows of the network
     know none.
