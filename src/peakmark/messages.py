@@ -31,6 +31,8 @@ from peakmark.units import format_size, gigabytes, quantity
 
 SMALL_FACTOR = 1.2
 """Smaller factors are said in percent."""
+LARGE_FACTOR = 10.0
+"""Larger factors are printed without decimals."""
 NAMED = 3
 """So many names of a set are printed; the others are counted."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
@@ -254,6 +256,8 @@ def _number(value: float | Range, form: str) -> str:
         return f"{low}%" if low == high else f"{low} to {high}%"
     low, unit = _digits(value.low, form)
     high, higher_unit = _digits(value.high, form)
+    if form == "times" and value.low < SMALL_FACTOR <= value.high < LARGE_FACTOR:
+        high = f"{value.high:.2f}"  # as many decimals as the low end
     if unit != higher_unit:
         return f"{low}{unit} to {high}{higher_unit}"
     return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
@@ -263,7 +267,7 @@ def _digits(value: float, form: str) -> tuple[str, str]:
     """The digits of a number, and what stands behind them."""
     form, _, unit = form.partition("|")
     if form == "times":
-        decimals = 2 if value < SMALL_FACTOR else 1 if value < 10 else 0
+        decimals = 2 if value < SMALL_FACTOR else 1 if value < LARGE_FACTOR else 0
         return f"{value:.{decimals}f}", " times"
     if form in ("size", "GB"):
         return (format_size(int(value)) if form == "size" else gigabytes(value)), unit
