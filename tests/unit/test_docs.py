@@ -5,11 +5,11 @@ import importlib.util
 import json
 import re
 import shlex
-import tarfile
 from pathlib import Path
 
 import pytest
 from tests import pages
+from tests.unit import campaign_data as make
 
 from peakmark import cli, messages
 from peakmark.resources import ROOT
@@ -96,8 +96,7 @@ def test_every_column_of_a_table_has_a_meaning(reference):
 
 @pytest.mark.parametrize("archive", GALLERY, ids=lambda archive: archive.name)
 def test_a_campaign_of_the_gallery_is_whole(archive, tmp_path):
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
+    make.unpack(archive, tmp_path)
     results = Results.read(tmp_path)
     assert results.missing == ()
     assert all((tmp_path / name).is_file() for name, _ in results.checksums)
