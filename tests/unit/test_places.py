@@ -116,7 +116,7 @@ def test_a_check_is_called():
 
 
 def test_a_figure_has_its_places():
-    cases = {*captions.FIGURES, *captions.KINDS, captions.WORKLOAD, captions.NODES}
+    cases = {*captions.FIGURES, *captions.KINDS, captions.NODES}
     assert {code[8:] for code in catalogue() if code.startswith("caption ")} == cases
     for table in TABLES:
         assert any(name.startswith(table.name) for name in captions.FIGURES), table.name

@@ -14,7 +14,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from peakmark import yamlfile
-from peakmark.catalogue import KERNELS, SUBSYSTEMS, WORKLOADS
+from peakmark.catalogue import KERNELS, WORKLOADS
 from peakmark.config.types import Positive, Size, Subsystem, TableName, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import size
@@ -361,7 +361,7 @@ def _usual_figures(replaced: Table) -> set[str]:
         f"{table.name}_{part}".rstrip("_")
         for table in BY_NAME.values()
         if table is not replaced
-        for part in ("", "pool", "block", *SUBSYSTEMS[table.subsystem].workloads)
+        for part in ("", "pool", "block", "percentiles", "links")
     }
     return usual | set(RESERVED)
 

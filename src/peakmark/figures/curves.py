@@ -1,26 +1,30 @@
-"""The shape of a node, of its nodes, and of time: curves of ladders and loaded latencies, the
-roofline, rows over campaigns, and matrices as heat maps.
+"""The shape of a node, of many nodes, and of time: curves of ladders and loaded latencies, the
+roofline, rows over campaigns, matrices as heat maps, and nodes as dots on a line.
 """
 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import permutations
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from peakmark.analysis import fleet, links, shapes
+from peakmark.analysis import fleet, links, shapes, verdict
+from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.history import Trend
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.figures import panels, style
 from peakmark.figures.panels import DrawnLine
-from peakmark.formatting import natural, significant, size
+from peakmark.formatting import counted, natural, percent, significant, size
 from peakmark.plan.pairs import Behind
 from peakmark.tools.tables import Table
 
@@ -178,9 +182,8 @@ def _name(row: Row) -> str:
 
 FEW, MOST_NUMBERS = 4, 10
 """Up to so many places the figure is small, or each field holds its number."""
-MOST_TICKS = 16
-MOST_PLACES = 128
-"""Of more nodes, neighbours share a place."""
+MOST_SHAPES = 128
+"""Of more places than this, an SVG file holds a matrix as a picture."""
 
 
 def plot_matrices(table: Table, rows: Sequence[Row]) -> Figure | None:
@@ -194,23 +197,20 @@ def plot_matrices(table: Table, rows: Sequence[Row]) -> Figure | None:
     symmetric = table.metric == "core_to_core"
     fields = {}
     for (node, _), members in grouped.items():
+        matrix = [shapes.matrix_of(row) for row in members]
+        values = {pair: value for each in matrix for pair, value in each.items()}
+        field = pd.Series(values).unstack() * table.factor
+        if symmetric:
+            field = field.combine_first(field.T)
         places = shapes.places_of(members)
-        index = {place: number for number, place in enumerate(places)}
-        field = np.full((len(places), len(places)), np.nan)
-        for row in members:
-            for (first, second), value in shapes.matrix_of(row).items():
-                field[index[first], index[second]] = value * table.factor
-                if symmetric:
-                    field[index[second], index[first]] = value * table.factor
         title = LabelFormatter.of(members[0]).workload(members[0])
-        fields[f"{title}, {node}" if several else title] = field, places
+        fields[f"{title}, {node}" if several else title] = field.reindex(places, columns=places)
     axes_names = ("CPU", "CPU") if symmetric else ("Memory of node", "Cores of node")
     return _heat_maps(table, fields, axes_names) if fields else None
 
 
 def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
-    """A heat map for each point: from each client to each server, or the worst of neighbours where
-    there are many nodes.
+    """A heat map for each point: from each client to each server.
 
     Nodes stand in the order of the topology: below the largest switch, then the next smaller one.
     """
@@ -219,29 +219,26 @@ def plot_links(table: Table, rows: Sequence[Row], behind: Behind) -> Figure:
     for point in links.points(rows):
         nodes = fleet.node_names({"": point})
         nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
-        group = math.ceil(len(nodes) / MOST_PLACES)
-        index = {node: number // group for number, node in enumerate(nodes)}
-        field = np.full((index[nodes[-1]] + 1,) * 2, np.nan)
-        worst = np.fmax if table.lower_is_better else np.fmin
-        for row in point:
-            for place in permutations(index[node] for node in row.key.node.split("+")):
-                field[place] = worst(field[place], row.measured.centre * table.factor)
-        fields[LabelFormatter.of(point[0]).point(point[0], node=False)] = field, nodes[::group]
+        values = {
+            pair: row.measured.centre * table.factor
+            for row in point
+            for pair in permutations(row.key.node.split("+"))
+        }
+        title = LabelFormatter.of(point[0]).point(point[0], node=False)
+        fields[title] = pd.Series(values).unstack().reindex(nodes, columns=nodes)
     return _heat_maps(table, fields, ("Node", "Node"))
 
 
-def _heat_maps(table: Table, fields: dict[str, Any], labels: tuple[str, str]) -> Figure:
-    """Title -> matrix and its places, as heat maps side by side; ``labels`` as of other figures."""
-    largest = max(len(places) for _, places in fields.values())
-    side = 2.1 if largest <= FEW else style.WIDTH / 2
+def _heat_maps(table: Table, fields: dict[str, pd.DataFrame], labels: tuple[str, str]) -> Figure:
+    """Title -> matrix, as heat maps side by side; ``labels`` as of other figures."""
+    side = 2.1 if max(map(len, fields.values())) <= FEW else style.WIDTH / 2
     panel = (side * 1.15 / style.WIDTH, side)
     figure, axes = style.small_multiples(list(fields), labels, panel, 2)
-    for axis, (field, places) in zip(axes, fields.values(), strict=True):
-        numbers = np.vectorize(lambda value: significant(value, 3), otypes=[object])(field)
+    for axis, field in zip(axes, fields.values(), strict=True):
+        numbers = field.map(partial(significant, digits=3)) if len(field) <= MOST_NUMBERS else None
         sns.heatmap(
             field, ax=axis, square=True, cmap="viridis_r" if table.lower_is_better else "viridis",
-            annot=numbers if len(places) <= MOST_NUMBERS else None, fmt="", annot_kws={"fontsize": style.SMALL},
-            xticklabels=_thinned(places), yticklabels=_thinned(places),
+            annot=numbers, fmt="", annot_kws={"fontsize": style.SMALL}, rasterized=len(field) > MOST_SHAPES,
             cbar_kws={"label": style.vertical_label(table), "shrink": 0.9, "format": style.NUMBER},
         )  # fmt: skip
         axis.set(xlabel=labels[0], ylabel=labels[1])
@@ -249,7 +246,75 @@ def _heat_maps(table: Table, fields: dict[str, Any], labels: tuple[str, str]) ->
     return figure
 
 
-def _thinned(places: Sequence[object]) -> list[str]:
-    """The names of places, empty where there are too many."""
-    step = math.ceil(len(places) / MOST_TICKS)
-    return ["" if number % step else str(place) for number, place in enumerate(places)]
+LINE, HEADLINE = 0.165, 0.5  # inches a line of dots takes in a table's figure, and on page one
+NAMED = 2  # slow nodes beside their dots, in each line
+
+
+def plot_fleet(rows: Rows) -> Figure | None:
+    """Every node in the row that speaks for each resource; None where nothing was measured."""
+    lines = []
+    for name in verdict.planned(rows):
+        groups = verdict.headline_groups(rows, name)
+        if groups:
+            point = LabelFormatter.of(groups[0].middle).point(groups[0].middle, node=False)
+            lines.append((f"{SUBSYSTEMS[name].title}\n{point}", groups))
+    return _plot_dots(lines, 7.0, HEADLINE)
+
+
+def plot_nodes(rows: Sequence[Row]) -> Figure | None:
+    """Every node in every point of a table; None where nothing was measured."""
+    points: dict[fleet.PointOf, list[NodeGroup]] = {}
+    for group in fleet.group_rows(rows):
+        points.setdefault(fleet.place(group.middle), []).append(group)
+    lines = []
+    for groups in points.values():
+        middle = groups[0].middle
+        point = LabelFormatter.of(middle).point(middle, variant=True, node=False)
+        lines.append((point, groups))
+    return _plot_dots(lines, 5.5, LINE)
+
+
+def _plot_dots(
+    lines: Sequence[tuple[str, Sequence[NodeGroup]]], width: float, height: float
+) -> Figure | None:
+    """A line for each name and its classes of nodes: each node as a share of its class's median."""
+    if not lines:
+        return None
+    figure, axis = style.named_lines([name for name, _ in lines], width, height)
+    for position, (_, groups) in enumerate(lines):
+        _draw_dots(axis, position, groups)
+    axis.axvline(0, color=style.INK, linewidth=0.8, zorder=1)
+    for side in (-fleet.DELTA, fleet.DELTA):
+        axis.axvline(side, color=style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
+    axis.margins(x=0.2)
+    low, high = axis.get_xlim()
+    axis.set_xlim(min(low, -1.6 * fleet.DELTA), max(high, 1.6 * fleet.DELTA))
+    axis.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
+    noun = fleet.noun(row for _, groups in lines for group in groups for row in group.rows)
+    axis.set_xlabel(f"{noun}: % from the median of their class")
+    return figure
+
+
+def _draw_dots(axis: Axes, position: int, groups: Sequence[NodeGroup]) -> None:
+    """The nodes of one line; slow ones are open, and the slowest have their names."""
+    rows = [row for group in groups for row in group.rows]
+    shares = [row.measured.centre / group.median - 1 for group in groups for row in group.rows]
+    # Each node has its height in all lines, so that dots do not hide each other.
+    heights = [position + 0.3 * (zlib.crc32(row.key.node.encode()) % 201 / 100 - 1) for row in rows]
+    usual, slow = style.look(0), style.look(1, is_open=True)
+    looks = [slow if row.slow else usual for row in rows]
+    axis.scatter(shares, heights, s=12, facecolor=[look.face for look in looks],
+                 edgecolor=[look.colour for look in looks], linewidth=0.9, alpha=0.7, zorder=3)  # fmt: skip
+    slowest = sorted(
+        (
+            (share, height, row.key.node)
+            for share, height, row in zip(shares, heights, rows, strict=True)
+            if row.slow
+        ),
+        key=lambda dot: -abs(dot[0]),
+    )
+    if slowest:
+        share, height, _ = slowest[0]
+        names = counted([f"{node} {percent(share)} %" for share, _, node in slowest], NAMED)
+        axis.annotate(names, (share, height), xytext=(math.copysign(4, share), 0), textcoords="offset points",
+                      ha="left" if share > 0 else "right", va="center", fontsize=style.SMALL, zorder=4)  # fmt: skip

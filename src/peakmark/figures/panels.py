@@ -31,7 +31,6 @@ MAX_COLUMNS = 4
 SLIM = 6  # panels side by side where each has but one or two places
 MAX_TICKS = 6  # labels side by side below one panel
 FEW = 5  # bars of a panel, up to which each has its value written above it
-FARTHEST = 150.0  # percent of the limit at which references beyond it are drawn
 PUBLISHED = "DvPX"
 """Markers of published sets, by their place."""
 _SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")
@@ -174,14 +173,6 @@ def value_of(value: str, row: Row, series: Series) -> float | None:
     return series.centre * row.table.factor
 
 
-def goes_beyond(drawing: Drawing, rows: Sequence[Row]) -> bool:
-    """Whether bars of efficiency have a reference that is drawn lower than it is."""
-    if drawing.kind != "bars" or drawing.value != "efficiency":
-        return False
-    every = (series.efficiency or 0.0 for row in rows for series in row.series.values())
-    return 100 * max(every, default=0.0) > FARTHEST
-
-
 def plot(table: Table, rows: Sequence[Row], drawing: Drawing | None = None) -> Figure | None:
     """The figure of one table, None when none of its rows was measured.
 
@@ -202,20 +193,24 @@ def plot(table: Table, rows: Sequence[Row], drawing: Drawing | None = None) -> F
     octaves = math.log2(max(names) / min(names)) or 1
     lines: dict[tuple[str, ...], DrawnLine] = {}
     looks = _looks(table, measured, is_together)
+    programs = table.series[:1] if is_together or value == "deviation" else table.series
     for row, title, dashes in _panels(measured, other, kind):
         place = float(_place(row, across))
-        for rank, program in enumerate(table.series[: 1 if is_together else None]):
+
+        def line_of(name: str, row: Row = row, key: tuple[str, str] = (title, dashes)) -> DrawnLine:
+            return lines.setdefault(
+                (*key, name), DrawnLine(key[0], name, key[1], _place(row, other))
+            )
+
+        for program in programs:
             series = row.series.get(program.instrument)
             height = value_of(value, row, series) if series else None
-            if series is None or height is None or (rank and value == "deviation"):
+            if series is None or height is None:
                 continue
             name = workload(row) if is_together else program.heading
-            line = lines.setdefault(
-                (title, dashes, name), DrawnLine(title, name, dashes, _place(row, other))
-            )
-            if bars and rank:
-                highest = FARTHEST if value == "efficiency" else math.inf
-                line.points.append((place, min(height, highest)))
+            line = line_of(name)
+            if bars and program != table.own:
+                line.points.append((place, height))
                 continue
             # Programs and workloads stand a little to the right of each other.
             aside = place * 2 ** (0 if bars else [*looks].index(name) * octaves / 50)
@@ -228,14 +223,10 @@ def plot(table: Table, rows: Sequence[Row], drawing: Drawing | None = None) -> F
                 continue
             line.points += [(aside, each * row.table.factor) for each in series.values]
             line.left_out += [(aside, each * row.table.factor) for each in series.disturbed]
-            if row.limit.value is not None and not rank:
+            if row.limit.value is not None and program == table.own:
                 line.limits.append((place, row.limit.value * row.table.factor))
         for source, published in row.published.items() if value == "measured" else ():
-            name = _called(source)
-            line = lines.setdefault(
-                (title, dashes, name), DrawnLine(title, name, dashes, _place(row, other))
-            )
-            line.points.append((place, published * row.table.factor))
+            line_of(_called(source)).points.append((place, published * row.table.factor))
     for line in lines.values():
         line.path.sort()
         line.limits.sort()
@@ -353,8 +344,6 @@ def _called(source: str) -> str:
 
 NINES = {name: -math.log10(1 - share) for name, share in histograms.SHARES.items()}
 """Detail of a latency -> its place on the axis: so many nines."""
-TAIL = np.linspace(NINES["p50"], 4, 112).tolist()
-"""Places at which a histogram is drawn."""
 
 
 def plot_percentiles(table: Table, rows: Sequence[Row]) -> Figure:
@@ -362,26 +351,21 @@ def plot_percentiles(table: Table, rows: Sequence[Row]) -> Figure:
     number of threads or streams, each repetition's percentiles as points.
     """
     several = len({row.key.node for row in rows}) > 1
-    ticks = [*NINES.values(), *([4] if any(row.measured.histogram for row in rows) else [])]
-    names = [f"{100 - 100 * 10**-nines:g}" for nines in ticks]
-    names[4:] = [f"\n{name}" for name in names[4:]]  # no room beside the one before
     lines = []
     for row in sorted(rows, key=lambda row: row.key.concurrency):
-        labels, factor = LabelFormatter.of(row), row.table.factor
+        labels = LabelFormatter.of(row)
         title = labels.workload(row) + (f", {row.key.node}" if several else "")
         line = DrawnLine(title, labels.many(row.key.concurrency))
         for name, nines in NINES.items():
-            line.points += [(nines, value * factor) for value in row.measured.percentiles(name)]
-            if value := row.measured.percentile(name):
-                line.path.append((nines, value.value * factor))
-        if row.measured.histogram:
-            shares = [1 - 10**-nines for nines in TAIL]
-            times = np.multiply(histograms.percentiles(row.measured.histogram, shares), factor)
-            line.path = list(zip(TAIL, times, strict=False))
+            values = row.measured.percentiles(name)
+            line.points += [(nines, value * table.factor) for value in values]
+            if summary := row.measured.percentile(name):
+                line.path.append((nines, summary.value * table.factor))
         lines.append(line)
     labels_of = "% of operations", style.vertical_label(table)
     # Two panels stand beside the figure of the means.
     figure, axes = draw(lines, labels_of, panel=(0.175, 1.02), sharex=True, sharey=True)
+    names = [f"{100 * share:g}" for share in histograms.SHARES.values()]
     for axis in axes:
-        axis.set_xticks(ticks, names)
+        axis.set_xticks([*NINES.values()], names)
     return figure

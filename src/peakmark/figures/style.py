@@ -90,11 +90,23 @@ def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
     )
 
 
-def figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches, which finds room for all labels by itself."""
-    empty = Figure(figsize=(width, height))
-    empty.set_layout_engine("constrained", **PADS)
-    return empty
+def named_lines(names: Sequence[str], width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure with a line for each name, the first on top, which finds room for all labels.
+
+    Args:
+        names: at least one.
+        width: of the figure, in inches.
+        height: of a line, in inches.
+    """
+    figure = Figure(figsize=(width, height * len(names) + 0.5))
+    figure.set_layout_engine("constrained", **PADS)
+    axis = figure.subplots()
+    axis.set_yticks(range(len(names)), names)
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(len(names) - 0.5, -0.6)
+    axis.grid(axis="x")
+    sns.despine(ax=axis, left=True)
+    return figure, axis
 
 
 def small_multiples(

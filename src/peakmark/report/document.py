@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from peakmark import files
+from peakmark import figures, files
 from peakmark.analysis import history, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
@@ -24,7 +24,6 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import inputs
 from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
-from peakmark.figures import figures
 from peakmark.formatting import date, decimal_mark, listed, mapped, plural, typeset
 from peakmark.report import (
     appendix,

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 from peakmark.analysis import findings, fleet, verdict
 from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.label_formatter import LabelFormatter, Topic
+from peakmark.analysis.label_formatter import Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout, LayoutTable
-from peakmark.figures import panels
-from peakmark.figures.figures import Drawn, figures_of, without_rows
+from peakmark.figures import Drawn, figures_of, without_rows
 from peakmark.formatting import typeset
 from peakmark.messages import message
 from peakmark.report import method_text
@@ -306,11 +305,8 @@ def picture_of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
     value = drawing.value if drawing else "measured"
     if drawing:
         caption = captions.of_drawing(drawing, _parts(drawing, rows))
-    elif drawn.name in captions.FIGURES:
-        caption = captions.text(drawn.name)
     else:
-        workload = LabelFormatter.of(rows[0]).workload(rows[0])
-        caption = f"{workload}: {captions.inside(captions.text(drawn.name))}"
+        caption = captions.text(drawn.name)
     everything = [series for row in rows for series in row.series.values()]
     if value == "measured" and any(series.disturbed for series in everything):
         caption = f"{caption} {message('caption-part', case='disturbed').fact}."
@@ -319,7 +315,7 @@ def picture_of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
 
 def _parts(drawing: Drawing, rows: Sequence[Row]) -> list[str]:
     """What a figure of a layout shows beside the values of the own kernel, see ``captions.PARTS``."""
-    if drawing.kind not in captions.KINDS:
+    if drawing.kind == "panels":
         return []
     is_bars, measured = drawing.kind == "bars", drawing.value == "measured"
     references = {name for row in rows for name in row.series} - {rows[0].table.own.instrument}
@@ -327,7 +323,6 @@ def _parts(drawing: Drawing, rows: Sequence[Row]) -> list[str]:
     shown = {
         "repetitions": measured and not is_bars,
         "references": is_bars and drawing.value != "deviation" and bool(references),
-        "beyond": panels.goes_beyond(drawing, rows),
         "limits": lines and any(row.limit.value is not None for row in rows),
     }
     return [part for part, is_shown in shown.items() if is_shown]

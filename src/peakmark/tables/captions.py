@@ -25,40 +25,26 @@ FIGURES = (
     "disk_iops", "disk_latency", "network_throughput", "network_latency", *PERCENTILES, *LINKS,
 )  # fmt: skip
 NODES = "nodes"  # each figure of many nodes
-WORKLOAD = "workload"  # a figure of one workload, unless it is a latency
-KINDS = ("together", "bars")  # figures of a layout, after its title
-PARTS = ("repetitions", "references", "beyond", "limits")  # what a figure of a layout may show
+KINDS = ("together", "bars", "panels")  # figures of a layout, after its title
+PARTS = ("repetitions", "references", "limits")  # what a figure of a layout may show
 
 
 def text(name: str, noun: str = "nodes") -> str:
     """The caption of a figure, on one line; ``noun``: what its dots are."""
-    table = name.rpartition("_")[0]  # of a figure of one workload, such as disk_throughput_RS
-    if name in (*FIGURES, *KINDS, NODES):
-        case = name
-    else:
-        case = table if table.endswith("latency") else WORKLOAD
-    return f"{message('caption', case=case, noun=noun).fact}."
+    return f"{message('caption', case=name, noun=noun).fact}."
 
 
 def of_drawing(drawing: Drawing, shown: Collection[str]) -> str:
     """The caption of a figure that a layout asks for: its title, its kind, and what of ``PARTS`` is
     ``shown``.
     """
-    kind = drawing.kind if drawing.kind in KINDS else WORKLOAD
     parts = [f"{message('caption-part', case=part).fact}." for part in PARTS if part in shown]
-    return " ".join([f"{drawing.title}.", text(kind), *parts])
+    return " ".join([f"{drawing.title}.", text(drawing.kind), *parts])
 
 
 def texts() -> dict[str, str]:
-    """Figure name -> caption, of figures of one workload too: what ``rules/tables.smk`` hands on."""
-    alone = [
-        f"{table.name}_{name}" for table in TABLES for name in SUBSYSTEMS[table.subsystem].workloads
-    ]
-    return {
-        name: text(name)
-        for name in (*FIGURES, *alone)
-        if name in FIGURES or name.rpartition("_")[0] in FIGURES
-    }
+    """Figure name -> caption: what ``rules/tables.smk`` hands on."""
+    return {name: text(name) for name in FIGURES}
 
 
 def tables() -> dict[str, str]:

@@ -12,7 +12,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
-from peakmark.figures import dots
+from peakmark.figures import curves
 from peakmark.report import (
     appendix,
     document,
@@ -97,7 +97,7 @@ def test_slow_nodes_are_told(twelve):
     assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
     lines = fleet_text.build(twelve)["lines"]
     assert [line[0] for line in lines] == ["node10"] * 2 + ["node3"] * 4
-    figure = dots.overview(twelve.rows)
+    figure = curves.plot_fleet(twelve.rows)
     assert figure is not None
     assert [text.get_text().split()[0] for text in figure.axes[0].texts] == ["node3", "node10"]
 

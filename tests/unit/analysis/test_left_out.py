@@ -7,8 +7,9 @@ from copy import deepcopy
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import figures
 from peakmark.analysis.analysis import Analysis
-from peakmark.figures import figures, panels, style
+from peakmark.figures import panels, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, sections
 from peakmark.storage import records

@@ -6,10 +6,10 @@ from benchmarks.method.fleets import PAIRED, Paired
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
+from peakmark import figures
 from peakmark.analysis import links, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell
-from peakmark.figures import figures
 from peakmark.storage import planfile
 from peakmark.storage.records import text_of
 from peakmark.tables import tables

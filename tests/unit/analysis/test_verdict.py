@@ -4,8 +4,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM, judge, placed, runs
 
+from peakmark import figures
 from peakmark.analysis import verdict
-from peakmark.figures import figures
 
 KIB, MIB = 1 << 10, 1 << 20
 QUIET = (1.0, 1.002, 0.998)

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import figures
 from peakmark.analysis import verdict
-from peakmark.figures import figures, panels, style
+from peakmark.figures import panels, style
 from peakmark.limits import Limit
 from peakmark.tools.tables import BY_NAME
 

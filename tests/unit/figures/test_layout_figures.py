@@ -2,17 +2,16 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import figures
 from peakmark.analysis.analysis import Analysis
 from peakmark.config import layouts
 from peakmark.config.layouts import Drawing
-from peakmark.figures import figures, panels, style
+from peakmark.figures import panels, style
 from peakmark.report import document, sections
-from peakmark.tables import captions
 from peakmark.tools.tables import BY_NAME
 
 KIB, MIB = 1024, 1 << 20
@@ -100,22 +99,6 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited):
     for axis in axes:
         assert [100.0, 100.0] in [list(line.get_ydata()) for line in axis.lines], "the limit"
         assert len(axis.texts) == 3, "values above the bars"
-
-
-def test_a_reference_far_above_the_limit_is_a_mark_at_the_edge(limited):
-    far = [
-        replace(row, series={**row.series, "iozone": replace(row.series["iozone"], efficiency=6.4)})
-        for row in drawn(SHARES, limited)
-    ]
-    for axis in plot(SHARES, far):
-        top = axis.get_ylim()[1]
-        (marks,) = axis.collections
-        assert [float(y) for _, y in marks.get_offsets()] == [panels.FARTHEST] * 3
-        assert top > panels.FARTHEST
-    assert panels.goes_beyond(SHARES, far)
-    whole = captions.of_drawing(SHARES, captions.PARTS)
-    short = captions.of_drawing(SHARES, ())
-    assert short.startswith("Four patterns. ") and whole.startswith(short) and whole != short
 
 
 def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path):
