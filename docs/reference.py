@@ -18,7 +18,6 @@ import yaml
 
 from peakmark import cli, messages
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.tables.captions import Notes
 from peakmark.tables.columns import columns
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES
@@ -121,7 +120,7 @@ def table_columns() -> str:
             )
             for node in ("node1", "node2")
         ]
-        every = columns(table, rows, Notes.of(()))
+        every = columns(table, rows)
         pairs = [(f"`{each.heading}`", each.meaning) for each in every if each.heading]
         lines += [f"## {table.name}.csv", "", f"{table.title}.", ""]
         lines += [*_table(("column", "meaning"), pairs), ""]

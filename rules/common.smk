@@ -8,7 +8,8 @@ from peakmark.run import build
 from peakmark.report import makers
 from peakmark.workflow import run, startup
 from peakmark.workflow.startup import as_workflow_error
-from peakmark.tables import captions
+from peakmark.messages import captions
+from peakmark.tools.tables import TABLES
 
 
 def on_command_line():

@@ -6,7 +6,7 @@ rule tables:
         RUN.plan_trigger,
         all_records,
     output:
-        [for_report(name, title) for name, title in captions.tables().items()],
+        [for_report(table.name, table.full_title) for table in TABLES],
         for_report("runs", "Every run", "runs"),
         for_report("measurements", "Every measurement", "measurements"),
         f"{RUN.folder}/{makers.ANALYSIS}",
@@ -24,6 +24,6 @@ rule tables:
         campaign=subpath(output[0], ancestor=2),
         plan=RUN.digest,
         made_by=makers.digest(RUN.plan.config["report"]),
-        captions=captions.texts(),
+        captions=captions(),
     shell:
         "peakmark tables {params.campaign:q} 2> {log:q}"

@@ -177,6 +177,13 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
     return entries
 
 
+@cache
+def captions() -> Mapping[str, str]:
+    """Name of each figure, or of a kind of figures -> its caption, on one line."""
+    names = [code.removeprefix("caption ") for code in catalogue() if code.startswith("caption ")]
+    return {name: f"{message('caption', case=name, noun='nodes').fact}." for name in names}
+
+
 def texts(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
     """Fact and remedy of a code with its values."""
     return _filled(code, values).sentence

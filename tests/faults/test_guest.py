@@ -20,13 +20,12 @@ from tests import guest
 from tests.guest import GuestError, common
 from tests.programs import LIMIT_S, wait_for
 
-from peakmark import machine
+from peakmark import machine, tables
 from peakmark.analysis import analysis
 from peakmark.cell import Cell
 from peakmark.plan import plan
 from peakmark.storage import records
 from peakmark.storage.results import Results
-from peakmark.tables import tables
 
 Seen = Callable[[str], dict[str, Any]]
 """Name of a task -> what it saw in the guest."""

@@ -13,11 +13,10 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said, copied
 from tests.unit.presets import small_campaign
 
-from peakmark import cli, machine
+from peakmark import cli, machine, tables
 from peakmark.analysis.analysis import Analysis
 from peakmark.report import html_report, pdf_report
 from peakmark.report.document import ReportContent
-from peakmark.tables import tables
 
 
 def made_once(factory, name, make_in):

@@ -17,7 +17,7 @@ from tests.unit.hostile import changed, refuses
 from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import GOOD
 
-from peakmark import files, yamlfile
+from peakmark import files, tables, yamlfile
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
@@ -25,7 +25,6 @@ from peakmark.config import site
 from peakmark.errors import ConfigError, ParseError, PeakmarkError, RecordError
 from peakmark.storage import records
 from peakmark.storage.results import Results
-from peakmark.tables import tables
 from peakmark.workflow import status
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))

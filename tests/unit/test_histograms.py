@@ -11,7 +11,6 @@ from peakmark import histograms, statistics
 from peakmark.analysis import compare, datasets
 from peakmark.analysis.analysis import Analysis
 from peakmark.errors import ParseError
-from peakmark.tables.captions import Notes
 from peakmark.tables.columns import columns
 
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
@@ -87,7 +86,7 @@ def campaign(folder, slow, seed):
 def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitions(tmp_path):
     analysis = Analysis.of(campaign(tmp_path / "a", 0.02, 1))
     (row,) = analysis.rows["network_latency"]
-    every = columns(row.table, [row], Notes.of([row]))[-9:]
+    every = columns(row.table, [row])[-9:]
     seconds = [float(str(column.value(row))) / row.table.factor for column in every]
     for least, (value, low, high), most in (
         (20e-6, seconds[:3], 21.5e-6),
@@ -101,7 +100,7 @@ def test_records_without_histograms_have_the_median_and_no_interval(tmp_path):
     bare = {"p50": 2e-5, "p99": 3e-5, "p999": 4e-5, "max": 5e-5}
     records = make.runs("netbench", "LAT-TCP", 2e-5, 2e-5, block=1, details=bare)
     row = make.only_row(tmp_path, records)
-    headings = [column.heading for column in columns(row.table, [row], Notes.of([row]))]
+    headings = [column.heading for column in columns(row.table, [row])]
     assert headings[-3:] == [f"MyNETBench {label} (µs)" for label in ("p50", "p99", "p99.9")]
     assert row.measured.percentile("p99") == (3e-5, None, None)
 

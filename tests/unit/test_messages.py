@@ -111,7 +111,9 @@ def test_every_code_has_a_text_for_its_values_and_every_text_is_used():
             assert code in entries, code
             assert fields(entries[code]) <= names, code
     words |= {line["code"] for line in data.table("signatures")}
-    assert not [code for code in entries if not set(code.split(" ")) <= words]
+    # tests/unit/tables/test_presentation.py draws every figure that has a caption.
+    codes = [code for code in entries if not code.startswith("caption ")]
+    assert not [code for code in codes if not set(code.split(" ")) <= words]
 
 
 def test_the_words_of_every_code_are_those_of_the_golden_file():

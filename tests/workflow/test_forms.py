@@ -7,7 +7,8 @@ import re
 import pytest
 from tests.checkout import TINY, Checkout
 
-from peakmark.tables import captions
+from peakmark.messages import captions
+from peakmark.tools.tables import TABLES
 
 NO_NETWORK = dict.fromkeys(
     ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9"
@@ -25,14 +26,14 @@ def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(ch
     assert not re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="(?!data:)', page)
     for category in ("Tables", "Figures", "Report"):
         assert f'"{category}"' in page
-    for title in captions.tables().values():
+    for title in [table.full_title for table in TABLES]:
         assert json.dumps({"table": title})[1:-1] in page, title
     # Which figures there are is up to this CPU: without a known limit there is no overview.
     drawn = [path.stem for path in (results / "figures").glob("*.svg")]
     assert "disk_throughput" in drawn
     for name in drawn:
         assert f'"figure": "{name}"' in page
-        assert captions.text(name)[:60] in page
+        assert captions()[name][:60] in page
     assert '"report": "PDF"' in page
     assert "<strong>tiny</strong>" in page
 

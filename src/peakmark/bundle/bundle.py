@@ -39,7 +39,7 @@ from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
-from peakmark.tables import captions, latex
+from peakmark.tables import latex
 from peakmark.units import gigabytes
 
 SUMS = "SHA256SUMS"
@@ -415,6 +415,6 @@ def _expected(row: Row, own: Series) -> Sequence[str]:
     values = (summary.median, summary.low, summary.high)
     numbers = [labels.number(value, own.step) for value in values]
     level = f"{100 * summary.level:.0f} %" if summary.n > 1 else ""
-    table = captions.of_table(row.table.title, row.table.subsystem)
+    table = row.table.full_title
     label = appendix.row_label(labels, row)
     return table, label, *numbers, level, labels.unit, str(summary.n)

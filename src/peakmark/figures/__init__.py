@@ -22,8 +22,8 @@ from peakmark.analysis.verdict import with_limit
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.figures import curves, panels, style
 from peakmark.formatting import percent
+from peakmark.messages import captions, message
 from peakmark.plan.pairs import Behind
-from peakmark.tables import captions
 from peakmark.tools.tables import TABLES, Table
 
 PLOTS = {
@@ -82,8 +82,8 @@ def figures_of(table: Table, rows: Rows, layout: Layout | None = None) -> list[D
         measured = []
     for part, is_shown in PARTS.items():
         name = f"{table.name}{part}"
-        if name in captions.FIGURES:
-            shown = () if is_many and name in captions.PERCENTILES else filter(is_shown, measured)
+        if name in captions():
+            shown = () if is_many and part == "_percentiles" else filter(is_shown, measured)
             drawn.append(Drawn(name, tuple(shown)))
     if table.name == curves.LADDER:
         drawn.append(Drawn(curves.ROOFLINE, tuple(curves.roofs(rows))))
@@ -107,6 +107,11 @@ def without_rows(drawing: Drawing) -> str:
         "measured": "nothing was measured for it",
     }[drawing.value]
     return f"No figure “{drawing.title}”: {reason}"
+
+
+def caption(name: str, noun: str = "nodes") -> str:
+    """The caption of a figure, on one line; ``noun``: what its dots are."""
+    return f"{message('caption', case=name, noun=noun).fact}."
 
 
 def build(campaign: Path | Analysis) -> list[Path]:

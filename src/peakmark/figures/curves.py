@@ -234,7 +234,8 @@ def _heat_maps(table: Table, fields: dict[str, pd.DataFrame], labels: tuple[str,
     side = 2.1 if max(map(len, fields.values())) <= FEW else style.WIDTH / 2
     panel = (side * 1.15 / style.WIDTH, side)
     figure, axes = style.small_multiples(list(fields), labels, panel, 2)
-    for axis, field in zip(axes, fields.values(), strict=True):
+    for axis, places in zip(axes, fields.values(), strict=True):
+        field = places.rename(index=str, columns=str)
         numbers = field.map(partial(significant, digits=3)) if len(field) <= MOST_NUMBERS else None
         sns.heatmap(
             field, ax=axis, square=True, cmap="viridis_r" if table.lower_is_better else "viridis",

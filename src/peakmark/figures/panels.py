@@ -197,10 +197,12 @@ def plot(table: Table, rows: Sequence[Row], drawing: Drawing | None = None) -> F
     for row, title, dashes in _panels(measured, other, kind):
         place = float(_place(row, across))
 
-        def line_of(name: str, row: Row = row, key: tuple[str, str] = (title, dashes)) -> DrawnLine:
-            return lines.setdefault(
-                (*key, name), DrawnLine(key[0], name, key[1], _place(row, other))
-            )
+        rank = _place(row, other)
+
+        def line_of(
+            name: str, look: tuple[str, int] = (dashes, rank), title: str = title
+        ) -> DrawnLine:
+            return lines.setdefault((title, look[0], name), DrawnLine(title, name, *look))
 
         for program in programs:
             series = row.series.get(program.instrument)

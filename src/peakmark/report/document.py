@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from peakmark import figures, files
+from peakmark import figures, files, tables
 from peakmark.analysis import history, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.row import Row
@@ -37,7 +37,6 @@ from peakmark.report import (
 from peakmark.report.sections import Sections
 from peakmark.storage import facts
 from peakmark.storage.results import Results
-from peakmark.tables import tables
 
 Rows = Mapping[str, Sequence[Row]]
 NUMBERS = ("verdicts", "slow", "fleet", "caveats", "overview", "sections", "runs", "artifact")

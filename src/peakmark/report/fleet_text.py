@@ -15,7 +15,7 @@ from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import counted, percent, typeset
 from peakmark.messages import Message, message
-from peakmark.tables.presentation import changes
+from peakmark.tables import changes
 
 LEAST_P = 1e-4
 """Smaller ones are only called so."""

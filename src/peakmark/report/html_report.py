@@ -22,8 +22,8 @@ from peakmark.config.inputs import check_logo
 from peakmark.report import sections
 from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
-from peakmark.tables.captions import BETWEEN, BOUND
 from peakmark.tables.columns import NOT_MEASURED
+from peakmark.tables.presentation import BETWEEN, BOUND
 
 TEMPLATES = ROOT / "reports" / "html"
 LONG = 24

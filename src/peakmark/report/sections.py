@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from peakmark import tables
 from peakmark.analysis import findings, fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout, LayoutTable
-from peakmark.figures import Drawn, figures_of, without_rows
+from peakmark.figures import Drawn, caption, figures_of, without_rows
 from peakmark.formatting import typeset
 from peakmark.messages import message
 from peakmark.report import method_text
-from peakmark.tables import captions, layout_tables, presentation
-from peakmark.tables.presentation import PrintedTable
+from peakmark.tables import layout_tables, presentation
+from peakmark.tables.presentation import PrintedTable, closed
 from peakmark.tools.tables import TABLES, Table, subsystem_tables
 
 Rows = Mapping[str, Sequence[Row]]
@@ -144,7 +145,7 @@ class Sections:
                 )
                 parts[place]["figures"].append(picture)
             elif drawn.drawing is not None:
-                parts[-1]["table"]["remarks"].append(captions.closed(without_rows(drawn.drawing)))
+                parts[-1]["table"]["remarks"].append(closed(without_rows(drawn.drawing)))
         called = {
             key: printed.layout_table
             for printed in every
@@ -192,8 +193,8 @@ class Sections:
         return {
             "title": grid.title,
             "on_paper": True,
-            "name": captions.of_table(grid.title, members[0].table.subsystem),
-            "table": presentation.as_data(grid, members),
+            "name": replace(members[0].table, title=grid.title).full_title,
+            "table": tables.as_data(grid, members),
             "findings": [],
             "figures": [],
             "formulas": method_text.build_formulas([], {}),
@@ -286,15 +287,15 @@ def picture_of_page_one(
     if name not in widths:
         return None
     noun = fleet.noun(entry.row for entry in judged if entry.row)
-    return _picture(name, widths, captions.text(name, noun))
+    return _picture(name, widths, caption(name, noun))
 
 
 def picture_of_nodes(drawn: Drawn, widths: Widths) -> Picture | None:
     """A figure of many nodes, None where it was not drawn; all have the same caption."""
     if drawn.name not in widths:
         return None
-    name = drawn.name if drawn.name in captions.LINKS else captions.NODES
-    return _picture(drawn.name, widths, captions.text(name, fleet.noun(drawn.rows)))
+    name = drawn.name if drawn.name.endswith("_links") else "nodes"
+    return _picture(drawn.name, widths, caption(name, fleet.noun(drawn.rows)))
 
 
 def picture_of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
@@ -303,18 +304,19 @@ def picture_of_rows(drawn: Drawn, widths: Widths) -> Picture | None:
         return None
     rows, drawing = drawn.rows, drawn.drawing
     value = drawing.value if drawing else "measured"
-    if drawing:
-        caption = captions.of_drawing(drawing, _parts(drawing, rows))
-    else:
-        caption = captions.text(drawn.name)
+    sentences = [f"{drawing.title}.", caption(drawing.kind)] if drawing else [caption(drawn.name)]
+    parts = _parts(drawing, rows) if drawing else []
     everything = [series for row in rows for series in row.series.values()]
     if value == "measured" and any(series.disturbed for series in everything):
-        caption = f"{caption} {message('caption-part', case='disturbed').fact}."
-    return _picture(drawn.name, widths, caption)
+        parts.append("disturbed")
+    sentences += [f"{message('caption-part', case=part).fact}." for part in parts]
+    return _picture(drawn.name, widths, " ".join(sentences))
 
 
 def _parts(drawing: Drawing, rows: Sequence[Row]) -> list[str]:
-    """What a figure of a layout shows beside the values of the own kernel, see ``captions.PARTS``."""
+    """What a figure of a layout shows beside the values of the own kernel: cases of
+    ``caption-part``.
+    """
     if drawing.kind == "panels":
         return []
     is_bars, measured = drawing.kind == "bars", drawing.value == "measured"

@@ -4,7 +4,7 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,6 @@ from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
-from peakmark.tables.captions import Notes
 from peakmark.tools.tables import Program, Table, count
 from peakmark.units import format_size
 
@@ -83,6 +82,11 @@ def frame_of(columns: Iterable[Column], lines: Sequence[Any]) -> pd.DataFrame:
     )
 
 
+def texts(columns: Iterable[Column], lines: Sequence[Any]) -> list[list[str]]:
+    """What stands in each column in print, line by line."""
+    return [[column.text(line) for line in lines] for column in columns]
+
+
 def of_quantity(table: Table, kind: str) -> str:
     """``Measured Throughput (GB/sec)``: the heading of a kind of values of a table."""
     return f"{kind} {table.quantity}{_unit(table)}"
@@ -92,8 +96,12 @@ def _unit(table: Table) -> str:
     return f" ({table.shown})" if table.shown else ""
 
 
-def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
-    """All columns of a table in the order of the CSV file."""
+def columns(
+    table: Table, rows: Sequence[Row], letters: Callable[[Sequence[Row]], str] = lambda _: ""
+) -> list[Column]:
+    """All columns of a table in the order of the CSV file; ``letters``: those of the notes on rows,
+    for print.
+    """
     bound = Column(
         heading=f"Bound{_unit(table)}", of=lambda row: row.limit.bound, factor=table.factor
     )
@@ -102,7 +110,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         of=lambda row: "; ".join(row.said(row.warnings)),
         label="Notes",
         kind="notes",
-        in_print=lambda row: notes.warnings([row]),
+        in_print=lambda row: letters([row]),
         meaning="All warnings of the row, with their remedies.",
     )
     return [
@@ -116,7 +124,7 @@ def columns(table: Table, rows: Sequence[Row], notes: Notes) -> list[Column]:
         *_spread(table, rows),
         Column(heading="Limit Kind", of=lambda row: row.limit.kind),
         bound,
-        warning_column(lambda row: [row], common_kinds(rows)),
+        warning_column(lambda row: [row], "Warning of all rows: {}."),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
@@ -170,19 +178,16 @@ def place(rows: Sequence[Row]) -> str:
     return " → ".join(pairs[0]) if pairs else rows[0].key.node
 
 
-def warning_column(
-    rows_of: Callable[[Any], Sequence[Row]], everywhere: Collection[str] = ()
-) -> Column:
+def warning_column(rows_of: Callable[[Any], Sequence[Row]], once: str = "") -> Column:
     """What kinds of warnings there are about the rows of a line.
 
     Args:
         rows_of: the rows of a line.
-        everywhere: kinds that all lines have, which print says below the table.
+        once: see ``Column``.
     """
 
     def shown(line: Any) -> str:
-        named = (kind for kind in _kinds(rows_of(line)) if kind not in everywhere)
-        return ", ".join(getattr(kind, "short", kind) for kind in named)
+        return ", ".join(getattr(kind, "short", kind) for kind in _kinds(rows_of(line)))
 
     return Column(
         heading="Warning",
@@ -190,6 +195,7 @@ def warning_column(
         label="Warning",
         kind="warning",
         in_print=shown,
+        once=once,
         meaning="Kinds of the warnings: wrong, varies, programs disagree, not the device.",
     )
 
@@ -197,12 +203,6 @@ def warning_column(
 def warning_kinds(rows: Sequence[Row]) -> str:
     """``varies, not the device``: the kinds of warnings about rows."""
     return ", ".join(_kinds(rows))
-
-
-def common_kinds(rows: Sequence[Row]) -> frozenset[str]:
-    """Kinds of warnings that all of several measured rows have."""
-    kinds = [frozenset(_kinds([row])) for row in rows if row.own is not None]
-    return frozenset.intersection(*kinds) if len(kinds) > 1 else frozenset()
 
 
 def _kinds(rows: Sequence[Row]) -> list[str]:
@@ -218,9 +218,7 @@ def _kinds(rows: Sequence[Row]) -> list[str]:
 def key_columns(table: Table) -> list[Column]:
     """What makes a row: workload, concurrency, block and variant."""
 
-    def block(row: Row) -> str:
-        return table.unsized if row.key.block is None else format_size(row.key.block)
-
+    unsized = table.unsized
     workload = Column(
         heading=table.first,
         of=lambda row: table.workload_label(row.key.workload),
@@ -236,10 +234,10 @@ def key_columns(table: Table) -> list[Column]:
     )
     sized = Column(
         heading=table.block or "",
-        of=block,
+        of=lambda row: unsized if row.key.block is None else format_size(row.key.block),
         label=table.block or "",
         kind="number",
-        in_print=lambda row: size(row.key.block) or table.unsized,
+        in_print=lambda row: size(row.key.block) or unsized,
         once=f"{table.block}: {{}}.",
         meaning="Bytes of one block, record or message.",
     )
@@ -315,18 +313,18 @@ def measured_column(table: Table, program: Program) -> Column:
 
 def theoretical_column(table: Table) -> Column:
     """The limit; print has a bound in its place, with a sign before it."""
-    meaning = "Theoretical limit; empty where it is unknown."
-    heading = of_quantity(table, "Theoretical")
-    limit = quantity_column(table, heading, lambda row: row.limit.value, meaning=meaning)
 
     def text(row: Row) -> str:
-        bound = row.limit.bound
-        if bound is None:
-            return limit.text(row)
-        signs = SIGNS if row.limit.unit != "s" else SHARE_SIGNS
-        rounded = float(f"{bound * table.factor:.3g}")
-        return f"{signs[row.limit.kind]}{significant(rounded, 3)}"
+        limit = row.limit
+        if limit.bound is None:
+            return "" if limit.value is None else significant(limit.value * table.factor)
+        signs = SIGNS if limit.unit != "s" else SHARE_SIGNS
+        rounded = float(f"{limit.bound * table.factor:.3g}")
+        return f"{signs[limit.kind]}{significant(rounded, 3)}"
 
+    heading = of_quantity(table, "Theoretical")
+    meaning = "Theoretical limit; empty where it is unknown."
+    limit = quantity_column(table, heading, lambda row: row.limit.value, meaning=meaning)
     return replace(limit, in_print=text)
 
 
@@ -381,7 +379,7 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
     )
     repetitions = Column(
         heading="n",
-        of=lambda row: row.own.summary.n if row.own else 0,
+        of=lambda row: of("n")(row) or 0,
         label="n",
         kind="number",
         form=lambda count: str(count or ""),
@@ -410,8 +408,8 @@ def _spread(table: Table, rows: Sequence[Row]) -> list[Column]:
 
 def interval_label(rows: Sequence[Row]) -> str:
     """``95 % interval``, or what the number of repetitions allows: ``75 to 95 % interval``."""
-    summaries = [row.own.summary for row in rows if row.own and row.own.summary.n > 1]
-    levels = {min(95, int(100 * summary.level)) for summary in summaries} or {95}
+    summaries = [series.summary for series in (row.own for row in rows) if series]
+    levels = {min(95, int(100 * each.level)) for each in summaries if each.n > 1} or {95}
     least = f"{min(levels)} to " if len(levels) > 1 else ""
     return f"{least}{max(levels)} % interval"
 
@@ -452,7 +450,7 @@ def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
         every = [
             Column(
                 heading=f"{table.own.heading} {label}{part and f', {part}'} ({table.shown})",
-                of=partial(_percentile, table, name, part or "value"),
+                of=of_series(table.own, partial(_percentile, name, part or "value")),
                 factor=table.factor,
                 meaning=meaning,
             )
@@ -475,9 +473,8 @@ PERCENTILE_PARTS = {
 }
 
 
-def _percentile(table: Table, name: str, part: str, row: Row) -> float | None:
-    series = row.series.get(table.own.instrument)
-    return getattr(series.percentile(name) if series else None, part, None)
+def _percentile(name: str, part: str, series: Series) -> float | None:
+    return getattr(series.percentile(name), part, None)
 
 
 def _with_interval(parts: Sequence[Column], row: Row) -> str:
@@ -529,12 +526,13 @@ def _energy(table: Table) -> list[Column]:
         watts = series.detail("watts")
         return series.centre / watts if watts else None
 
-    joules = quantity_column(
-        replace(table, factor=1.0),
-        "J",
-        _detail(table, "joules"),
-        group="Energy",
+    joules = Column(
         heading="Energy (J)",
+        of=_detail(table, "joules"),
+        label="J",
+        group="Energy",
+        kind="number",
+        form=significant,
         meaning="Energy of processors and memory of the node in the measured time.",
     )
     unit = f"{table.shown.partition('/')[0].removesuffix('S') or '1'}/J"

@@ -15,7 +15,6 @@ from peakmark.analysis.row import Row
 from peakmark.messages import Severity, WarningKind
 from peakmark.resources import ROOT
 from peakmark.tables import presentation
-from peakmark.tables.captions import NO_NOTES
 from peakmark.tables.columns import (
     NOT_MEASURED,
     Column,
@@ -26,7 +25,7 @@ from peakmark.tables.columns import (
     theoretical_column,
     warning_column,
 )
-from peakmark.tables.presentation import PrintedTable
+from peakmark.tables.presentation import Notes, PrintedTable
 
 MOST = 7
 MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
@@ -76,7 +75,7 @@ def brief(every: Sequence[Row], of_many: bool = False) -> PrintedTable:
         "% share of the limit" if with_limit else "",
     )
     remarks = ["; ".join(filter(None, parts))]
-    grid = starred(PrintedTable.of(table.name, table.title, columns, rows, NO_NOTES, remarks))
+    grid = starred(PrintedTable.of(table.name, table.title, columns, rows, Notes.of(()), remarks))
     references = [each.instrument for each in table.references]
     shown = [column.label for column in grid.columns if column.label in references]
     surplus = shown[max(0, len(shown) - max(0, len(grid.columns) - MOST)) :]

@@ -16,7 +16,6 @@ from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent, significant
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
-from peakmark.tables.captions import Notes
 from peakmark.tables.columns import (
     NOT_MEASURED,
     Column,
@@ -27,7 +26,7 @@ from peakmark.tables.columns import (
     through,
     warning_column,
 )
-from peakmark.tables.presentation import PrintedTable
+from peakmark.tables.presentation import Notes, PrintedTable
 from peakmark.units import evaluate
 
 
@@ -73,12 +72,11 @@ def _position(layout_table: LayoutTable, row: Row) -> tuple[Any, ...]:
 
 def left_over(layout: Layout, name: str, rows: Sequence[Row]) -> list[Row]:
     """Rows of the table ``name`` that no table of the layout shows."""
-    shown = [one for one in layout.layout_tables if one.table.name == name]
-    return [
-        row
-        for row in rows
-        if not any(one.takes(row.key.workload, row.key.variant) for one in shown)
-    ]
+    rest = list(rows)
+    for each in layout.layout_tables:
+        if each.table.name == name:
+            rest = [row for row in rest if not each.takes(row.key.workload, row.key.variant)]
+    return rest
 
 
 def columns(layout_table: LayoutTable, layout_lines: Sequence[Line]) -> list[Column]:
@@ -113,13 +111,13 @@ def _column(
 
     def shown(line: Line) -> str:
         number, row = value(layout_table, column, line), row_of(column, line)
-        if number is None:
+        if number is None or row is None:
             return hole if row is None or row.own is None else ""
         if column.value == "efficiency":
             return percent(number / 100)
         if column.value == "deviation":
             return significant(number, 3)
-        series = row.column_of(column.instrument) if row else None
+        series = row.column_of(column.instrument)
         return significant(number, step=series.step * layout_table.factor if series else 0.0)
 
     of = partial(value, layout_table, column)

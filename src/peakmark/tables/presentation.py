@@ -1,4 +1,5 @@
-"""A table's rows as cells of text, with the notes on them: what PDF, HTML report and LaTeX show.
+"""A table's rows as cells of text, with the notes below them, for which letters stand at the rows:
+what PDF, HTML report and LaTeX show.
 
 Of many nodes, paper has a line for each point with the median of all, the lowest, the highest and
 those that are slow; a line for each node stands in the CSV files and in the HTML report.
@@ -6,35 +7,129 @@ those that are slow; a line for each node stands in the CSV files and in the HTM
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from string import ascii_lowercase
+from typing import Any, NamedTuple
 
 from peakmark import statistics
 from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.row import Row
+from peakmark.errors import Sentence
 from peakmark.formatting import counted, listed, percent, typeset
-from peakmark.messages import Message, message
+from peakmark.messages import Merged, Message, Number, between, merge, message
 from peakmark.storage.results import Results
-from peakmark.tables import captions
-from peakmark.tables.captions import BESIDE, Footnote, Notes, closed
 from peakmark.tables.columns import (
     EFFICIENCY,
-    NOT_MEASURED,
     Column,
     columns,
-    common_kinds,
     key_columns,
     of_quantity,
     of_series,
     quantity_column,
+    texts,
     through,
 )
 from peakmark.tools.tables import Table
+
+BESIDE = "A number beside a letter is what the note says of that row."
+BETWEEN = ", "  # two letters of notes
+BOUND = "\u00a0"  # a letter and its number stay on one line
+
+
+class Footnote(NamedTuple):
+    """A letter and the sentence that it stands for."""
+
+    letter: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Notes:
+    """The notes of some rows: ``letters`` by note, the words they stand for, and what is said of
+    all rows.
+
+    merged  what stands for a note, and the number that it has of its own where that has ranges
+    """
+
+    letters: Mapping[Message, str]
+    sentences_by_letter: Mapping[str, Sentence]
+    common: tuple[str, ...]
+    merged: Mapping[Message, Merged]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Notes:
+        """Notes that differ in numbers alone share a letter; what holds for all measured rows has
+        none.
+        """
+        common = _common(rows)
+        merged = merge(
+            note for row in rows for note in row.remarks if row.said([note])[0] not in common
+        )
+        sentences = {
+            note: rows[0].of_program(note, form.message.sentence) for note, form in merged.items()
+        }
+        letters = {
+            wording: letter(number)
+            for number, wording in enumerate(dict.fromkeys(sentences.values()))
+        }
+        return cls(
+            letters={note: letters[wording] for note, wording in sentences.items()},
+            sentences_by_letter={place: wording for wording, place in letters.items()},
+            common=tuple(f"All rows: {text}" for text in common),
+            merged=merged,
+        )
+
+    def footnotes(self, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
+        """What the letters stand for, as it is printed, with each remedy once; ``more``: what is
+        said behind the words of a letter.
+        """
+        footnotes = []
+        remedies = set[str]()
+        for place, sentence in self.sentences_by_letter.items():
+            text = sentence.fact if sentence.remedy in remedies else str(sentence)
+            remedies.add(sentence.remedy)
+            footnotes.append(Footnote(place, typeset(closed(f"{text.rstrip('.')}{more(place)}"))))
+        return tuple(footnotes)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether a number stands beside a letter."""
+        return any(form.own for form in self.merged.values())
+
+    def warnings(self, rows: Sequence[Row]) -> str:
+        """The letters of what a line's rows note, each once with the line's own number: ``a 11 %,
+        b, c 2.74 GHz``.
+        """
+        numbers: dict[str, list[Number]] = {}
+        for note in (note for row in rows for note in row.remarks if note in self.letters):
+            own = self.merged[note].own
+            numbers.setdefault(self.letters[note], []).extend([own] if own else [])
+        texts = []
+        for place in sorted(numbers, key=lambda place: (len(place), place)):
+            own_range = f" {typeset(between(numbers[place]).text)}" if numbers[place] else ""
+            texts.append(f"{place}{own_range}".replace(" ", BOUND))
+        return BETWEEN.join(texts)
+
+
+def closed(sentence: str) -> str:
+    """The sentence with its full stop."""
+    return f"{sentence.rstrip('.')}."
+
+
+def _common(rows: Sequence[Row]) -> list[str]:
+    """What is said of all measured rows alike: once below the table instead of in every row."""
+    first, *others = [row.said(row.remarks) for row in rows if row.own is not None] or [()]
+    return [text for text in first if all(text in said for said in others)] if others else []
+
+
+def letter(number: int) -> str:
+    """a, b, ... z, aa, ab, ..."""
+    first, last = divmod(number, len(ascii_lowercase))
+    return f"{letter(first - 1) if first else ''}{ascii_lowercase[last]}"
+
 
 USUAL = ("psync", "plain", "")
 """Variants that nobody asked for: they need no word."""
@@ -77,19 +172,20 @@ class PrintedTable:
         def typeset_all(sentences: Iterable[str]) -> tuple[str, ...]:
             return tuple(typeset(closed(sentence)) for sentence in sentences)
 
-        kept, texts, once = [], [], []
-        for column in sorted(columns, key=lambda column: column.kind in ("warning", "notes")):
-            shown = [column.text(line) for line in lines] if column.label else [""]
+        labelled = [column for column in columns if column.label]
+        ordered = sorted(labelled, key=lambda column: column.kind in ("warning", "notes"))
+        kept, body, once = [], [], []
+        for column, shown in zip(ordered, texts(ordered, lines), strict=True):
             if column.once and len(lines) > 1 and len(set(shown)) == 1:
                 once += [] if shown[0] in USUAL else [column.once.format(shown[0])]
-            elif any(shown) or (column.label and not lines):
+            elif any(shown) or not lines:
                 kept.append(column)
-                texts.append(shown)
+                body.append(shown)
         return cls(
             name=name,
             title=title,
             columns=tuple(kept),
-            body=tuple(zip(*texts, strict=True)),
+            body=tuple(zip(*body, strict=True)),
             notes=notes.footnotes(),
             remarks=(*once, *typeset_all(remarks)),
             reading=reading and typeset(closed(reading)),
@@ -137,14 +233,11 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
     """
     notes = Notes.of(rows)
     remarks = remarks_on_gaps(results, table, rows, {name for row in rows for name in row.series})
-    kinds = ", ".join(sorted(common_kinds(rows)))
-    if kinds:
-        remarks.append(f"Warning of all rows: {kinds}")
     general = without_columns(results, table, rows, {each.instrument for each in table.series})
     time = " of a time" if table.unit == "s" else ""
     for kind in dict.fromkeys(row.limit.kind for row in rows if row.limit.bound is not None):
         general.append(message("bounds", case=f"{kind}{time}").text)
-    every = columns(table, rows, notes)
+    every = columns(table, rows, notes.warnings)
     return PrintedTable.of(
         table.name, table.title, every, rows, notes, remarks, table.remark, general
     )
@@ -173,13 +266,9 @@ def grid_of_nodes(
 
         return quantity_column(table, label, value, group=group)
 
-    measured = [
-        median(
-            program.heading,
-            of_series(program, lambda series: series.centre),
-            "Medians of references",
-        )
-        for program in table.references
+    references = [
+        median(each.heading, of_series(each, attrgetter("centre")), "Medians of references")
+        for each in table.references
     ]
     own = f"{table.own.heading}: {of_quantity(table, 'Measured')}"
     share = median(EFFICIENCY, lambda row: row.measured.efficiency)
@@ -192,7 +281,7 @@ def grid_of_nodes(
         ),
         Column(label="Spread (%)", kind="number", of=attrgetter("range"), form=percent),
         Column(label="Slowest", of=lambda group: group.worst.key.node),
-        *measured,
+        *references,
         median(of_quantity(table, "Theoretical"), lambda row: row.limit.value),
         replace(share, factor=None, form=percent),
         Column(label=noun.title(), kind="number", of=lambda group: len(group.rows)),
@@ -299,89 +388,3 @@ def empty_reason(results: Results, instrument: str) -> str:
     if any(cell.instrument == instrument for cell in results.cells):
         return "none of its cells has been measured for these rows yet"
     return "the plan holds no cell of it"
-
-
-_BREAK = re.compile(
-    r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)"
-)
-LONG = 8  # rows from which on the eye needs rules between them
-
-
-def as_data(grid: PrintedTable, rows: Sequence[Row]) -> dict[str, Any]:
-    """A grid with what only the page needs: headings over several columns, thin rules, numbers
-    padded to their decimal mark.
-    """
-    head, subhead = _headings(grid)
-    cells = [
-        _padded(texts) if column.kind == "number" else texts
-        for column, texts in zip(grid.columns, zip(*grid.body, strict=True), strict=True)
-    ]
-    return {
-        "name": grid.name,
-        "title": f"{captions.of_table(grid.title, rows[0].table.subsystem)}.",
-        "reading": grid.reading,
-        "columns": [{"kind": column.kind} for column in grid.columns],
-        "head": head,
-        "subhead": subhead,
-        "breaks": _breaks(rows),
-        "body": list(zip(*cells, strict=True)),
-        "notes": [[note.letter, note.text] for note in grid.notes],
-        "remarks": [*grid.remarks, *grid.shared],
-        "general": list(grid.general),
-    }
-
-
-def _padded(texts: Sequence[str]) -> list[str | dict[str, str]]:
-    """Numbers with what is missing behind their decimal mark, which is set but not seen."""
-    fractions = [text.partition(".")[2] for text in texts if text != NOT_MEASURED]
-    most = max(map(len, fractions), default=0)
-    cells: list[str | dict[str, str]] = []
-    for text in texts:
-        fraction = text.partition(".")[2]
-        mark = "" if fraction or len(fraction) == most else "."
-        pad = f"{mark}{'0' * (most - len(fraction))}" if text else ""
-        cells.append(text if text == NOT_MEASURED else {"text": text, "pad": pad})
-    return cells
-
-
-def _headings(grid: PrintedTable) -> tuple[list[dict[str, Any]], list[str]]:
-    """Two lines of headings: groups, and columns that stand alone over both lines; then the columns
-    in groups.
-    """
-    head: list[dict[str, Any]] = []
-    grouped = [column.label for column in grid.columns if column.group]
-    for title, members in groupby(grid.columns, key=lambda column: column.group):
-        columns = list(members)
-        if title:
-            head.append({"title": title, "span": len(columns), "rows": 1, "kind": "number"})
-        else:
-            head += [
-                {
-                    "title": _wrapped(column.label),
-                    "span": 1,
-                    "rows": 2 if grouped else 1,
-                    "kind": column.kind,
-                }
-                for column in columns
-            ]
-    return head, grouped
-
-
-def _wrapped(heading: str) -> str:
-    """A heading with its unit, and what is narrower in two lines, on lines of their own."""
-    return _BREAK.sub(lambda place: f"{place[1] or ''}\n", heading)
-
-
-def _breaks(rows: Sequence[Row]) -> list[int]:
-    """Rows above which a thin rule stands: where the workload changes; in a long table of one,
-    where the concurrency does.
-    """
-    starts = [(row.key.node, row.key.workload, row.key.variant) for row in rows]
-    steps = changes([row.key.concurrency for row in rows])
-    is_busy = len(rows) < LONG or 2 * len(steps) >= len(rows)
-    return changes(starts) or ([] if is_busy else steps)
-
-
-def changes(keys: Sequence[object]) -> list[int]:
-    """The places at which a key differs from the one before."""
-    return [number for number in range(1, len(keys)) if keys[number] != keys[number - 1]]

@@ -77,6 +77,15 @@ class Table:
         return (self.own, *self.references)
 
     @property
+    def full_title(self) -> str:
+        """``Disk: throughput``, without the resource where the title names it already."""
+        resource, title = SUBSYSTEMS[self.subsystem].title, self.title
+        if title.lower().startswith(resource.lower()):
+            return title
+        is_abbreviation = title[1:2].isupper()
+        return f"{resource}: {title if is_abbreviation else title[:1].lower() + title[1:]}"
+
+    @property
     def unsized(self) -> str:
         """What stands for a block that is not known: an area of LAT that no node has chosen yet."""
         return "auto" if self.name == "memory_latency" else ""

@@ -9,11 +9,12 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import VM, N, W
 
+from peakmark import tables
 from peakmark.analysis import comparisons, findings, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.cell import Cell
-from peakmark.tables import columns, tables
+from peakmark.tables import columns
 
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
 LIMIT = 3e9 * 16  # of one core of the VM in double precision

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import tables
 from peakmark.analysis import fleet, verdict
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import curves
@@ -23,7 +24,7 @@ from peakmark.report import (
 )
 from peakmark.report.document import ReportContent
 from peakmark.storage.results import Results
-from peakmark.tables import presentation, tables
+from peakmark.tables import presentation
 from peakmark.workflow import status
 
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}

@@ -7,13 +7,13 @@ from copy import deepcopy
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import figures
+from peakmark import figures, tables
 from peakmark.analysis.analysis import Analysis
 from peakmark.figures import panels, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, sections
 from peakmark.storage import records
-from peakmark.tables import presentation, tables
+from peakmark.tables import presentation
 
 DP, LAT, RS = "DP", "LAT", "RS"
 

@@ -6,13 +6,12 @@ from benchmarks.method.fleets import PAIRED, Paired
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
-from peakmark import figures
+from peakmark import figures, tables
 from peakmark.analysis import links, suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.storage import planfile
 from peakmark.storage.records import text_of
-from peakmark.tables import tables
 
 RATE = 9.4e9
 LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}

@@ -7,12 +7,12 @@ import csv
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import tables
 from peakmark.analysis import suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import AGAIN, TRIAL, Cell
 from peakmark.report import fleet_text
 from peakmark.storage import planfile
-from peakmark.tables import tables
 
 CONFIG = {"seed": 1, "repeat_suspects": True}
 NODES = [f"node{number}" for number in range(1, 9)]

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import files
+from peakmark import files, tables
 from peakmark.bundle import bundle
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.report import pdf_report
 from peakmark.report.document import ReportContent
 from peakmark.resources import ROOT
-from peakmark.tables import tables
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'

@@ -23,7 +23,7 @@ def checkout(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("name", "counts"), [
-    ("src/peakmark/tables/tables.py", True), ("src/peakmark/analysis/checks.py", True),
+    ("src/peakmark/tables/__init__.py", True), ("src/peakmark/analysis/checks.py", True),
     ("src/peakmark/data/memory.csv", True), ("reports/layouts/file-io-lab.yaml", True),
     ("reports/published/file-io-lab.csv", True), ("src/peakmark/figures/style.py", True),
     ("src/peakmark/report/html_report.py", True), ("reports/template/main.typ", True),

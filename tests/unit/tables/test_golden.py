@@ -13,11 +13,11 @@ import re
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import tables
 from peakmark.analysis.analysis import Analysis
 from peakmark.report import document, sections
 from peakmark.resources import ROOT
 from peakmark.storage import planfile
-from peakmark.tables import tables
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "golden"
 LONG = ("measurements.csv", "runs.csv")

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import tables
 from peakmark.config import layouts
-from peakmark.tables import latex, presentation, tables
+from peakmark.tables import latex, presentation
 from peakmark.tools.tables import BY_NAME
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{tabular} <tag>"

@@ -2,8 +2,9 @@
 
 from tests.unit import campaign_data as make
 
-from peakmark import figures
-from peakmark.tables import captions, presentation, tables
+from peakmark import figures, tables
+from peakmark.messages import captions
+from peakmark.tables import presentation
 from peakmark.tables.columns import of_quantity
 from peakmark.tools.tables import BY_NAME
 
@@ -45,7 +46,7 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
 
 
 def test_letters_go_on_after_z():
-    shown = [captions.letter(number) for number in (0, 25, 26, 27, 52)]
+    shown = [presentation.letter(number) for number in (0, 25, 26, 27, 52)]
     assert shown == ["a", "z", "aa", "ab", "ba"]
 
 
@@ -55,6 +56,6 @@ def test_every_figure_has_a_caption():
         for table in BY_NAME.values()
         for one in figures.figures_of(table, dict.fromkeys(BY_NAME, ()))
     }
-    assert set(captions.FIGURES) == {"overview", "fleet", *drawn}
-    for name in (*captions.FIGURES, *captions.KINDS, captions.NODES):
-        assert captions.text(name)
+    assert set(captions()) == {
+        "overview", "fleet", "nodes", "panels", "together", "bars", *drawn
+    }  # fmt: skip

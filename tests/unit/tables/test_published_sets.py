@@ -8,9 +8,10 @@ import math
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import tables
 from peakmark.config import layouts, published, site
 from peakmark.resources import ROOT
-from peakmark.tables import layout_tables, presentation, tables
+from peakmark.tables import layout_tables, presentation
 from peakmark.tools.tables import BY_NAME
 
 NAME = "disk-patterns-2020"

@@ -5,8 +5,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
 
-from peakmark.tables import columns, presentation, tables
-from peakmark.tables.captions import Notes
+from peakmark import tables
+from peakmark.tables import columns, presentation
 from peakmark.tools.tables import BY_NAME, TABLES
 
 
@@ -35,7 +35,7 @@ def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workloa
     assert (line[columns.of_quantity(table, "Theoretical")], line[efficiency]) == ("", "")
     assert line["Limit Kind"] == "at_most"
     assert line[f"Bound ({table.shown})"] == pytest.approx((row.limit.bound or 0) * table.factor)
-    texts = [column.text(row) for column in columns.columns(table, [row], Notes.of([row]))]
+    texts = [column.text(row) for column in columns.columns(table, [row])]
     assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
 
 
