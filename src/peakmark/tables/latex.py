@@ -98,7 +98,6 @@ def starred(grid: PrintedTable) -> PrintedTable:
             (line[0] + mark, *line[1:]) for line, mark in zip(plain.body, marks, strict=True)
         ),
         notes=(),
-        numbered=False,
         remarks=(
             *plain.remarks,
             *(f"{text}." for kind, text in LEGEND.items() if MARKS[kind] in marks),

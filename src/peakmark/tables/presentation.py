@@ -18,7 +18,7 @@ from peakmark.analysis import fleet
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.row import Row
 from peakmark.errors import Sentence
-from peakmark.formatting import counted, listed, percent, typeset
+from peakmark.formatting import counted, natural, percent, typeset
 from peakmark.messages import Merged, Message, Number, between, merge, message
 from peakmark.storage.results import Results
 from peakmark.tables.columns import (
@@ -34,7 +34,6 @@ from peakmark.tables.columns import (
 )
 from peakmark.tools.tables import Table
 
-BESIDE = "A number beside a letter is what the note says of that row."
 BETWEEN = ", "  # two letters of notes
 BOUND = "\u00a0"  # a letter and its number stay on one line
 
@@ -94,11 +93,6 @@ class Notes:
             footnotes.append(Footnote(place, typeset(closed(f"{text.rstrip('.')}{more(place)}"))))
         return tuple(footnotes)
 
-    @property
-    def numbered(self) -> bool:
-        """Whether a number stands beside a letter."""
-        return any(form.own for form in self.merged.values())
-
     def warnings(self, rows: Sequence[Row]) -> str:
         """The letters of what a line's rows note, each once with the line's own number: ``a 11 %,
         b, c 2.74 GHz``.
@@ -145,7 +139,6 @@ class PrintedTable:
     general  sentences that hold for other tables as well: a report says them once
     reading  how to read it: what its rows are and what is counted; may be empty
     shared   notes that all measured rows have in common: said once, after the remarks
-    numbered whether a number stands beside a letter of ``notes``
     """
 
     name: str
@@ -156,7 +149,6 @@ class PrintedTable:
     remarks: tuple[str, ...] = ()
     reading: str = ""
     shared: tuple[str, ...] = ()
-    numbered: bool = False
     general: tuple[str, ...] = ()
 
     @classmethod
@@ -190,7 +182,6 @@ class PrintedTable:
             remarks=(*once, *typeset_all(remarks)),
             reading=reading and typeset(closed(reading)),
             shared=typeset_all(notes.common),
-            numbered=notes.numbered,
             general=typeset_all(general),
         )
 
@@ -206,15 +197,14 @@ class PrintedTable:
     @property
     def below(self) -> tuple[str, ...]:
         """What stands below the table of all its rows."""
-        numbered = (BESIDE,) if self.numbered else ()
-        return (*self.remarks, *self.general, *self.shared, *numbered)
+        return (*self.remarks, *self.general, *self.shared)
 
 
 def without_notes(grid: PrintedTable, told_at: str) -> PrintedTable:
     """The grid of rows whose notes stand below another table, that of the title ``told_at``."""
     elsewhere = f"Notes on these rows stand below the table “{told_at}”."
     bare = without(grid, lambda column: column.kind == "notes")
-    return replace(bare, notes=(), shared=(), numbered=False, remarks=(*grid.remarks, elsewhere))
+    return replace(bare, notes=(), shared=(), remarks=(*grid.remarks, elsewhere))
 
 
 def without(grid: PrintedTable, is_dropped: Callable[[Column], bool]) -> PrintedTable:
@@ -297,14 +287,12 @@ def grid_of_nodes(
     def where(letter: str) -> str:
         """The nodes that a note is about, in brackets; nothing where it is about all."""
         about = {
-            row.key.node: letter
+            row.key.node
             for row in rows
             if letter in (notes.letters.get(note) for note in row.remarks)
         }
-        if len(about) in (0, every):
-            return ""
-        few = len(about) <= NAMED
-        return f" (on {listed([*about]) if few else f'{len(about)} of {every} {noun}'})"
+        names = sorted(about, key=natural)
+        return f" (on {counted(names, NAMED)})" if 0 < len(names) < every else ""
 
     instruments = {series.instrument for series in table.series}
     remarks = remarks_on_gaps(results, table, rows, instruments)

@@ -55,9 +55,10 @@ def test_figures_of_another_layout_disappear(tmp_path):
 
 
 def test_dram_caches_and_a_single_point_are_figures(tmp_path):
-    records = make.runs("rambench", "LAT", 1e-9, block=16384, node="n_1.x_y-2")
+    place = {"block": 1024, "node": "n_1.x_y-2"}
+    records = make.runs("rambench", "LAT", 1e-9, **place)
     for variant in ("pool", "block"):
-        records += make.runs("rambench", "RS", 1e10, variant=variant, block=1024, node="n_1.x_y-2")
+        records += make.runs("rambench", "RS", 1e10, variant=variant, **place)
     # Without limits there is no overview.
     assert stems(make.write(tmp_path / "c", records)) == {
         "memory_latency", "memory_throughput_pool", "memory_throughput_block"
@@ -65,22 +66,11 @@ def test_dram_caches_and_a_single_point_are_figures(tmp_path):
 
 
 def test_figures_carry_the_names_and_units_of_the_layout(tmp_path):
-    records = []
-    for workload in ("RS", "WS"):
-        for threads in (1, 2):
-            values = {"block": 1 << 16, "concurrency": threads}
-            records += make.runs("diskbench", workload, 1e8 * threads, **values)
+    records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
     found = make.judge(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
-    rows = found.rows["disk_throughput"]
-    assert [row.key.workload for row in rows] == ["WS", "WS", "RS", "RS"]
     figure = figures.overview(limited(found, Limit(1e9, "B/s", "", "", "site")))
     text = " ".join(one.get_text() for one in figure.axes[0].texts)
     assert "FileIO" in text and "64KB" in text and "MyDiskBench" not in text and "KiB" not in text
-
-
-def test_nothing_measured_means_no_figure():
-    assert panels.plot(BY_NAME["cpu"], []) is None
-    assert figures.overview({name: [] for name in BY_NAME}) is None
 
 
 def test_the_overview_draws_the_limit_where_it_is_known(cpu):
@@ -91,6 +81,7 @@ def test_the_overview_draws_the_limit_where_it_is_known(cpu):
     assert row is not None and row.measured.efficiency is not None
     assert figure.axes[0].patches[0].get_width() == row.measured.efficiency
     assert figures.overview(limited(cpu, UNKNOWN)) is None
+    assert panels.plot(BY_NAME["cpu"], []) is None
 
 
 def test_the_decimal_mark_reaches_ticks_limits_and_words(sweep):

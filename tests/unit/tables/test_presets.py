@@ -38,7 +38,7 @@ def seed_of(name):
 
 def _same(headings):
     """Headings without what printing changes: case and spaces."""
-    return [re.sub(r"\s+", "", heading).lower() for heading in headings]
+    return ["".join(heading.lower().split()) for heading in headings]
 
 
 def _corrected(entries, table):
