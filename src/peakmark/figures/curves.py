@@ -146,22 +146,19 @@ def plot_roofline(rows: Sequence[Row]) -> Figure:
     """
     table = rows[0].table
     lines = []
-    for count in sorted({row.key.concurrency for row in rows}):
-        members = [row for row in rows if row.key.concurrency == count]
-        rate = max(row.measured.centre for row in members if row.table.name == RATES)
-        slopes = [row.measured.centre for row in members if row.table.name != RATES]
-        for row in members:
-            line = DrawnLine(LabelFormatter.of(rows[0]).many(count), _name(row))
-            # Rates end at the steepest slope, and slopes at the highest rate.
-            for value, path in ((row.measured.centre, line.path), (row.limit.value, line.limits)):
-                if value is None:
-                    continue
-                ends = (LEAST, rate / value)
-                if row.table.name == RATES:
-                    ends = (value / max(slopes, default=value / LEAST), MOST)
-                slope = value * table.factor
-                path += [(use, slope if row.table.name == RATES else slope * use) for use in ends]
-            lines.append(line)
+    for row in sorted(rows, key=lambda row: row.key.concurrency):
+        equal = [each for each in rows if each.key.concurrency == row.key.concurrency]
+        rate = max(each.measured.centre for each in equal if each.table.name == RATES)
+        slopes = [each.measured.centre for each in equal if each.table.name != RATES]
+        steepest = max(slopes, default=rate / LEAST)
+        is_rate = row.table.name == RATES
+        line = DrawnLine(LabelFormatter.of(rows[0]).many(row.key.concurrency), _name(row))
+        for value, path in ((row.measured.centre, line.path), (row.limit.value, line.limits)):
+            if value is not None:
+                # Rates begin at the steepest slope, and slopes end at the highest rate.
+                uses = (value / steepest, MOST) if is_rate else (LEAST, rate / value)
+                path += [(use, value * table.factor * (1 if is_rate else use)) for use in uses]
+        lines.append(line)
     labels = "Operations on each byte", style.vertical_label(table)
     figure, axes = panels.draw(lines, labels, panel=PANEL, sharey=True)
     for axis in axes:
