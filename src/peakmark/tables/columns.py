@@ -4,7 +4,7 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -124,7 +124,7 @@ def columns(
         *_spread(table, rows),
         Column(heading="Limit Kind", of=lambda row: row.limit.kind),
         bound,
-        warning_column(lambda row: [row], "Warning of all rows: {}."),
+        warning_column(lambda row: [row], common_kinds(rows)),
         *(published(name, table, table.factor) for name in published_names(rows)),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
@@ -178,16 +178,19 @@ def place(rows: Sequence[Row]) -> str:
     return " → ".join(pairs[0]) if pairs else rows[0].key.node
 
 
-def warning_column(rows_of: Callable[[Any], Sequence[Row]], once: str = "") -> Column:
+def warning_column(
+    rows_of: Callable[[Any], Sequence[Row]], everywhere: Collection[str] = ()
+) -> Column:
     """What kinds of warnings there are about the rows of a line.
 
     Args:
         rows_of: the rows of a line.
-        once: see ``Column``.
+        everywhere: kinds that all lines have, which print says below the table.
     """
 
     def shown(line: Any) -> str:
-        return ", ".join(getattr(kind, "short", kind) for kind in _kinds(rows_of(line)))
+        named = (kind for kind in _kinds(rows_of(line)) if kind not in everywhere)
+        return ", ".join(getattr(kind, "short", kind) for kind in named)
 
     return Column(
         heading="Warning",
@@ -195,7 +198,6 @@ def warning_column(rows_of: Callable[[Any], Sequence[Row]], once: str = "") -> C
         label="Warning",
         kind="warning",
         in_print=shown,
-        once=once,
         meaning="Kinds of the warnings: wrong, varies, programs disagree, not the device.",
     )
 
@@ -203,6 +205,12 @@ def warning_column(rows_of: Callable[[Any], Sequence[Row]], once: str = "") -> C
 def warning_kinds(rows: Sequence[Row]) -> str:
     """``varies, not the device``: the kinds of warnings about rows."""
     return ", ".join(_kinds(rows))
+
+
+def common_kinds(rows: Sequence[Row]) -> frozenset[str]:
+    """Kinds of warnings that all of several measured rows have."""
+    kinds = [frozenset(_kinds([row])) for row in rows if row.own is not None]
+    return frozenset.intersection(*kinds) if len(kinds) > 1 else frozenset()
 
 
 def _kinds(rows: Sequence[Row]) -> list[str]:

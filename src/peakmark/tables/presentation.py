@@ -25,6 +25,7 @@ from peakmark.tables.columns import (
     EFFICIENCY,
     Column,
     columns,
+    common_kinds,
     key_columns,
     of_quantity,
     of_series,
@@ -223,6 +224,9 @@ def grid(results: Results, table: Table, rows: Sequence[Row]) -> PrintedTable:
     """
     notes = Notes.of(rows)
     remarks = remarks_on_gaps(results, table, rows, {name for row in rows for name in row.series})
+    kinds = ", ".join(sorted(common_kinds(rows)))
+    if kinds:
+        remarks.append(f"Warning of all rows: {kinds}")
     general = without_columns(results, table, rows, {each.instrument for each in table.series})
     time = " of a time" if table.unit == "s" else ""
     for kind in dict.fromkeys(row.limit.kind for row in rows if row.limit.bound is not None):
