@@ -26,16 +26,7 @@ from peakmark.tables.columns import NOT_MEASURED
 from peakmark.tables.presentation import PrintedTable
 from peakmark.tools.tables import TABLES, Table
 
-_CELL = (
-    "subsystem",
-    "instrument",
-    "workload",
-    "variant",
-    "block",
-    "concurrency",
-    "node",
-    "repetition",
-)
+_CELL = ("subsystem", "instrument", "workload", "variant", "block", "concurrency", "repetition")
 POINT = ("workload", "variant", "block", "concurrency")
 _MEASUREMENT = (*POINT, "metric", "value", "unit")
 _CONTEXT = ("host", "server_host", "started", "job_id")
@@ -57,8 +48,9 @@ def long_table(results: Results) -> pd.DataFrame:
 
     A cell that is unavailable and an attempt that failed have one line each, without metric and
     value, with the reason. ``left_out`` has the codes of what disturbed a value that was measured
-    again. ``block`` is in bytes and empty where there is none; ``record`` is the path below the campaign. A record that does not count (damaged, edited, of other options) is
-    left out and named on standard error.
+    again. ``block`` is in bytes and empty where there is none; ``record`` is the path below the
+    campaign. A record that does not count (damaged, edited, of other options) is left out and named
+    on standard error.
     """
     lines = [
         line

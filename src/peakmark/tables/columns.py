@@ -125,7 +125,7 @@ def columns(
         Column(heading="Limit Kind", of=lambda row: row.limit.kind),
         bound,
         warning_column(lambda row: [row], common_kinds(rows)),
-        *(published(name, table, table.factor) for name in published_names(rows)),
+        *(published(name, table, table.factor) for name in (published_names(rows) if rows else ())),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
         every,
@@ -226,7 +226,6 @@ def _kinds(rows: Sequence[Row]) -> list[str]:
 def key_columns(table: Table) -> list[Column]:
     """What makes a row: workload, concurrency, block and variant."""
 
-    unsized = table.unsized
     workload = Column(
         heading=table.first,
         of=lambda row: table.workload_label(row.key.workload),
@@ -242,10 +241,10 @@ def key_columns(table: Table) -> list[Column]:
     )
     sized = Column(
         heading=table.block or "",
-        of=lambda row: unsized if row.key.block is None else format_size(row.key.block),
+        of=lambda row: format_size(row.key.block) if row.key.block else table.unsized,
         label=table.block or "",
         kind="number",
-        in_print=lambda row: size(row.key.block) or unsized,
+        in_print=lambda row: size(row.key.block) if row.key.block else table.unsized,
         once=f"{table.block}: {{}}.",
         meaning="Bytes of one block, record or message.",
     )

@@ -1,5 +1,6 @@
 """Tables as LaTeX: what stands in them, and that a LaTeX sets them within their column."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -29,9 +30,7 @@ def overfull(files, width, folder):
     width.
     """
     if shutil.which("pdflatex") is None:
-        pytest.skip(
-            "no pdflatex on PATH (Debian packages texlive-latex-recommended and texlive-science)"
-        )
+        pytest.skip("no pdflatex (Debian: texlive-latex-recommended, texlive-science)")
     for package in ("booktabs", "siunitx", "longtable"):
         if subprocess.run(["kpsewhich", f"{package}.sty"], capture_output=True).returncode:
             pytest.skip(f"LaTeX is here without {package}")
@@ -95,9 +94,8 @@ def test_a_brief_table_has_seven_columns_and_fitting_numbers(swept, name):
 
 def test_what_a_column_has_no_room_for_is_left_out(tmp_path):
     records = []
-    for node in ("node1", "node2"):
-        for tool in ("diskbench", "iozone", "fio"):
-            records += make.runs(tool, "RS", 1e9, concurrency=4, node=node, host=node)
+    for node, tool in itertools.product(("node1", "node2"), ("diskbench", "iozone", "fio")):
+        records += make.runs(tool, "RS", 1e9, concurrency=4, node=node, host=node)
     config = {"site_facts": {"disk": {"throughput": {"RS": 2e9}}}}
     rows = make.judge(tmp_path / "c", records, config=config).rows["disk_throughput"]
     labels = [column.label for column in latex.brief(rows).columns]

@@ -106,7 +106,7 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
 
 
 def test_the_runs_are_listed_as_the_report_lists_them(fed):
-    layout_table = next(one for one in layouts.load(NAME).layout_tables if one.name == "rs_runs")
+    (layout_table,) = [one for one in layouts.load(NAME).layout_tables if one.name == "rs_runs"]
     frame = layout_tables.frame(layout_table, fed.rows["disk_throughput"])
     line = frame.set_index("Concurrency and Record Size").loc["12 and 16MB"]
     assert list(line)[:6] == [488.0, 464.0, 475.0, 480.0, 483.0, 477.0]
