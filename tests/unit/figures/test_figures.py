@@ -65,6 +65,16 @@ def test_dram_caches_and_a_single_point_are_figures(tmp_path):
     }  # fmt: skip
 
 
+def test_percentiles_of_single_operations_are_a_figure(tmp_path):
+    details = {"p50": 1e-5, "p90": 2e-5, "p99": 3e-5, "p999": 4e-5}
+    found = make.judge(tmp_path / "c", make.runs("netbench", "LAT-TCP", 1e-5, details=details))
+    assert stems(found) == {"network_latency", "network_latency_percentiles"}
+    rows = found.rows["network_latency"]
+    (axis,) = panels.plot_percentiles(rows[0].table, rows).axes
+    assert list(axis.lines[0].get_ydata()) == pytest.approx([10, 20, 30, 40])
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["50", "90", "99", "99.9"]
+
+
 def test_figures_carry_the_names_and_units_of_the_layout(tmp_path):
     records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
     found = make.judge(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
