@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
-from peakmark import disturbances, limits
+from peakmark import disturbances
 from peakmark.analysis import (
     clocks,
     comparability,
@@ -33,7 +33,7 @@ from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
 from peakmark.config.published import Published
 from peakmark.formatting import natural
-from peakmark.limits import Limit
+from peakmark.limits import Limit, Question, for_row
 from peakmark.messages import Message, message
 from peakmark.plan import pairs
 from peakmark.plan.cluster import Cluster
@@ -267,30 +267,30 @@ def _with_echoes(
 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
-    hosts = _hosts(own_points)
-    known: list[str | None] = [host for host in hosts if host in results.facts]
-    every = [
-        _as_measured(results.facts_for(key.node, host), own_points) for host in known or [None]
-    ]
-    unequal_nodes = _unequal_nodes(results, draft.points, own_points)
+    hosts = [host for host in _hosts(own_points) if host in results.facts]
+    facts = [results.facts_for(key.node, host) for host in hosts or (None,)]
     site = results.config.get("site_facts") or {}
-    limit_of = partial(_limit, table, key, site, own_points)
     # Where equal nodes have different limits, the row has the best one: it is none too low.
-    facts = min(every, key=lambda each: limits.share(1.0, limit_of(each)) or 0.0)
-    limit, clocks = limit_of(facts), limits.clocks(facts, site)
-    clock_hz = core_checks.seen_clock(own_points)
+    questions = [_question(table, key, own_points, each, site) for each in facts]
+    limit, question = min(
+        ((_limit(key, each), each) for each in questions),
+        key=lambda answer: answer[0].share(1.0) or 0.0,
+    )
+    unequal_nodes = _unequal_nodes(results, draft.points, own_points)
     if table.own.instrument in unequal_nodes:
         differ = unequal_nodes[table.own.instrument]
-        reason = message("no-limit", case="unequal-nodes", differ=differ)
-        limit = Limit(None, table.unit, "", "", "unknown", reason)
+        limit = question.unknown("unequal-nodes", differ=differ)
+    clock_hz = question.clock_hz
     series = {name: _series(draft, name, limit, clock_hz, centre) for name in sorted(draft.points)}
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     own = series.get(table.own.instrument)
     done = len(draft.points[table.own.instrument])
     shares: dict[str, float] = {}
     for name in CLOCKS:
-        if own and limit.clock and clocks[name]:
-            share = limits.efficiency(own.centre, limit_of(facts, clocks[name]))
+        clock = question.clocks.get(name)
+        if own and limit.clock and clock:
+            at_clock = replace(question, clock_hz=clock.hz, clock_loaded=False)
+            share = _limit(key, at_clock).efficiency(own.centre)
             shares |= {} if share is None else {name: share}
     row = Row(
         table,
@@ -301,13 +301,12 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         shares=shares,
         unequal_nodes=unequal_nodes,
     )
-    checked = row_warnings.checked(row, facts, clocks["nominal"])
     warnings = [
         *row_warnings.holes(results, row, planned),
         *row_warnings.wrong_cores(results, planned),
         *row_warnings.hosts(row),
         *_above_limit(row, clock_hz),
-        *checked,
+        *row_warnings.checked(row, question),
         *row_warnings.disagreements(row),
         *row_warnings.filled(row),
         *row_warnings.setting_deviations(row),
@@ -332,14 +331,14 @@ def _series(row: _Draft, name: str, limit: Limit, clock_hz: float | None, centre
     left_out = (*row.disturbed[name], *(replace(point, left_out=(ABOVE,)) for point in wrong))
     summary = summarise([point.value for point in counted])
     value = float(getattr(summary, centre))
-    return Series(counted, summary, value, limits.efficiency(value, limit), left_out)
+    return Series(counted, summary, value, limit.efficiency(value), left_out)
 
 
 def _share(point: Repetition, limit: Limit, clock_hz: float | None) -> float:
     """Share of the limit or bound that a repetition reached, at its own clock where the limit holds
     at the observed one; 0 without either. What is only the best seen forbids nothing.
     """
-    share = None if limit.kind == "best_seen" else limits.share(point.value, limit)
+    share = None if limit.kind == "best_seen" else limit.share(point.value)
     clock = core_checks.seen_clock([point])
     if share and clock and clock_hz and limit.clock == "observed":
         share *= clock_hz / clock
@@ -356,15 +355,6 @@ def _above_limit(row: Row, clock_hz: float | None) -> Messages:
             yield message(
                 "run-above-limit", level, case=case, about=about, share=share, number=number
             )
-
-
-def _as_measured(facts: Details, points: Sequence[Repetition]) -> Details:
-    """The facts with the interface that was measured, which need not be the one of the host's
-    default route.
-    """
-    networks = (point.context.get("network") or {} for point in points)
-    link = next((network["link"] for network in networks if network.get("link")), None)
-    return {**facts, "network": link} if link else facts
 
 
 def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
@@ -397,53 +387,44 @@ def _unequal_nodes(
     return unequal_nodes
 
 
-def _placed(contexts: Sequence[Details]) -> Details | None:
-    """What the row's threads could reach; where repetitions differ, the most: their limit is none
-    too low.
-    """
-    known = [context["placed"] for context in contexts if context.get("placed")]
-    return max(
-        known,
-        key=lambda placed: (placed["cores"], placed["sockets"], len(placed["numa_nodes"])),
-        default=None,
-    )
+def _question(
+    table: Table, key: Key, points: Sequence[Repetition], facts: Details, site: Details
+) -> Question:
+    """What the limit of a row depends on, at the clock that was seen while it was measured.
 
-
-def _limit(
-    table: Table,
-    key: Key,
-    site: Details,
-    points: Sequence[Repetition],
-    facts: Details,
-    clock_hz: float | None = None,
-) -> Limit:
-    """The row's limit at the clock that was seen while its points were measured, if it was; or at
-    ``clock_hz``.
+    The interface is the one that was measured, which need not be that of the host's default route.
+    Where repetitions were placed differently, the best place counts: the limit is none too low.
     """
-    if key.word and not key.concurrency:
-        reason = message("no-limit", case="word", word=key.word)
-        return Limit(None, table.unit, "", "", "unknown", reason)
     contexts = [point.context for point in points]
-    loaded = clock_hz is None and any(point.known("clock_hz_loaded") for point in points)
-    if clock_hz is None:
-        clock_hz = core_checks.seen_clock(points)
-    return limits.for_row(
+    networks = [context["network"] for context in contexts if context.get("network")]
+    links = [network["link"] for network in networks if network.get("link")]
+    stores = [str(point.details["store"]) for point in points if point.details.get("store")]
+    return Question(
         subsystem=table.subsystem,
         workload=key.workload,
         variant=key.variant,
         block=key.block,
         concurrency=key.concurrency,
         metric=table.metric,
-        facts=facts,
+        facts={**facts, "network": links[0]} if links else facts,
         site=site,
-        clock_hz=clock_hz,
-        loopback=any((context.get("network") or {}).get("loopback") for context in contexts),
-        clock_loaded=loaded,
-        placed=_placed(contexts),
-        store=next(
-            (str(point.details["store"]) for point in points if point.details.get("store")), None
+        clock_hz=core_checks.seen_clock(points),
+        loopback=any(network.get("loopback") for network in networks),
+        clock_loaded=any(point.known("clock_hz_loaded") for point in points),
+        placed=max(
+            (context["placed"] for context in contexts if context.get("placed")),
+            key=lambda placed: (placed["cores"], placed["sockets"], len(placed["numa_nodes"])),
+            default=None,
         ),
+        store=stores[0] if stores else None,
     )
+
+
+def _limit(key: Key, question: Question) -> Limit:
+    """The limit of a row; a number of threads that is not known yet has none."""
+    if key.word and not key.concurrency:
+        return question.unknown("word", word=key.word)
+    return for_row(question)
 
 
 @dataclass(frozen=True)

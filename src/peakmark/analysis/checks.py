@@ -13,7 +13,6 @@ from peakmark import statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import MOST, Details, Measured, Messages
 from peakmark.catalogue import KERNELS, POOLS
-from peakmark.limits import share as limit_share
 from peakmark.messages import ORDER, Message, Severity, Value, message
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
@@ -55,7 +54,7 @@ DEVICES = {"disk": ("storage", "device"), "network": ("network", "interface")}
 
 
 def above_limit(row: Measured) -> Messages:
-    share = limit_share(row.centre, row.limit)
+    share = row.limit.share(row.centre)
     if share is None or share <= MOST or row.limit.kind == "best_seen":
         return
     case = ""

@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from peakmark import limits, statistics
+from peakmark import statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import ReachedClock, Row, RunValue
+from peakmark.limits import Question
 from peakmark.messages import Message, Severity, message
 from peakmark.storage.facts import (
     SeenClock,
@@ -49,10 +50,11 @@ def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
         before = earlier[host].get(clock.work)
         if before:
             yield before.hz, message("clock-of-day", best=before.hz, node=host, day=before.day)
-        facts, site = results.facts[host], results.config.get("site_facts")
-        boost = limits.clocks(facts, site or {})["maximum"]
+        site = results.config.get("site_facts") or {}
+        question = Question("cpu", "", "", None, 1, "rate", results.facts[host], site)
+        boost = question.clocks.get("maximum")
         if boost and clock.work.threads <= BOOSTED:
-            yield boost, message("clock-of-datasheet", best=boost)
+            yield boost.hz, message("clock-of-datasheet", best=boost.hz)
 
     def with_clock(row: Row, by_host: Mapping[str, SeenClock]) -> Row:
         if not by_host:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from peakmark import disturbances, statistics
 from peakmark.analysis.row import Details, Measured, Messages, RunValue
 from peakmark.catalogue import KERNELS
-from peakmark.limits import efficiency
 from peakmark.messages import Severity, Value, message
 
 STEAL = 0.02
@@ -131,7 +130,7 @@ def slow_core(row: Measured) -> Messages:
     """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
     the record.
     """
-    share = efficiency(row.centre, row.limit)
+    share = row.limit.efficiency(row.centre)
     if row.instrument != KERNELS["cpu"] or row.limit.origin == "site" or share is None:
         return
     is_chosen = any(run.options.get("isa") not in (None, "auto") for run in row.runs)
@@ -220,7 +219,7 @@ def below_nominal(row: Measured) -> Messages:
     wide = any(run.details.get("isa") in WIDE for run in row.runs) and seen >= LOWEST * nominal
     clock = (idle_clock(row.runs) if wide else None) or seen
     if clock < (1 - disturbances.MATTERS) * nominal:
-        share = efficiency(row.centre, row.limit) if row.limit.clock else None
+        share = row.limit.efficiency(row.centre) if row.limit.clock else None
         of_it = message("of-nominal", share=share * seen / nominal) if share else ""
         yield message("below-nominal", Severity.UNSURE, clock=clock, nominal=nominal, share=of_it)
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from peakmark import statistics
 from peakmark.analysis import checks, comparability, comparisons
-from peakmark.analysis.row import Details, Measured, Messages, Row, Rows
+from peakmark.analysis.row import Measured, Messages, Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import size
+from peakmark.limits import Question
 from peakmark.messages import Message, Scope, Severity, message
 from peakmark.storage.results import Results
 
@@ -83,9 +84,10 @@ WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
-def checked(row: Row, facts: Details, nominal_hz: float | None = None) -> Messages:
+def checked(row: Row, question: Question) -> Messages:
     """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
+    nominal = question.clocks.get("nominal")
     for entry in table.series:
         series = row.series.get(entry.instrument)
         if series is None:
@@ -102,8 +104,8 @@ def checked(row: Row, facts: Details, nominal_hz: float | None = None) -> Messag
             summary=series.summary,
             centre=series.centre,
             limit=row.limit,
-            facts=facts,
-            nominal_hz=nominal_hz,
+            facts=question.facts,
+            nominal_hz=nominal.hz if nominal else None,
         )
         for mark in checks.check_row(measured):
             if mark.is_warning or entry is table.own:

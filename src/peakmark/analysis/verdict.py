@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from peakmark import limits
 from peakmark.analysis import comparisons, fleet, row_warnings
 from peakmark.analysis.findings import LEVEL_UNTIL
 from peakmark.analysis.fleet import NodeGroup
@@ -178,7 +177,7 @@ def _share(labels: LabelFormatter, row: Row) -> Message | str:
     efficiency, limit = row.measured.efficiency, row.limit.value
     if efficiency is None or limit is None:
         bound = row.limit.bound
-        share = limits.share(row.measured.centre, row.limit)
+        share = row.limit.share(row.measured.centre)
         if bound is None or share is None or share < TELLING_BOUND:
             return ""
         return message("of-bound", case=row.limit.kind, bound=labels.quantity(bound))
@@ -322,7 +321,14 @@ def _limits(measured: Sequence[Row]) -> Iterator[Message]:
     unknown = [row for row in measured if row.limit.value is None and not row.loopback]
     if unknown:
         sections = list(dict.fromkeys(row.table.subsystem for row in unknown))
-        count = limits.count(row.limit for row in measured)
+        kinds = Counter(row.limit.kind for row in measured)
+        count = message(
+            "limits-counted",
+            rows=len(measured),
+            limits=kinds["limit"],
+            bounds=kinds["at_most"] + kinds["best_seen"],
+            neither=kinds["none"],
+        )
         yield message("without-limit", count=count, sections=listed(sections))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark import histograms, limits
+from peakmark import histograms
 from peakmark.analysis.analysis import CLOCKS, published_names
 from peakmark.analysis.row import Row, Series
 from peakmark.catalogue import SUBSYSTEMS
@@ -345,7 +345,7 @@ def efficiency_column(program: Program) -> Column:
     centre = of_series(program, lambda series: series.centre)
 
     def text(row: Row) -> str:
-        share = limits.share(centre(row) or 0.0, row.limit)
+        share = row.limit.share(centre(row) or 0.0)
         if share is None:
             return ""
         sign = SHARE_SIGNS[row.limit.kind]
