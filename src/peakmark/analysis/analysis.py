@@ -12,7 +12,6 @@ from pathlib import Path
 
 from peakmark import disturbances
 from peakmark.analysis import (
-    clocks,
     comparability,
     core_checks,
     findings,
@@ -25,7 +24,18 @@ from peakmark.analysis import (
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
 from peakmark.analysis.links import LinkMap
-from peakmark.analysis.row import ABOVE, MOST, Details, Key, Messages, Repetition, Row, Rows, Series
+from peakmark.analysis.row import (
+    ABOVE,
+    MOST,
+    Details,
+    Key,
+    Messages,
+    Repetition,
+    Row,
+    Rows,
+    Series,
+    seen_clock,
+)
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
@@ -76,7 +86,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
             for table in TABLES
         }
     )
-    by_table["cpu"] = clocks.with_clocks(results, by_table["cpu"])
+    by_table["cpu"] = core_checks.with_clocks(results, by_table["cpu"])
     measured = [row for table in by_table.values() for row in table if row.own is not None]
     codes = row_warnings.widespread(measured)
     by_table = {
@@ -339,7 +349,7 @@ def _share(point: Repetition, limit: Limit, clock_hz: float | None) -> float:
     at the observed one; 0 without either. What is only the best seen forbids nothing.
     """
     share = None if limit.kind == "best_seen" else limit.share(point.value)
-    clock = core_checks.seen_clock([point])
+    clock = seen_clock([point])
     if share and clock and clock_hz and limit.clock == "observed":
         share *= clock_hz / clock
     return share or 0.0
@@ -408,7 +418,7 @@ def _question(
         metric=table.metric,
         facts={**facts, "network": links[0]} if links else facts,
         site=site,
-        clock_hz=core_checks.seen_clock(points),
+        clock_hz=seen_clock(points),
         loopback=any(network.get("loopback") for network in networks),
         clock_loaded=any(point.known("clock_hz_loaded") for point in points),
         placed=max(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +15,7 @@ from peakmark.config.layouts import LayoutTable
 from peakmark.errors import Sentence
 from peakmark.formatting import natural
 from peakmark.limits import Limit
-from peakmark.messages import Message, Severity, worst
+from peakmark.messages import Message, Severity, Value, message, worst
 from peakmark.statistics import Summary, median_interval
 from peakmark.storage.results import StoredRecord
 from peakmark.tools.tables import Table
@@ -47,6 +47,23 @@ class RunValue:
         """A detail, else the context's entry of that name, else None."""
         value = self.details.get(name)
         return self.context.get(name) if value is None else value
+
+
+def seen_clock(runs: Sequence[RunValue]) -> float | None:
+    """Median of the clocks under the work of the runs that could tell it; if none could, of those
+    before and after; Hz.
+    """
+    return _clock(runs, "clock_hz_loaded") or idle_clock(runs)
+
+
+def idle_clock(runs: Sequence[RunValue]) -> float | None:
+    """Median of the clocks before and after the work, without the work's own instructions; Hz."""
+    return _clock(runs, "clock_hz_before", "clock_hz_after")
+
+
+def _clock(runs: Sequence[RunValue], *names: str) -> float | None:
+    clocks = [float(clock) for run in runs for name in names if (clock := run.known(name))]
+    return median(clocks) if clocks else None
 
 
 MOST = 1.05
@@ -98,18 +115,19 @@ class Measured:
         return [run.context["placed"] for run in self.runs if run.context.get("placed")]
 
     @property
-    def noises(self) -> list[Details]:
-        """What else went on, of every run that tells it."""
-        return [run.context["noise"] for run in self.in_time if run.context.get("noise")]
-
-    @property
-    def server_noises(self) -> Mapping[str, list[Details]]:
-        """The same on the nodes of the servers, by host."""
-        by_host = defaultdict(list)
+    def noises(self) -> list[tuple[Value, list[Details]]]:
+        """What else went on, of every run that tells it: on its node, and on those of its servers.
+        Each with where that was, as part of a sentence.
+        """
+        by_host: dict[str, list[Details]] = {"": []}
         for run in self.in_time:
-            if run.context.get("server_noise"):
-                by_host[str(run.context["server_host"])].append(run.context["server_noise"])
-        return by_host
+            for host, name in (("", "noise"), (run.context.get("server_host"), "server_noise")):
+                if run.context.get(name):
+                    by_host.setdefault(str(host), []).append(run.context[name])
+        return [
+            (message("server", hosts=frozenset([host])) if host else "", noises)
+            for host, noises in by_host.items()
+        ]
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
@@ -244,25 +262,17 @@ class Series:
         return max(float(point.details.get("resolution", 0.0)) for point in self.points)
 
 
-@dataclass(frozen=True)
-class ReachedClock:
+class ReachedClock(NamedTuple):
     """The clock that cores had under their work.
 
     Attributes:
         hz: median of the repetitions that nothing disturbed.
-        best: the best that this CPU is known to reach with the same work, in Hz; None where nothing
-            else is known.
-        source: of ``best``, as part of a sentence.
+        share: of the best that this CPU is known to reach with the same work, at most 1; None where
+            nothing else is known.
     """
 
     hz: float
-    best: float | None = None
-    source: Message | None = None
-
-    @property
-    def share(self) -> float | None:
-        """Share of the best clock, at most 1; None where none is known."""
-        return min(1.0, self.hz / self.best) if self.best else None
+    share: float | None
 
 
 class SlowRow(NamedTuple):

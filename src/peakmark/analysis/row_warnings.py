@@ -28,8 +28,6 @@ AT_LEAST = 4
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
 SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
-_AMOUNTS = {"steal": "share", "other-load": "cpus", "waited": "lost", "memory-load": "share"}
-"""Which value of a disturbance tells how strong it was."""
 CLEARLY = 2.0
 """A row that was disturbed so many times as strongly as the campaign's others is marked itself."""
 
@@ -57,7 +55,7 @@ def widespread(rows: Sequence[Row]) -> dict[str, float]:
 
 def _amount(note: Message) -> float:
     """How strong a disturbance was; 0 where nothing tells."""
-    amount = dict(note.values).get(_AMOUNTS.get(note.code, ""))
+    amount = dict(note.values).get("share")
     return float(amount) if isinstance(amount, int | float) else 0.0
 
 
