@@ -12,7 +12,6 @@ from pathlib import Path
 
 from peakmark import disturbances
 from peakmark.analysis import (
-    comparability,
     core_checks,
     findings,
     fleet,
@@ -25,11 +24,8 @@ from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
 from peakmark.analysis.links import LinkMap
 from peakmark.analysis.row import (
-    ABOVE,
-    MOST,
     Details,
     Key,
-    Messages,
     Repetition,
     Row,
     Rows,
@@ -41,13 +37,11 @@ from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
 from peakmark.config.layouts import Layout
-from peakmark.config.published import Published
 from peakmark.formatting import natural
 from peakmark.limits import Limit, Question, for_row
-from peakmark.messages import Message, message
+from peakmark.messages import Message
 from peakmark.plan import pairs
 from peakmark.plan.cluster import Cluster
-from peakmark.statistics import summarise
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results, StoredAttempt, StoredRecord
 from peakmark.tools.tables import TABLES, Table
@@ -90,10 +84,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     measured = [row for table in by_table.values() for row in table if row.own is not None]
     codes = row_warnings.widespread(measured)
     by_table = {
-        name: [
-            _beside(replace(row, warnings=row_warnings.shared(row.warnings, codes)), sets)
-            for row in table
-        ]
+        name: [row_warnings.with_published(row_warnings.shared(row, codes), sets) for row in table]
         for name, table in by_table.items()
     }
     return fleet.with_verdicts(by_table, node_facts(results, by_table))
@@ -113,34 +104,6 @@ def layout_of(results: Results) -> Layout | None:
 def published_names(rows: Sequence[Row]) -> list[str]:
     """The published sets that have a value in one of the rows, in the order of the configuration."""
     return list(dict.fromkeys(name for row in rows for name in row.published))
-
-
-def _beside(row: Row, sets: Sequence[Published]) -> Row:
-    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was
-    published.
-    """
-    if not sets or row.key.variant == "block":
-        return row
-    own = row.table.own.instrument
-    key = published.beside(
-        row.table.name, row.key.workload, row.key.block, row.key.concurrency, own
-    )
-    beside = {source.name: source.value(key) for source in sets}
-    warnings = [
-        message("published", source=source.name, remark=text)
-        for source in sets
-        for text in source.remarks(key)
-    ]
-    here = comparability.settings(row.own, row.key.workload) if row.own else {}
-    for source in sets:
-        defined = comparability.defined(source.definition(key))
-        warnings += [
-            message("defined", source=source.name, name=name, there=there, here=here[name])
-            for name, there in defined.items()
-            if here.get(name, there) != there
-        ]
-    values = {name: value for name, value in beside.items() if value is not None}
-    return replace(row, published=values, warnings=(*row.warnings, *warnings))
 
 
 def centre_of(results: Results) -> str:
@@ -172,7 +135,7 @@ def _table_rows(
                 repetition=cell.repetition, record=record, left_out=attempt.left_out,
             )  # fmt: skip
             workload, block, count = entry["workload"], entry["block"], entry["concurrency"]
-            if workload == ECHO:  # neither TCP nor UDP: stands beside both, see _with_echoes
+            if workload == ECHO:  # neither TCP nor UDP: stands beside both
                 if not point.left_out:
                     echoes[cell.place, count].append(point)
                 continue
@@ -197,7 +160,11 @@ def _table_rows(
                 drafts[row].planned.append(cell)
         elif cell.instrument == table.own.instrument or key in drafts:
             drafts[key].planned.append(cell)
-    _with_echoes(drafts, echoes)
+    for key, draft in drafts.items():  # ping's echoes: of the same concurrency, else of the lowest
+        streams = sorted(count for place, count in echoes if place == key.node)
+        if streams:
+            count = key.concurrency if key.concurrency in streams else streams[0]
+            draft.points["ping"].extend(echoes[key.node, count])
     ordered = sorted(
         drafts,
         key=lambda key: (
@@ -247,32 +214,19 @@ def _key_of(results: Results) -> KeyOf:
     areas: dict[tuple[str, int | str], int] = defaultdict(int)
     for record in results.records:
         cell, placed = record.cell, record.data["context"].get("placed")
+        word, area = (cell.node, cell.word), (cell.node, cell.asked)
         if cell.word and placed:
-            place = cell.node, cell.word
-            threads[place] = max(threads[place], int(placed["threads"]))
-        for entry in record.data["measurements"] if cell.automatic else ():
-            where = cell.node, cell.asked
-            areas[where] = max(areas[where], int(entry["block"]))
+            threads[word] = max(threads[word], int(placed["threads"]))
+        if cell.automatic:
+            blocks = [int(entry["block"]) for entry in record.data["measurements"]]
+            areas[area] = max([areas[area], *blocks])
 
     def key_of(cell: Cell, workload: str, variant: str, block: int | None, concurrency: int) -> Key:
         count = threads.get((cell.node, cell.word), concurrency)
-        area = areas.get((cell.node, cell.asked), block) if cell.automatic else block
+        area = areas.get((cell.node, cell.asked)) or None if cell.automatic else block
         return Key(cell.place, workload, variant, area, count, cell.word)
 
     return key_of
-
-
-def _with_echoes(
-    drafts: Mapping[Key, _Draft], echoes: Mapping[tuple[str, int], list[Repetition]]
-) -> None:
-    """Put ping's echoes beside every protocol: those of the same concurrency, else those of the
-    lowest there is.
-    """
-    for key, draft in drafts.items():
-        available = sorted(concurrency for node, concurrency in echoes if node == key.node)
-        if available:
-            chosen = key.concurrency if key.concurrency in available else available[0]
-            draft.points["ping"].extend(echoes[key.node, chosen])
 
 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
@@ -291,7 +245,10 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         differ = unequal_nodes[table.own.instrument]
         limit = question.unknown("unequal-nodes", differ=differ)
     clock_hz = question.clock_hz
-    series = {name: _series(draft, name, limit, clock_hz, centre) for name in sorted(draft.points)}
+    series = {
+        name: Series.of(draft.points[name], draft.disturbed[name], limit, clock_hz, centre)
+        for name in sorted(draft.points)
+    }
     planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
     own = series.get(table.own.instrument)
     done = len(draft.points[table.own.instrument])
@@ -313,9 +270,8 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     )
     warnings = [
         *row_warnings.holes(results, row, planned),
-        *row_warnings.wrong_cores(results, planned),
         *row_warnings.hosts(row),
-        *_above_limit(row, clock_hz),
+        *row_warnings.above_limit(row, clock_hz),
         *row_warnings.checked(row, question),
         *row_warnings.disagreements(row),
         *row_warnings.filled(row),
@@ -324,47 +280,6 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         *row_warnings.of_programs_and_limit(row),
     ]
     return replace(row, warnings=tuple(warnings))
-
-
-def _series(row: _Draft, name: str, limit: Limit, clock_hz: float | None, centre: str) -> Series:
-    """What an instrument measured, without the repetitions above the limit or bound; if most are, it
-    is the limit that is in doubt.
-
-    Args:
-        clock_hz: at which the limit holds.
-    """
-    points = sorted(row.points[name], key=lambda point: point.repetition)
-    wrong = [point for point in points if _share(point, limit, clock_hz) > MOST]
-    if 2 * len(wrong) > len(points):
-        wrong = []
-    counted = tuple(point for point in points if point not in wrong)
-    left_out = (*row.disturbed[name], *(replace(point, left_out=(ABOVE,)) for point in wrong))
-    summary = summarise([point.value for point in counted])
-    value = float(getattr(summary, centre))
-    return Series(counted, summary, value, limit.efficiency(value), left_out)
-
-
-def _share(point: Repetition, limit: Limit, clock_hz: float | None) -> float:
-    """Share of the limit or bound that a repetition reached, at its own clock where the limit holds
-    at the observed one; 0 without either. What is only the best seen forbids nothing.
-    """
-    share = None if limit.kind == "best_seen" else limit.share(point.value)
-    clock = seen_clock([point])
-    if share and clock and clock_hz and limit.clock == "observed":
-        share *= clock_hz / clock
-    return share or 0.0
-
-
-def _above_limit(row: Row, clock_hz: float | None) -> Messages:
-    """Repetitions that no measurement of the row can reach."""
-    for about, series in row.series.items():
-        for point in series.above:
-            number, share = point.repetition + 1, _share(point, row.limit, clock_hz)
-            level = core_checks.weight(len(series.above), series.summary.n + len(series.above))
-            case = "bound" if row.limit.kind == "at_most" else ""
-            yield message(
-                "run-above-limit", level, case=case, about=about, share=share, number=number
-            )
 
 
 def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
@@ -506,11 +421,6 @@ class Analysis:
         slow = fleet.slow_nodes(self.rows)
         why = reasons.reasons(self.results, self.rows, self.classes, slow)
         return list(zip(slow, why, strict=True))
-
-    @property
-    def mark(self) -> str:
-        """The decimal mark of the report."""
-        return self.results.mark
 
     @cached_property
     def layout(self) -> Layout | None:

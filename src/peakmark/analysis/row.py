@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from peakmark.errors import Sentence
 from peakmark.formatting import natural
 from peakmark.limits import Limit
 from peakmark.messages import Message, Severity, Value, message, worst
-from peakmark.statistics import Summary, median_interval
+from peakmark.statistics import Summary, median_interval, summarise
 from peakmark.storage.results import StoredRecord
 from peakmark.tools.tables import Table
 
@@ -42,6 +42,16 @@ class RunValue:
         host = str(self.context.get("host") or "")
         server = self.context.get("server_host")
         return f"{host} → {server}" if server and server != host else host
+
+    def share(self, limit: Limit, clock_hz: float | None) -> float:
+        """Share of the limit or bound that it reached, at its own clock where the limit holds at the
+        observed one, ``clock_hz``; 0 without either. What is only the best seen forbids nothing.
+        """
+        share = None if limit.kind == "best_seen" else limit.share(self.value)
+        clock = seen_clock([self])
+        if share and clock and clock_hz and limit.clock == "observed":
+            share *= clock_hz / clock
+        return share or 0.0
 
     def known(self, name: str) -> Any:
         """A detail, else the context's entry of that name, else None."""
@@ -191,6 +201,35 @@ class Series:
     centre: float
     efficiency: float | None
     left_out: tuple[Repetition, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        points: Iterable[Repetition],
+        disturbed: Iterable[Repetition],
+        limit: Limit,
+        clock_hz: float | None,
+        centre: str,
+    ) -> Series:
+        """The points without those above the limit or bound; if most are, it is the limit that is in
+        doubt.
+
+        Args:
+            points: in any order.
+            disturbed: those that were measured again.
+            limit: of the row.
+            clock_hz: at which the limit holds.
+            centre: ``median`` or ``mean``.
+        """
+        points = sorted(points, key=lambda point: point.repetition)
+        wrong = [point for point in points if point.share(limit, clock_hz) > MOST]
+        if 2 * len(wrong) > len(points):
+            wrong = []
+        counted = tuple(point for point in points if point not in wrong)
+        left_out = (*disturbed, *(replace(point, left_out=(ABOVE,)) for point in wrong))
+        summary = summarise([point.value for point in counted])
+        value = float(getattr(summary, centre))
+        return cls(counted, summary, value, limit.efficiency(value), left_out)
 
     @property
     def disturbed(self) -> tuple[float, ...]:

@@ -160,7 +160,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     )
     for name, figure in (first, *drawn):
         if figure is not None:
-            written += style.save(figure, folder, name, analysis.mark)
+            written += style.save(figure, folder, name, analysis.results.mark)
     return written
 
 

@@ -52,7 +52,7 @@ def build(analysis: Analysis, widths: sections.Widths) -> dict[str, Any]:
         analysis: the campaign.
         widths: name of each figure that was drawn -> its width in percent of the page.
     """
-    results, rows, mark = analysis.results, analysis.rows, analysis.mark
+    results, rows, mark = analysis.results, analysis.rows, analysis.results.mark
     verdicts, several = verdict.verdicts(rows), analysis.has_several_nodes
     data = {
         "meta": _meta(results, rows),
