@@ -5,7 +5,7 @@ warnings.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import FleetClass, SlowNode
 from peakmark.analysis.links import LinkMap
 from peakmark.analysis.row import (
+    CLOCKS,
     Details,
     Key,
     Repetition,
@@ -46,8 +47,6 @@ from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results, StoredAttempt, StoredRecord
 from peakmark.tools.tables import TABLES, Table
 
-CLOCKS = ("nominal", "maximum")
-"""Of which the share of the limit is told too."""
 ECHO = "LAT-ICMP"
 """Workload of ping."""
 KeyOf = Callable[[Cell, str, str, int | None, int], Key]
@@ -70,7 +69,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     a reference measured. With a layout, rows are in its order, and their tables carry its names.
     """
     centre = centre_of(results)
-    layout = layout_of(results)
+    layout = Analysis(results).layout
     sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
     key_of = _key_of(results)
     probes = _best_probes(results)
@@ -95,17 +94,6 @@ def node_facts(results: Results, rows: Rows) -> dict[str, Details]:
     return {node: results.facts_for(node) for node in fleet.node_names(rows)}
 
 
-def layout_of(results: Results) -> Layout | None:
-    """The layout that ``report.tables`` names, None without one. Errors: ConfigError."""
-    name = results.report_config.get("tables")
-    return layouts.load(str(name)) if name else None
-
-
-def published_names(rows: Sequence[Row]) -> list[str]:
-    """The published sets that have a value in one of the rows, in the order of the configuration."""
-    return list(dict.fromkeys(name for row in rows for name in row.published))
-
-
 def centre_of(results: Results) -> str:
     """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
     return "mean" if results.report_config.get("summary") == "mean" else "median"
@@ -125,16 +113,18 @@ def _table_rows(
         cell = record.cell
         if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
             continue
-        for attempt, entry in _entries(record, table):
-            context = attempt.context
+        for attempt, entry in _entries(record):
+            context, workload, block = attempt.context, entry["workload"], entry["block"]
+            if entry["metric"] != table.metric or not table.takes(workload, block):
+                continue
+            count = entry["concurrency"]
             if disturbances.probes(entry["details"]):
-                best = best_probes[context["host"], entry["concurrency"]]
+                best = best_probes[context["host"], count]
                 context = {**context, "dram_compared": best}
             point = Repetition(
                 float(entry["value"]), entry["details"], context, cell.options,
                 repetition=cell.repetition, record=record, left_out=attempt.left_out,
             )  # fmt: skip
-            workload, block, count = entry["workload"], entry["block"], entry["concurrency"]
             if workload == ECHO:  # neither TCP nor UDP: stands beside both
                 if not point.left_out:
                     echoes[cell.place, count].append(point)
@@ -147,11 +137,10 @@ def _table_rows(
         record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
     }
     for cell in results.cells:
-        if cell.row in lacking or cell.purpose:
-            continue
         belongs = cell.subsystem == table.subsystem and cell.instrument in headings
         is_of_table = belongs and table.takes(cell.workload, cell.block)
-        if not is_of_table or cell.workload in ("ALL", ECHO):
+        is_left_out = cell.row in lacking or cell.purpose or cell.workload in ("ALL", ECHO)
+        if is_left_out or not is_of_table:
             continue
         block = None if cell.automatic else cell.block
         key = key_of(cell, cell.workload, cell.variant, block, 0 if cell.word else cell.concurrency)
@@ -185,24 +174,20 @@ def _table_rows(
     ]
 
 
-def _entries(record: StoredRecord, table: Table) -> list[tuple[StoredAttempt, Details]]:
-    """The measurements of a record that the table shows, each with its attempt."""
-    return [
-        (attempt, entry)
-        for attempt in record.attempts
-        for entry in attempt.measurements
-        if entry["metric"] == table.metric and table.takes(entry["workload"], entry["block"])
-    ]
+def _entries(record: StoredRecord) -> Iterator[tuple[StoredAttempt, Details]]:
+    """The measurements of a record, each with its attempt."""
+    for attempt in record.attempts:
+        for entry in attempt.measurements:
+            yield attempt, entry
 
 
 def _best_probes(results: Results) -> dict[tuple[str, int], float]:
     """(host, number of threads) -> the best rate at which they have read DRAM in the campaign."""
     best: dict[tuple[str, int], float] = defaultdict(float)
     for record in results.records:
-        for attempt in record.attempts:
-            for entry in attempt.measurements:
-                place = attempt.context["host"], entry["concurrency"]
-                best[place] = max([best[place], *disturbances.probes(entry["details"])])
+        for attempt, entry in _entries(record):
+            place = attempt.context["host"], entry["concurrency"]
+            best[place] = max([best[place], *disturbances.probes(entry["details"])])
     return best
 
 
@@ -230,7 +215,8 @@ def _key_of(results: Results) -> KeyOf:
 
 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
-    own_points = draft.points.get(table.own.instrument) or next(iter(draft.points.values()), [])
+    kernel = table.own.instrument
+    own_points = draft.points.get(kernel) or next(iter(draft.points.values()), [])
     hosts = [host for host in _hosts(own_points) if host in results.facts]
     facts = [results.facts_for(key.node, host) for host in hosts or (None,)]
     site = results.config.get("site_facts") or {}
@@ -241,17 +227,16 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         key=lambda answer: answer[0].share(1.0) or 0.0,
     )
     unequal_nodes = _unequal_nodes(results, draft.points, own_points)
-    if table.own.instrument in unequal_nodes:
-        differ = unequal_nodes[table.own.instrument]
-        limit = question.unknown("unequal-nodes", differ=differ)
+    if kernel in unequal_nodes:
+        limit = question.unknown("unequal-nodes", differ=unequal_nodes[kernel])
     clock_hz = question.clock_hz
     series = {
         name: Series.of(draft.points[name], draft.disturbed[name], limit, clock_hz, centre)
         for name in sorted(draft.points)
     }
-    planned = [cell for cell in draft.planned if cell.instrument == table.own.instrument]
-    own = series.get(table.own.instrument)
-    done = len(draft.points[table.own.instrument])
+    planned = [cell for cell in draft.planned if cell.instrument == kernel]
+    own = series.get(kernel)
+    done = len(draft.points[kernel])
     shares: dict[str, float] = {}
     for name in CLOCKS:
         clock = question.clocks.get(name)
@@ -268,18 +253,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         shares=shares,
         unequal_nodes=unequal_nodes,
     )
-    warnings = [
-        *row_warnings.holes(results, row, planned),
-        *row_warnings.hosts(row),
-        *row_warnings.above_limit(row, clock_hz),
-        *row_warnings.checked(row, question),
-        *row_warnings.disagreements(row),
-        *row_warnings.filled(row),
-        *row_warnings.setting_deviations(row),
-        *row_warnings.other_streams(row),
-        *row_warnings.of_programs_and_limit(row),
-    ]
-    return replace(row, warnings=tuple(warnings))
+    return replace(row, warnings=row_warnings.of_row(results, row, question, planned))
 
 
 def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
@@ -425,7 +399,8 @@ class Analysis:
     @cached_property
     def layout(self) -> Layout | None:
         """The layout that ``report.tables`` names, None without one. Errors: ConfigError."""
-        return layout_of(self.results)
+        name = self.results.report_config.get("tables")
+        return layouts.load(str(name)) if name else None
 
     @cached_property
     def has_several_nodes(self) -> bool:

@@ -59,6 +59,10 @@ class RunValue:
         return self.context.get(name) if value is None else value
 
 
+CLOCKS = ("nominal", "maximum")
+"""Of which the share of the limit is told too."""
+
+
 def seen_clock(runs: Sequence[RunValue]) -> float | None:
     """Median of the clocks under the work of the runs that could tell it; if none could, of those
     before and after; Hz.
@@ -459,3 +463,8 @@ class Row:
 
 Rows = Mapping[str, Sequence[Row]]
 """Name of a table -> its rows."""
+
+
+def published_names(rows: Sequence[Row]) -> list[str]:
+    """The published sets that have a value in one of the rows, in the order of the configuration."""
+    return list(dict.fromkeys(name for row in rows for name in row.published))

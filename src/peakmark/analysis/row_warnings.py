@@ -85,6 +85,30 @@ WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
+def of_row(
+    results: Results, row: Row, question: Question, planned: Sequence[Cell]
+) -> tuple[Message, ...]:
+    """All warnings of a row.
+
+    Args:
+        results: of the campaign.
+        row: without warnings.
+        question: to which its limit is the answer.
+        planned: cells of the own kernel that belong to the row.
+    """
+    return (
+        *holes(results, row, planned),
+        *hosts(row),
+        *above_limit(row, question.clock_hz),
+        *checked(row, question),
+        *disagreements(row),
+        *filled(row),
+        *setting_deviations(row),
+        *other_streams(row),
+        *of_programs_and_limit(row),
+    )
+
+
 def checked(row: Row, question: Question) -> Messages:
     """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
@@ -194,7 +218,7 @@ def shown_by(row: Row) -> frozenset[str]:
     return frozenset(codes)
 
 
-def holes(results: Results, row: Row, planned: list[Cell]) -> Messages:
+def holes(results: Results, row: Row, planned: Sequence[Cell]) -> Messages:
     """Why the own kernel's figure, or some of its repetitions, are missing, and the core that computed
     something wrong, of each failed attempt.
     """

@@ -18,9 +18,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
 from peakmark import histograms
-from peakmark.analysis.analysis import published_names
 from peakmark.analysis.label_formatter import LabelFormatter, noun
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import Row, Series, published_names
 from peakmark.config.layouts import Drawing
 from peakmark.figures import style
 from peakmark.figures.style import Look

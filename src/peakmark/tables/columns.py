@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import histograms
-from peakmark.analysis.analysis import CLOCKS, published_names
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import CLOCKS, Row, Series, published_names
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
