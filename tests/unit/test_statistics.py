@@ -13,10 +13,7 @@ from scipy import stats
 
 from peakmark import statistics
 
-FUNCTIONS = [
-    "mean", "stdev", "median", "median_interval",
-    "drift", "summarise",
-]  # fmt: skip
+FUNCTIONS = ["mean", "stdev", "median", "median_interval", "drift", "summarise"]
 numbers = st.floats(min_value=-1e12, max_value=1e12, allow_nan=False, allow_infinity=False)
 samples = st.lists(numbers, min_size=1, max_size=40)
 
@@ -42,9 +39,10 @@ def test_a_summary(values, expected):
     assert {name: getattr(summary, name) for name in expected} == pytest.approx(expected)
 
 
-def test_equal_values_and_one_value():
+def test_equal_values_show_nothing_and_one_value_has_no_spread():
     same = [0.1] * 9
     assert statistics.drift(same) == statistics.Drift(0, 1)
+    assert statistics.kruskal_wallis([same] * 3) == 1.0
     with pytest.raises(ValueError, match="at least two"):
         statistics.stdev([5.0])
 
@@ -159,10 +157,6 @@ def test_rank_test_of_many_values_goes_on_where_counting_ends():
     pairs = [(chance.normal(0, 1, 6), chance.normal(0.3, 1, 6)) for _ in range(30)]
     many = statistics.rank_test([*pairs, *[([1.0], [1.0])] * 30])
     assert many == pytest.approx(statistics.rank_test(pairs), rel=0.15)
-
-
-def test_values_that_are_all_equal_show_nothing():
-    assert statistics.kruskal_wallis([[1.0] * 6] * 3) == 1.0
 
 
 def test_samples_that_spread_differently_are_not_uneven():

@@ -4,7 +4,6 @@ them.
 
 from dataclasses import replace
 
-import pytest
 from tests.unit.analysis.checked import (
     CALM,
     PLACED,
@@ -17,9 +16,8 @@ from tests.unit.analysis.checked import (
     limit,
     noise,
     row,
+    rows_and_marks,
 )
-
-from peakmark.messages import Severity
 
 
 def ghz(*pairs, loaded=None):
@@ -85,31 +83,24 @@ FEW, BELOW = {"few": N}, {"below-nominal": U}
 ELSEWHERE = [{"placed": PLACED | {"cores": cores}} for cores in (1, 1, 2)]
 ON_SERVER = noise() | {"server_host": "node2", "server_noise": noise(others=0.9)["noise"]}
 COOLING = [100.0 - 2 * number for number in range(8)]
-Marks = dict[str, Severity]
-
 # A row, its marks with their weight, and what the first of them tells.
 CASES = [
     # A clock that moves, of which the median stands while fewer than half of the repetitions did.
     (row(details=ghz((3.2, 3.1)) * 6), {}, {}),
     (row(details=ghz((3.2, 2.6)) * 6), {"clock-moved": U}, {"way": "fell", "most": "up-to", "most.share": 0.1875, "often.count": 6}),
-    (row(context=ghz((3.2, 2.6)) * 6), {"clock-moved": U}, {}),
     (row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None}), {}, {}),
     (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))), {"clock-moved": N} | FEW, {"way": "fell", "often.count": 1, "often.n": 3}),
     (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))), {"clock-moved": U} | FEW, {"way": "moved", "most.share": 0.1, "often.count": 2}),
     (row(details=ghz((2.7, 3.0))), {"clock-moved": U} | FEW, {"way": "rose", "most": "exactly", "most.share": 1 / 9, "often": ""}),
     # One that differs explains why values do, which are judged themselves.
     (row(details=ghz((3.2, 3.2), (3.2, 3.2), (2.9, 2.9))), FEW, {}),
-    (row(details=ghz((3.2, 3.2), (3.1, 3.1))), FEW, {}),
     # Work that lowers it is no doubt: the limit takes the lower one.
     (row(details=ghz((2.94, 2.96), loaded=2.72) * 6), {}, {}),
-    (row(details=ghz((2.94, 2.96), loaded=2.93) * 6), {}, {}),
     # A throttled node does not look perfect: the clock under the work decides.
     (on_box("scalar", 1.2), BELOW, {"nominal": 2.1e9, "clock": 1.2e9, "share.share": 1.2 / 2.1}),
-    (on_box("scalar", 2.1), {}, {}),
     (on_box("scalar", 2.1, 1.2), BELOW, {"clock": 1.2e9, "share.share": 1.2 / 2.1}),
     # As wide vectors allow: their base clock is below the one on the box.
     (on_box("avx512", 2.8, 1.9), {}, {}),
-    (on_box("avx2", 2.8, 1.9), {}, {}),
     # Nothing but heat or power does that, or it is lower than any design asks for.
     (on_box("sse2", 2.8, 1.9), BELOW, {"share.share": 1.9 / 2.1}),
     (on_box("avx512", 1.8, 1.7), BELOW, {"clock": 1.8e9, "share.share": 1.7 / 2.1}),
@@ -147,7 +138,6 @@ CASES = [
     (narrow("avx2", "avx512"), {"narrower": N}, {"asked": ["instructions"], "asked.isa": "AVX2"}),
     (narrow("auto", "avx512"), {}, {}),
     (narrow("avx2", "avx2"), {}, {}),
-    (narrow("scalar", None), {"narrower": N}, {}),
     (narrow("scalar", "avx512", limit_at=None), {}, {}),
     # Other load meanwhile: a median stands while most repetitions are calm.
     (disturbed(), {}, {}),
@@ -164,7 +154,6 @@ CASES = [
     # Seen on a guest: 0.85 of the limit with all of its CPUs' time, and the kernel told no clock.
     (crowded(0, 1, 2, 2, 0), {"crowded-core": U} | FEW, {"cores": "up-to-cores", "cores.cores": 2, "often.count": 3, "often.n": 5}),
     (crowded(0, 1, 0, 0, 0), {"crowded-core": N} | FEW, {"cores": "of-cores", "cores.cores": 1, "often.count": 1}),
-    (crowded(0, 0, 0, 0, 0), {"slow-core": U} | FEW, {}),
     (crowded(None, None, None, None, None), {"slow-core": U} | FEW, {}),
     # Threads that share a core as asked, or that waited for their CPU, hold each other up.
     (crowded(4, 4, 4, 4, 4, count=4), {"shared-cores": N} | FEW, {}),
@@ -172,8 +161,6 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("made", "found", "values"), CASES, ids=["+".join(found) or "none" for _, found, _ in CASES]
-)
-def test_a_row_has_these_marks(made, found, values):
-    check_marks(made, found, values)
+@rows_and_marks(CASES)
+def test_a_row_has_these_marks(made, weights, first):
+    check_marks(made, weights, first)

@@ -136,8 +136,6 @@ def test_an_unknown_cpu_has_no_limit():
     facts = machine(cpu=NEW_CHIP)
     limit = cpu("DP", 2, facts, clock_hz=3e9)
     assert "New Chip 9000" in reason(limit) and "cpu.operations_per_cycle.DP" in reason(limit)
-    assert limit.remarks == ()
-    assert cpu("QP", 2, facts, clock_hz=3e9).remarks == ()
     site = {"name": "x", "cpu": {"operations_per_cycle": {"DP": 8}}}
     assert cpu("DP", 2, facts, clock_hz=3e9, site=site).value == pytest.approx(48e9)
 
@@ -215,14 +213,11 @@ def test_unknown_memory_says_why_and_a_stated_one_where_it_is_from():
 
 
 @pytest.mark.parametrize(("row", "block", "per_cycle", "level"), [
-    ("RS-block", KIB, 64, "L1"),
     ("WS-block", KIB, 32, "L1"),
-    ("RWS-block", KIB, 64, "L1"),
     ("RWR-block", 12 * KIB, 64, "L1"),
     # Source, target and the odd lines between them: 2112 B more than a first level of 32 KiB.
     ("RWR-block", 16 * KIB, 64, "L2"),
     ("RS-block", 256 * KIB, 32 * 256 / (256 - 32), "L2"),
-    ("RWS-block", 128 * KIB, 32 * 256 / (256 - 32), "L2"),
     # All that L1 cannot keep passes between L2 and L1, wherever it comes from.
     ("RS-block", 8 * MIB, 32 * 8192 / (8192 - 32), "L3"),
 ])  # fmt: skip
@@ -347,16 +342,13 @@ def test_a_pair_of_nodes_has_the_channels_of_one():
 
 @pytest.mark.parametrize(("sockets", "channels"), [(1, 8), (2, 16)])
 def test_a_missing_module_is_a_finding(sockets, channels):
-    sold = {**MILAN, "sockets": sockets}
-    part, whole = (
-        dram(machine(cpu=sold, memory={"channels": populated, "speed_mts": 3200}))
-        for populated in (channels - 1, channels)
-    )
-    assert part.value == pytest.approx((channels - 1) * 3200e6 * 8)
-    assert part.finding is not None and part.finding.code == "empty-channels"
-    values = dict(part.finding.values)
-    assert (values["populated"], values["channels"]) == (channels - 1, channels)
-    assert whole.finding is None
+    for populated in (channels - 1, channels):
+        memory = {"channels": populated, "speed_mts": 3200}
+        limit = dram(machine(cpu={**MILAN, "sockets": sockets}, memory=memory))
+        assert limit.value == pytest.approx(populated * 3200e6 * 8)
+        values = dict(limit.finding.values) if limit.finding else {}
+        found = (populated, channels) if populated < channels else (None, None)
+        assert (values.get("populated"), values.get("channels")) == found
 
 
 # -- disk and network
@@ -418,13 +410,10 @@ def design(name, **changes):
 @pytest.mark.parametrize(("name", "row", "threads", "bound"), [
     # One core: the path into its first cache; many: the best memory sold with such cores.
     ("Zen 3", "RS-pool", 1, 32 * 3e9),
-    ("Zen 3", "WS-pool", 1, 32 * 3e9),
     ("Zen 3", "RWR-pool", 1, 64 * 3e9),
     ("Sapphire Rapids", "RS-pool", 1, 64 * 3e9),
-    ("Neoverse N1", "RS-pool", 1, 32 * 3e9),
     ("Neoverse V2", "RS-pool", 1, 48 * 3e9),  # no source states a path to L2
     ("Zen 5", "RS-pool", 64, 2 * 12 * 6400e6 * 8),
-    ("Neoverse N1", "RS-pool", 64, 2 * 8 * 3200e6 * 8),
     ("Neoverse N2", "RS-pool", 64, 64 * 48 * 3e9),  # what it is sold with is not known
     # A cache whose width is not known, and a block between the last cache and memory.
     ("Neoverse V2", "RS-block", 64, 64 * 48 * 3e9),
@@ -452,7 +441,7 @@ def test_a_bound_of_a_latency_is_the_last_cache_on_the_way():
 ])  # fmt: skip
 def test_memory_on_the_package_has_no_bound_by_channels(model, bound):
     facts = machine(cpu={"microarchitecture": "Zen 4", "model_name": model})
-    assert disk("throughput", facts).bound == (pytest.approx(bound) if bound else None)
+    assert disk("throughput", facts).bound == (bound and pytest.approx(bound))
 
 
 def test_a_disk_is_bound_by_its_link_or_known_by_what_was_published():
@@ -470,9 +459,9 @@ def test_a_disk_is_bound_by_its_link_or_known_by_what_was_published():
     assert kinds == ["at_most", "none", "none"]
 
 
-@pytest.mark.parametrize(("streams", "loopback", "cores"), [
-    (1, True, 2), (8, True, 4), (1, False, 1), (2, False, 2), (8, False, 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("streams", "loopback", "cores"), [(1, True, 2), (8, True, 4), (2, False, 2)]
+)
 def test_without_a_wire_the_copies_of_the_cores_bound(streams, loopback, cores):
     facts = machine(limits={"physical_cores_allowed": 4})
     limit = network("TCP", 1024, facts, streams, clock_hz=3e9, loopback=loopback)
