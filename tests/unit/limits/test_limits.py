@@ -166,17 +166,6 @@ def test_instruction_sets(best, isa, workload, value):
     assert cpu(workload, 1, facts, clock_hz=1e9).value == value
 
 
-@pytest.mark.parametrize(("design", "double"), [
-    ("Haswell", 16), ("Broadwell", 16), ("Skylake-SP", 32), ("Skylake-SP (1 FMA)", 16), ("Cascade Lake", 32),
-    ("Ice Lake-SP", 32), ("Sapphire Rapids", 32), ("Emerald Rapids", 32), ("Granite Rapids", 32),
-    ("Sierra Forest", 8), ("Zen", 8), ("Zen+", 8), ("Zen 2", 16), ("Zen 3", 16), ("Zen 4", 16), ("Zen 5", 32),
-    ("K10", 4), ("Neoverse N1", 8), ("Neoverse N2", 8), ("Neoverse V1", 16), ("Neoverse V2", 16), ("A64FX", 32), ("Apple M1", 16),
-])  # fmt: skip
-def test_double_precision_of_every_design(design, double):
-    site = {"cpu": {"microarchitecture": design, "cores": 1, "nominal_hz": 1e9}}
-    assert cpu("DP", 1, {}, site=site).value == pytest.approx(double * 1e9)
-
-
 def test_single_precision_is_twice_double_everywhere():
     per_cycle = {
         (name, line["isa"], line["workload"]): float(line["operations_per_cycle"])
