@@ -190,18 +190,18 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
         The chance of ranks at least as uneven if both samples of each pair are of one kind: counted
         for up to ``EXACT`` values in all, else by the normal approximation.
     """
+    from scipy import stats
+
     exact = sum(len(first) + len(second) for first, second in pairs) <= EXACT
     distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
     for first, second in pairs:
         one, other = checked(first), checked(second)
         both = np.concatenate([one, other])
-        _, place, ties = np.unique(both, return_inverse=True, return_counts=True)
-        twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
+        twice = np.rint(2 * stats.rankdata(both)).astype(int)  # whole numbers
         n, total = one.size, both.size
         observed += int(twice[:n].sum())
         centre += n * (total + 1)
-        tied = int((ties**3 - ties).sum()) / (total * (total - 1))
-        variance += n * (total - n) / 3 * (total + 1 - tied)
+        variance += n * (total - n) / (total - 1) * float(twice.var())
         if exact:
             distribution = np.convolve(distribution, _rank_sums(tuple(np.sort(twice).tolist()), n))
     distance = abs(observed - centre)

@@ -103,15 +103,19 @@ def _table_rows(
     results: Results, table: Table, layout: Layout | None, centre: str, key_of: KeyOf,
     best_probes: Mapping[tuple[str, int], float],
 ) -> list[Row]:  # fmt: skip
+    records = [record for record in results.records if record.cell.subsystem == table.subsystem]
+    cells = [cell for cell in results.cells if cell.subsystem == table.subsystem]
+    if not records and not cells:
+        return []
     if layout is not None:
         table = layout.called(table)
     drafts: dict[Key, _Draft] = defaultdict(_Draft)
     echoes: dict[tuple[str, int], list[Repetition]] = defaultdict(list)
     headings = {series.instrument for series in table.series}
     filled: dict[str, set[Key]] = defaultdict(set)
-    for record in results.records:
+    for record in records:
         cell = record.cell
-        if cell.subsystem != table.subsystem or cell.instrument not in headings or not record.ok:
+        if cell.instrument not in headings or not record.ok:
             continue
         for attempt, entry in _entries(record):
             context, workload, block = attempt.context, entry["workload"], entry["block"]
@@ -136,9 +140,8 @@ def _table_rows(
     lacking = {
         record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
     }
-    for cell in results.cells:
-        belongs = cell.subsystem == table.subsystem and cell.instrument in headings
-        is_of_table = belongs and table.takes(cell.workload, cell.block)
+    for cell in cells:
+        is_of_table = cell.instrument in headings and table.takes(cell.workload, cell.block)
         is_left_out = cell.row in lacking or cell.purpose or cell.workload in ("ALL", ECHO)
         if is_left_out or not is_of_table:
             continue

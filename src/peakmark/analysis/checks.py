@@ -79,7 +79,7 @@ def scatter(row: Measured) -> Messages:
     """What the repetitions tell about themselves: of a row whose figure stands, the clean ones. What
     a program's resolution explains is left out.
     """
-    runs = core_checks.clean_runs(row) if core_checks.stands(row) else row.in_time
+    runs = core_checks.clean_runs(row) or row.in_time
     values = [run.value for run in runs]
     step = max(row.details("resolution"), default=0.0)
     middle = statistics.median(values)

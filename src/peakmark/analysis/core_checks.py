@@ -51,10 +51,10 @@ or two busy cores.
 """
 
 
-def causes(row: Measured) -> list[frozenset[str]]:
-    """Codes of what changed the figure of each repetition, in the order of time."""
+def causes(row: Measured) -> list[tuple[RunValue, frozenset[str]]]:
+    """Each repetition with the codes of what changed its figure, in the order of time."""
     cpus = row.fact("cpu", "threads")
-    return [causes_of(run, row.subsystem, row.concurrency, cpus) for run in row.in_time]
+    return [(run, causes_of(run, row.subsystem, row.concurrency, cpus)) for run in row.in_time]
 
 
 def causes_of(run: RunValue, subsystem: str, threads: int, cpus: int | None) -> frozenset[str]:
@@ -73,28 +73,23 @@ def causes_of(run: RunValue, subsystem: str, threads: int, cpus: int | None) -> 
 
 
 def clean_runs(row: Measured) -> list[RunValue]:
-    """The repetitions whose figure nothing changed, in the order of time."""
-    return [run for run, found in zip(row.in_time, causes(row), strict=True) if not found]
-
-
-def stands(row: Measured) -> bool:
-    """Whether the row's figure is that of its clean repetitions: they are more than half of all, and
-    their median is within ``STANDS`` of it.
+    """The repetitions whose figure nothing changed, in the order of time, where the row's figure
+    stands: they are more than half of all, and their median is within ``STANDS`` of it. Else none.
     """
-    clean = [run.value for run in clean_runs(row)]
+    clean = [run for run, found in causes(row) if not found]
     if 2 * len(clean) <= len(row.runs):
-        return False
-    median = statistics.median(clean)
-    return abs(row.centre - median) < STANDS * median
+        return []
+    median = statistics.median([run.value for run in clean])
+    return clean if abs(row.centre - median) < STANDS * median else []
 
 
 def severity(row: Measured, code: str) -> Severity:
     """Of a disturbance: a doubt where it changed at least half of the repetitions; where no
     disturbance did, unless the figure stands.
     """
-    counts = Counter(each for found in causes(row) for each in found)
+    counts = Counter(each for _, found in causes(row) for each in found)
     weights = {each: weight(count, len(row.runs)) for each, count in counts.items()}
-    moved = Severity.UNSURE not in weights.values() and not stands(row)
+    moved = Severity.UNSURE not in weights.values() and not clean_runs(row)
     return Severity.UNSURE if moved and code in weights else weights.get(code, Severity.NOTE)
 
 
