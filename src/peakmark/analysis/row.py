@@ -113,22 +113,22 @@ class Measured:
         """A fact of the machine, None where there is none."""
         return (self.facts.get(part) or {}).get(name)
 
-    @property
+    @cached_property
     def in_time(self) -> list[RunValue]:
         """The runs as they were measured: a repetition that had failed came after the others."""
         return sorted(self.runs, key=lambda run: str(run.context.get("started") or ""))
 
-    @property
+    @cached_property
     def is_pinned(self) -> bool:
         """Whether its threads have CPUs of their own."""
         return SUBSYSTEMS[self.subsystem].pinned
 
-    @property
+    @cached_property
     def placed(self) -> list[Details]:
         """What the threads of each run could reach, where the record tells."""
         return [run.context["placed"] for run in self.runs if run.context.get("placed")]
 
-    @property
+    @cached_property
     def noises(self) -> list[tuple[Value, list[Details]]]:
         """What else went on, of every run that tells it: on its node, and on those of its servers.
         Each with where that was, as part of a sentence.
@@ -235,7 +235,7 @@ class Series:
         value = float(getattr(summary, centre))
         return cls(counted, summary, value, limit.efficiency(value), left_out)
 
-    @property
+    @cached_property
     def disturbed(self) -> tuple[float, ...]:
         """Values that were disturbed and measured again."""
         return tuple(point.value for point in self.left_out if ABOVE not in point.left_out)
@@ -245,12 +245,12 @@ class Series:
         """How many of its repetitions were disturbed and measured again."""
         return len({point.record.path for point in self.left_out if ABOVE not in point.left_out})
 
-    @property
+    @cached_property
     def above(self) -> tuple[Repetition, ...]:
         """Repetitions that physics forbids."""
         return tuple(point for point in self.left_out if ABOVE in point.left_out)
 
-    @property
+    @cached_property
     def values(self) -> tuple[float, ...]:
         """Every repetition that counts, in order."""
         return tuple(point.value for point in self.points)
@@ -367,7 +367,7 @@ class Row:
     node_class: str = ""
     slow: SlowRow | None = None
 
-    @property
+    @cached_property
     def remarks(self) -> tuple[Message, ...]:
         """The marks without those that are said of the whole campaign."""
         return tuple(note for note in self.warnings if not note.is_shared)
@@ -390,7 +390,7 @@ class Row:
         """The notes that are about the figure of one instrument, or about the row as such."""
         return tuple(note for note in self.warnings if note.about in ("", instrument))
 
-    @property
+    @cached_property
     def specific_warnings(self) -> tuple[Message, ...]:
         """What speaks against the own kernel's figure."""
         return tuple(
@@ -399,12 +399,12 @@ class Row:
             if note.is_warning and not note.is_shared
         )
 
-    @property
+    @cached_property
     def level(self) -> Severity | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
         return worst(self.warnings_of(self.table.own.instrument))
 
-    @property
+    @cached_property
     def comparable(self) -> bool:
         """Whether the own kernel's figure may stand beside those of other rows: a value above a
         limit that the site file states is right where the limit is doubtful.
@@ -414,7 +414,7 @@ class Row:
         wrong = {note.code for note in warnings if note.severity is Severity.WRONG}
         return self.own is not None and wrong <= doubtful
 
-    @property
+    @cached_property
     def endpoints(self) -> tuple[tuple[str, str], ...]:
         """Host of the client and host of the server, of every pair of two that measured the row;
         empty for one machine.
@@ -426,7 +426,7 @@ class Row:
         }
         return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
-    @property
+    @cached_property
     def loopback(self) -> bool:
         """Whether it was measured within one machine, where no network lies between the two ends."""
         return any(
@@ -441,17 +441,17 @@ class Row:
         filling = (series for series in self.series.values() if series.instead_of == instrument)
         return self.series.get(instrument) or next(filling, None)
 
-    @property
+    @cached_property
     def is_pair(self) -> bool:
         """Whether ``pairs`` names client and server, ``node1+node2``."""
         return "+" in self.key.node
 
-    @property
+    @cached_property
     def own(self) -> Series | None:
         """The own kernel's measurements, None for a hole."""
         return self.series.get(self.table.own.instrument)
 
-    @property
+    @cached_property
     def measured(self) -> Series:
         """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
         if self.own is None:

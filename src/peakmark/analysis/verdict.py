@@ -93,8 +93,8 @@ def headline_groups(rows: Rows, subsystem: str) -> list[NodeGroup]:
     chosen = best(sure or largest, key=lambda group: group.median, default=None)
     if chosen is None:
         return []
-    point = fleet.place(chosen.middle)
-    return [group for group in groups if fleet.place(group.middle) == point]
+    point = fleet.place(chosen.rows[0])
+    return [group for group in groups if fleet.place(group.rows[0]) == point]
 
 
 def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:

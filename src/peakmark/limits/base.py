@@ -184,7 +184,7 @@ class Question:
         """What the row's threads could reach, None where its records do not tell."""
         return (self.placed or {}).get(name)
 
-    @property
+    @cached_property
     def design(self) -> str | None:
         """The core's design: by the site file, else by CPUID."""
         name = self.known("cpu", "microarchitecture")
@@ -224,7 +224,7 @@ class Question:
                 clocks[name] = Clock(read[name], name, "read")
         return clocks
 
-    @property
+    @cached_property
     def clock(self) -> Clock | None:
         """The clock the site asks for (default observed), else the next that is known; None if none
         is.
