@@ -83,13 +83,18 @@ def headline_groups(rows: Rows, subsystem: str) -> list[NodeGroup]:
     without a warning on most nodes of that class, else of all that are not wrong.
     """
     groups = fleet.group_rows(candidates(rows, subsystem))
-    largest = [group for group in groups if group.node_class == groups[0].node_class]
+    firsts = [group.rows[0] for group in groups]
+    largest = [
+        group
+        for group, row in zip(groups, firsts, strict=True)
+        if row.node_class == firsts[0].node_class
+    ]
     sure = [
         group
         for group in largest
         if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
     ]
-    best = min if groups and groups[0].table.lower_is_better else max
+    best = min if firsts and firsts[0].table.lower_is_better else max
     chosen = best(sure or largest, key=lambda group: group.median, default=None)
     if chosen is None:
         return []
