@@ -9,7 +9,6 @@ from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from peakmark import histograms
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import LayoutTable
 from peakmark.errors import Sentence
@@ -18,6 +17,7 @@ from peakmark.limits import Limit
 from peakmark.messages import Message, Severity, Value, message, worst
 from peakmark.statistics import Summary, median_interval, summarise
 from peakmark.storage.results import StoredRecord
+from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
 from peakmark.tools.tables import Table
 
 Details = Mapping[str, Any]
@@ -266,7 +266,7 @@ class Series:
         no histogram.
         """
         texts = [point.details.get("histogram", "") for point in self.points]
-        return sum(map(histograms.read, texts), Counter()) if all(texts) else Counter()
+        return sum(map(read_histogram, texts), Counter()) if all(texts) else Counter()
 
     def percentiles(self, name: str) -> list[float]:
         """A percentile of each repetition in SI units, such as ``p99``; empty where one lacks it or
@@ -281,7 +281,7 @@ class Series:
         where one has no histogram; None where ``percentiles`` has none.
         """
         values = self.percentiles(name)
-        merged = histograms.percentiles(self.histogram, [histograms.SHARES[name]])
+        merged = percentile_times(self.histogram, [PERCENTILES[name]])
         if not values or not merged:
             return Percentile(median(values)) if values else None
         interval = median_interval(values)

@@ -11,12 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark import histograms
 from peakmark.analysis.row import CLOCKS, Row, Series, published_names
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
 from peakmark.tables.captions import Notes
+from peakmark.tools.common import SHOWN_PERCENTILES
 from peakmark.tools.tables import Program, Table, count
 from peakmark.units import format_size
 
@@ -447,7 +447,7 @@ def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
     """
     counted = any(row.own and row.own.histogram for row in rows)
     interval = f" with {interval_label(rows)}" if counted else ""
-    for name, label in histograms.SHOWN.items():
+    for name, label in SHOWN_PERCENTILES.items():
         every = [
             Column(
                 heading=f"{table.own.heading} {label}{part and f', {part}'} ({table.shown})",
