@@ -57,7 +57,6 @@ KeyOf = Callable[[Cell, str, str, int | None, int], Key]
 @dataclass
 class _Draft:
     points: dict[str, list[Repetition]] = field(default_factory=lambda: defaultdict(list))
-    disturbed: dict[str, list[Repetition]] = field(default_factory=lambda: defaultdict(list))
     planned: list[Cell] = field(default_factory=list)
 
 
@@ -135,8 +134,7 @@ def _table_rows(
                 continue
             key = key_of(cell, workload, entry["variant"], block, count)
             filled[cell.row].add(key)
-            draft = drafts[key]
-            (draft.disturbed if point.left_out else draft.points)[cell.instrument].append(point)
+            drafts[key].points[cell.instrument].append(point)
     lacking = {
         record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
     }
@@ -219,7 +217,11 @@ def _key_of(results: Results) -> KeyOf:
 
 def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -> Row:
     kernel = table.own.instrument
-    own_points = draft.points.get(kernel) or next(iter(draft.points.values()), [])
+    counted = {
+        name: [point for point in points if not point.left_out]
+        for name, points in draft.points.items()
+    }
+    own_points = counted.get(kernel) or next(iter(counted.values()), [])
     hosts = [host for host in _hosts(own_points) if host in results.facts]
     facts = [results.facts_for(key.node, host) for host in hosts or (None,)]
     site = results.config.get("site_facts") or {}
@@ -229,17 +231,16 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         ((_limit(key, each), each) for each in questions),
         key=lambda answer: answer[0].share(1.0) or 0.0,
     )
-    unequal_nodes = _unequal_nodes(results, draft.points, own_points)
+    unequal_nodes = _unequal_nodes(results, counted, own_points)
     if kernel in unequal_nodes:
         limit = question.unknown("unequal-nodes", differ=unequal_nodes[kernel])
     clock_hz = question.clock_hz
     series = {
-        name: Series.of(draft.points[name], draft.disturbed[name], limit, clock_hz, centre)
+        name: Series.of(draft.points[name], limit, clock_hz, centre)
         for name in sorted(draft.points)
     }
     planned = [cell for cell in draft.planned if cell.instrument == kernel]
     own = series.get(kernel)
-    done = len(draft.points[kernel])
     shares: dict[str, float] = {}
     for name in CLOCKS:
         clock = question.clocks.get(name)
@@ -252,7 +253,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         key,
         series,
         limit,
-        missing=max(0, len(planned) - done),
+        missing=max(0, len(planned) - len(counted.get(kernel, ()))),
         shares=shares,
         unequal_nodes=unequal_nodes,
     )

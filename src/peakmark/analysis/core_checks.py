@@ -269,16 +269,15 @@ def concurrency(row: Measured) -> Messages:
     """More threads than the jobs of the row had CPUs, cores, or a quota for."""
     if not row.is_pinned:
         return
-    cpus = next((run.context["cpus"] for run in row.runs if run.context.get("cpus")), None)
     jobs = [run.context["allowed"] for run in row.runs if run.context.get("allowed")]
-    cores = min((job["cores"] for job in jobs if job["cores"]), default=row.concurrency)
-    quota = min((job["cpu_quota"] for job in jobs if job["cpu_quota"]), default=row.concurrency)
-    if cpus and row.concurrency > len(cpus):
-        yield message("oversubscribed", Severity.WRONG, threads=row.concurrency, cpus=len(cpus))
-    elif row.concurrency > quota:
-        yield message("cpu-quota", Severity.UNSURE, threads=row.concurrency, quota=quota)
-    elif row.concurrency > cores:
-        yield message("shared-cores", threads=row.concurrency, cores=cores)
+    cpus = [len(run.context["cpus"]) for run in row.runs if run.context.get("cpus")]
+    quotas, cores = ([job[name] for job in jobs if job[name]] for name in ("cpu_quota", "cores"))
+    if row.concurrency > min(cpus, default=row.concurrency):
+        yield message("oversubscribed", Severity.WRONG, threads=row.concurrency, cpus=min(cpus))
+    elif row.concurrency > min(quotas, default=row.concurrency):
+        yield message("cpu-quota", Severity.UNSURE, threads=row.concurrency, quota=min(quotas))
+    elif row.concurrency > min(cores, default=row.concurrency):
+        yield message("shared-cores", threads=row.concurrency, cores=min(cores))
 
 
 def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:

@@ -210,7 +210,6 @@ class Series:
     def of(
         cls,
         points: Iterable[Repetition],
-        disturbed: Iterable[Repetition],
         limit: Limit,
         clock_hz: float | None,
         centre: str,
@@ -219,21 +218,23 @@ class Series:
         doubt.
 
         Args:
-            points: in any order.
-            disturbed: those that were measured again.
+            points: in any order, with those that were measured again.
             limit: of the row.
             clock_hz: at which the limit holds.
             centre: ``median`` or ``mean``.
         """
-        points = sorted(points, key=lambda point: point.repetition)
-        wrong = [point for point in points if point.share(limit, clock_hz) > MOST]
-        if 2 * len(wrong) > len(points):
+        left_out = [point for point in points if point.left_out]
+        good = sorted(
+            (point for point in points if not point.left_out), key=lambda point: point.repetition
+        )
+        wrong = [point for point in good if point.share(limit, clock_hz) > MOST]
+        if 2 * len(wrong) > len(good):
             wrong = []
-        counted = tuple(point for point in points if point not in wrong)
-        left_out = (*disturbed, *(replace(point, left_out=(ABOVE,)) for point in wrong))
+        counted = tuple(point for point in good if point not in wrong)
+        left_out += [replace(point, left_out=(ABOVE,)) for point in wrong]
         summary = summarise([point.value for point in counted])
         value = float(getattr(summary, centre))
-        return cls(counted, summary, value, limit.efficiency(value), left_out)
+        return cls(counted, summary, value, limit.efficiency(value), tuple(left_out))
 
     @cached_property
     def disturbed(self) -> tuple[float, ...]:
