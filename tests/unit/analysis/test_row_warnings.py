@@ -24,12 +24,10 @@ def shared_warnings(row):
 @pytest.mark.parametrize("ping", ["ping", "Ping", "ICMP echo"])
 def test_a_message_is_about_an_instrument_whatever_a_layout_calls_it(tmp_path, ping):
     """TCP's round trips beside a ping of a tenth, which is no reference for them."""
-    headings = [("netbench", "Our kernel"), ("ping", ping)]
     columns = [{"heading": "Protocol", "text": "{workload}"}]
-    for tool, heading in headings:
-        columns.append(
-            {"heading": f"{heading} Measured Latency (ms)", "value": "measured", "of": tool}
-        )
+    for tool, heading in (("netbench", "Our kernel"), ("ping", ping)):
+        latency = {"heading": f"{heading} Measured Latency (ms)", "value": "measured", "of": tool}
+        columns.append(latency)
     table = {"name": "x", "of": "network_latency", "title": "Latency", "columns": columns}
     layout = {"schema": 1, "name": "mine", "description": "A table.", "tables": [table]}
     (tmp_path / "mine.yaml").write_text(json.dumps(layout))
