@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from peakmark.analysis import analysis, comparability
+from peakmark.analysis import build_rows, comparability
 from peakmark.analysis.row import Key, Repetition
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size
@@ -157,7 +157,7 @@ def read(name: str) -> Dataset:
     entries: dict[ComparedPoint, DatasetRow] = {}
     results = Results.read(path)
     facts = cache(partial(comparability.facts, results))
-    for name, table_rows in analysis.build_rows(results).items():
+    for name, table_rows in build_rows(results).items():
         for row in table_rows:
             for instrument, series in row.series.items():
                 settings = comparability.settings(series, row.key.workload)

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from peakmark import files
-from peakmark.analysis import comparisons, fleet, links, shapes
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, comparisons, fleet, links, shapes
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.verdict import with_limit

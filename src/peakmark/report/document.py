@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from peakmark import files
-from peakmark.analysis import history, verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, history, verdict
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import inputs

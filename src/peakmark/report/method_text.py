@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.analysis.analysis import Analysis, centre_of
+from peakmark.analysis import Analysis, centre_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned

@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import files, output
-from peakmark.analysis import core_checks, fleet
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, core_checks, fleet
 from peakmark.analysis.row import ABOVE, Row, Rows
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.messages import worst

@@ -9,8 +9,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import VM, N, W
 
-from peakmark.analysis import comparisons, findings, verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, comparisons, findings, verdict
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.cell import Cell
 from peakmark.tables import columns, tables

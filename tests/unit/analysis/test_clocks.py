@@ -6,8 +6,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import U, noise
 
-from peakmark.analysis import core_checks
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, core_checks
 from peakmark.storage import facts
 from peakmark.tables.columns import warning_kinds
 

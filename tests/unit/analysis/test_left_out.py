@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.figures import figures, panels, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, sections

@@ -8,8 +8,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import statistics
-from peakmark.analysis import compare, datasets
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, compare, datasets
 from peakmark.errors import ParseError
 from peakmark.tables.captions import Notes
 from peakmark.tables.columns import columns
