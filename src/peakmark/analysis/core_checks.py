@@ -110,7 +110,7 @@ def _repeated(
     code: str,
     amounts: Sequence[float],
     least: float = 0.0,
-    weight: Severity | None = None,
+    level: Severity | None = None,
     where: Value | None = None,
 ) -> Messages:
     """A message where an amount is above ``least`` in repetitions: the most, and in how many.
@@ -120,7 +120,7 @@ def _repeated(
         code: of a message with ``share`` and ``often``.
         amounts: of each repetition that tells one.
         least: that is worth a message.
-        weight: of the message, None for that of a disturbance.
+        level: of the message, None for that of a disturbance.
         where: it went on meanwhile.
     """
     count = sum(amount > least for amount in amounts)
@@ -128,7 +128,7 @@ def _repeated(
         often = in_how_many(count, len(amounts), where or "")
         if not often and where is not None:
             often = message("meanwhile", where=where)
-        yield message(code, weight or severity(row, code), share=max(amounts), often=often)
+        yield message(code, level or severity(row, code), share=max(amounts), often=often)
 
 
 def disturbed(row: Measured) -> Messages:
@@ -136,10 +136,10 @@ def disturbed(row: Measured) -> Messages:
     for where, noises in row.noises:
         during = [noise["during"] for noise in noises if noise.get("during")]
         others = [each["others"] for each in during]
-        worst = during[others.index(max(others))] if during else {"users": 0, "busy": 0}
-        users = message("other-users", users=worst["users"]) if worst["users"] else ""
-        busy = message("busy", busy=worst["busy"], users=users)
         for found in _repeated(row, "other-load", others, disturbances.OTHERS, where=where):
+            worst = max(during, key=lambda each: float(each["others"]))
+            users = message("other-users", users=worst["users"]) if worst["users"] else ""
+            busy = message("busy", busy=worst["busy"], users=users)
             seen = busy if worst["busy"] else message("hidden")
             yield replace(found, values=(*found.values, ("busy", seen)))
         steal = [each["steal"] or 0.0 for each in during]
@@ -147,7 +147,7 @@ def disturbed(row: Measured) -> Messages:
         held = [(each.get("throttled_s") or 0.0) / each["seconds"] for each in during]
         yield from _repeated(row, "throttled", held, HELD_BACK, Severity.UNSURE, where)
         hot = [float(each.get("hot") or 0) for each in during]
-        yield from _repeated(row, "hot", hot, weight=Severity.UNSURE, where=where)
+        yield from _repeated(row, "hot", hot, level=Severity.UNSURE, where=where)
 
 
 def slow_core(row: Measured) -> Messages:
