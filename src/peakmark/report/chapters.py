@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
@@ -19,7 +19,9 @@ from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.config.inputs import TEXTS, check_text, locate
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
+
+if TYPE_CHECKING:
+    from peakmark.analysis.analysis import Analysis
 
 Node = dict[str, Any]
 
@@ -115,30 +117,34 @@ def build(
     Raises:
         ConfigError: a file is not there or holds what no report can show.
     """
-    given = report.get("text") or {}
     cites = bool(report.get("bibliography"))
-    chapters = {
-        key: _chapter(key, check_text(f"text.{key}", given[key]), cites)
-        for key in TEXTS
-        if given.get(key)
-    }
-    written = {key: chapter for key, chapter in chapters.items() if _is_written(chapter)}
-    wanted = report.get("kernels")
-    last = [key for key in written if key not in (*BEFORE, *SUBSYSTEMS)]
+    written = {}
+    for key, name in _texts(report).items():
+        chapter = _chapter(key, check_text(f"text.{key}", name), cites)
+        if chapter["file"] or chapter["blocks"]:  # more than headings and comments
+            written[key] = chapter
+    with_kernels = report.get("kernels")
+    if with_kernels is None:
+        with_kernels = bool(written)
+    behind = [key for key in written if key not in (*BEFORE, *SUBSYSTEMS)]
     return {
-        "before": [written[key] for key in written if key in BEFORE],
+        "before": [written[key] for key in BEFORE if key in written],
         "subsystems": _in_sections(written, sections),
-        "behind": [written[key] for key in last],
-        "kernels": kernels(measured) if (bool(written) if wanted is None else wanted) else [],
-        "bibliography": f"author{Path(str(report['bibliography'])).suffix.lower()}"
-        if cites
-        else None,
+        "behind": [written[key] for key in behind],
+        "kernels": kernels(measured) if with_kernels else [],
+        "bibliography": _bibliography(report) if cites else None,
     }
 
 
-def _is_written(chapter: Mapping[str, Any]) -> bool:
-    """Whether more than headings and comments stands in a chapter."""
-    return bool(chapter["file"] or chapter["blocks"])
+def _texts(report: Mapping[str, Any]) -> dict[str, str]:
+    """Chapter -> the file that ``report.text`` names for it, in the order of the report."""
+    named = report.get("text") or {}
+    return {key: str(named[key]) for key in TEXTS if named.get(key)}
+
+
+def _bibliography(report: Mapping[str, Any]) -> str:
+    """What the bibliography is called below the template."""
+    return f"author{Path(str(report['bibliography'])).suffix.lower()}"
 
 
 def _in_sections(
@@ -168,12 +174,10 @@ def sources(report: Mapping[str, Any]) -> dict[str, Path]:
     """Path below the template -> file of the author's that must lie there: Typst texts and
     bibliography.
     """
-    given = report.get("text") or {}
-    texts = {key: locate(given[key]) for key in TEXTS if given.get(key)}
-    files = {f"text/{key}.typ": path for key, path in texts.items() if path.suffix.lower() == TYPST}
+    texts = {f"text/{key}.typ": locate(name) for key, name in _texts(report).items()}
+    files = {place: path for place, path in texts.items() if path.suffix.lower() == TYPST}
     if report.get("bibliography"):
-        path = check_text("bibliography", report["bibliography"])
-        files[f"author{path.suffix.lower()}"] = path
+        files[_bibliography(report)] = check_text("bibliography", report["bibliography"])
     return files
 
 
@@ -192,13 +196,10 @@ def kernels(names: Collection[str]) -> list[Node]:
     return kept
 
 
-def measured(results: Results) -> set[str]:
+def measured(analysis: Analysis) -> list[str]:
     """The kernels that measured."""
-    return {
-        record.cell.instrument
-        for record in results.records
-        if record.cell.instrument in KERNELS.values()
-    }
+    instruments = {record.cell.instrument for record in analysis.results.records}
+    return sorted(instruments & set(KERNELS.values()))
 
 
 def _chapter(key: str, path: Path, cites: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tests.unit import campaign_data as make
 from peakmark.analysis import suspects
 from peakmark.analysis.analysis import Analysis
 from peakmark.cell import AGAIN, TRIAL, Cell
-from peakmark.report import fleet_text
+from peakmark.report import nodes
 from peakmark.storage import planfile
 from peakmark.tables import tables
 
@@ -87,7 +87,7 @@ def test_the_second_measurement_confirms_or_not(campaign, suspect, controls, cas
         case,
         "node3",
     )
-    slow = fleet_text.build(analysis)["slow"]
+    slow = nodes.fleet_data(analysis)["slow"]
     assert [each["not_confirmed"] for each in slow] == [case == "flaky"]
     tables.build(campaign)
     with (campaign / "tables" / "suspects.csv").open() as file:

@@ -7,15 +7,15 @@ from tests.checkout import ROOT
 from tests.unit import campaign_data as make
 
 from peakmark import yamlfile
+from peakmark.analysis.analysis import Analysis
 from peakmark.config.campaign import complete
 from peakmark.report import appendix
-from peakmark.storage.results import Results
 
 CPU = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=number) for number in range(1, 31)]
 
 
 def read(folder, records, **more):
-    return Results.read(make.write(folder, records, **more))
+    return Analysis.of(make.write(folder, records, **more))
 
 
 def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
@@ -26,8 +26,8 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
     records += [make.record(refused, status="unavailable", reason="no such instruction")]
     attempts = [make.record(done, status="failed", reason="killed by signal 9")]
     attempts += [make.record(failing, status="failed", reason="no output") for _ in range(5)]
-    results = read(tmp_path / "c", records, planned=[hole, failing], attempts=attempts)
-    assert sorted(appendix.problems(results)["lines"]) == [
+    analysis = read(tmp_path / "c", records, planned=[hole, failing], attempts=attempts)
+    assert sorted(appendix.problems(analysis)["lines"]) == [
         ["cpubench DP_none_x1 any", "failed, repeated later", "killed by signal 9 (node1)"],
         ["cpubench QPDOT_none_x1 any", "not possible here", "no such instruction"],
         ["cpubench any", "not measured", "no record yet"],
@@ -36,8 +36,8 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
 
 
 def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path):
-    results = read(tmp_path / "c", [], planned=CPU)
-    assert appendix.problems(results)["lines"] == [
+    analysis = read(tmp_path / "c", [], planned=CPU)
+    assert appendix.problems(analysis)["lines"] == [
         ["cpubench any", "not measured (30 times)", "no record yet"]
     ]
 
@@ -53,8 +53,8 @@ def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path):
         **config, "isa": "auto", "scratch": None, "site": "here.yaml", "site_facts": site,
         "report": section,
     }  # fmt: skip
-    results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
-    text = appendix.provenance(results)["config"]
+    analysis = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
+    text = appendix.provenance(analysis)["config"]
     printed = yaml.safe_load(text)
     assert printed.items() >= config.items()
     assert printed["site_facts"] == facts
@@ -67,9 +67,9 @@ def test_a_preset_is_printed_by_its_name(tmp_path):
     preset = yamlfile.read(ROOT / "config" / "presets" / "quick.yaml")
     for seconds, name in ((preset["seconds"], "quick"), (9, "")):
         config = complete({**preset, "campaign": "renamed", "seconds": seconds})
-        results = read(tmp_path / str(seconds), make.runs("cpubench", "DP", 4e10), config=config)
-        assert appendix.preset_of(results.config) == name
-        printed = yaml.safe_load(appendix.provenance(results)["config"])
+        analysis = read(tmp_path / str(seconds), make.runs("cpubench", "DP", 4e10), config=config)
+        assert appendix.preset_of(analysis.results.config) == name
+        printed = yaml.safe_load(appendix.provenance(analysis)["config"])
         assert set(printed) == {"campaign"} if name else set(printed) > {"campaign", "cpu"}
 
 
@@ -88,8 +88,8 @@ def test_job_numbers_are_numbers(tmp_path):
     for number, job in enumerate(("99", "100", "36")):
         place = {"repetition": number, "block": 4096, "context": {"job_id": job}}
         records += make.runs("rambench", "RS", 1e9, **place)
-    results = read(tmp_path / "c", records)
-    assert dict(appendix.provenance(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
+    analysis = read(tmp_path / "c", records)
+    assert dict(appendix.provenance(analysis)["facts"])["Slurm jobs"] == "3, 36 to 100"
 
 
 def test_the_checksum_file_is_what_sha256sum_reads(swept, sweep, report):

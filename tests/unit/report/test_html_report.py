@@ -17,9 +17,8 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.errors import PeakmarkError
-from peakmark.report import html_report
-from peakmark.report.document import ReportContent
-from peakmark.report.html_report import code, sort_value
+from peakmark.report import ReportContent, rendering
+from peakmark.report.rendering import code, sort_value
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
 VOID = {"meta", "link", "img", "br", "input", "wbr"}
@@ -233,7 +232,7 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(page):
 
 def test_hostile_names_are_shown_not_run(tmp_path):
     folder = make.called(tmp_path / "c", HOSTILE)
-    page = Page(html_report.build(ReportContent.read(folder)).read_text(encoding="utf-8"))
+    page = Page(rendering.write_html(ReportContent.read(folder)).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))

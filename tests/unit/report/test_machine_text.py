@@ -3,7 +3,7 @@
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.report import machine_text
+from peakmark.report import nodes
 from peakmark.storage.results import Results
 
 NETWORK = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
@@ -20,9 +20,8 @@ NUMA = [
 def group(folder, records, title, **facts):
     """A group of what the report tells of node1."""
     folder = make.write(folder, records, facts={"host": "node1", **facts})
-    (node,) = machine_text.nodes(Results.read(folder))
-    (lines,) = (one["items"] for one in node["groups"] if one["title"] == title)
-    return dict(lines)
+    (node,) = nodes.facts_of_nodes(Results.read(folder))
+    return dict(node["groups"][title])
 
 
 @pytest.mark.parametrize(("networks", "interface", "rate"), [
@@ -59,11 +58,11 @@ def test_the_core_type_of_the_runs_stands_before_that_of_the_library(tmp_path, c
     assert ("by itself" in text) is by_itself and ("HPL" in text) is bool(core)
 
 
-@pytest.mark.parametrize(("nodes", "text"), [
+@pytest.mark.parametrize(("count", "text"), [
     (2, "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"),
     (3, "3: 64 GiB, 64 GiB and no memory; distances 10 21 21, 21 10 21, 21 21 10"),
 ])  # fmt: skip
-def test_the_memory_of_several_numa_nodes_is_a_list(tmp_path, nodes, text):
-    cpu = {"model_name": "X", "numa": NUMA[:nodes]}
+def test_the_memory_of_several_numa_nodes_is_a_list(tmp_path, count, text):
+    cpu = {"model_name": "X", "numa": NUMA[:count]}
     lines = group(tmp_path / "c", make.runs("hpl", "DP", 1e9), "Processor", cpu=cpu)
     assert lines["NUMA nodes"] == text
