@@ -359,8 +359,7 @@ def fleet(options: argparse.Namespace) -> int:
     from peakmark.report import ReportContent
 
     data = ReportContent.read(options.campaign, partial=True).data
-    found = data["fleet"]["slow"] if data["fleet"] else []
-    slow = {each["node"] for each in found if not each["not_confirmed"]}
+    slow = set(data["fleet"].get("slow", ()))
     campaign = data["meta"]["campaign"]
     lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
     if data["meta"]["partial"]:

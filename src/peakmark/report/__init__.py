@@ -39,12 +39,10 @@ def digest(section: Mapping[str, Any], root: Path = ROOT) -> str:
     package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
     code = [path for path in package.rglob("*") if path.suffix in (".py", ".csv", ".yaml")]
     named = [place for _, name in inputs.names(section) for place in (Path(name), root / name)]
-    total = hashlib.sha256()
-    for path in sorted({*code, *(root / "reports").rglob("*"), *named}):
-        if path.is_file():
-            name = path.relative_to(root) if path.is_relative_to(root) else path
-            total.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return total.hexdigest()[:16]
+    makers = {*code, *(root / "reports").rglob("*"), *named}
+    contents = (path.read_bytes() for path in makers if path.is_file())
+    digests = sorted(hashlib.sha256(content).hexdigest() for content in contents)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:16]
 
 
 def incomplete(results: Results) -> dict[str, Any]:

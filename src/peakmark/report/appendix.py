@@ -9,7 +9,7 @@ import hashlib
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -21,7 +21,6 @@ from peakmark.analysis.analysis import ECHO, Analysis, centre_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.cell import Cell
 from peakmark.config.campaign import complete
 from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign
@@ -68,18 +67,20 @@ def _counted(rows: Rows) -> list[list[str]]:
 
 def _energy(results: Results) -> list[str]:
     """Whose energy the tables have, and why they have none; once for nodes that are alike."""
-    texts = []
+    texts = dict[str, None]()
     for facts in results.facts.values():
         names = (facts.get("cpu") or {}).get("energy")
-        why = (facts.get("unknown") or {}).get("cpu.energy")
-        if names or why:
-            texts.append(TEXT["energy" if names else "no_energy"].format(names=names, reason=why))
-    return list(dict.fromkeys(texts))
+        reason = (facts.get("unknown") or {}).get("cpu.energy")
+        if names or reason:
+            texts[TEXT["energy" if names else "no_energy"].format(names=names, reason=reason)] = (
+                None
+            )
+    return [*texts]
 
 
 def programs(analysis: Analysis) -> list[list[str]]:
-    """Name with what the tables call it, version and path of each program that ran, then those of
-    the subsystems that are missing, with the reason.
+    """Name with what the tables call it, version and path of each program, in the order of the
+    tables; of one that is missing the reason in place of the path.
     """
     results, layout = analysis.results, analysis.layout
     subsystems = verdict.planned(analysis.rows)
@@ -99,17 +100,13 @@ def programs(analysis: Analysis) -> list[list[str]]:
     # A layout has its own choice of programs: others are not missing.
     chosen = {cell.instrument for cell in results.cells} if layout else set(order)
     titles = _titles(layout)
-    ran = [
-        [titles.get(name, name), *line]
-        for name, known in versions.items()
-        for line in sorted(known)
-    ]
-    absent = [
-        [titles.get(name, name), MISSING, empty_reason(results, name)]
-        for name, known in versions.items()
-        if not known and name in chosen
-    ]
-    return [*ran, *absent]
+    lines = []
+    for name, known in versions.items():
+        title = titles.get(name, name)
+        lines += [[title, *line] for line in sorted(known)]
+        if not known and name in chosen:
+            lines.append([title, MISSING, empty_reason(results, name)])
+    return lines
 
 
 def _titles(layout: Layout | None) -> dict[str, str]:
@@ -131,31 +128,26 @@ def runs(analysis: Analysis) -> dict[str, Any]:
     texts = TEXT["runs"]
     if analysis.is_fleet:
         return {"text": texts["elsewhere"], "groups": []}
-    groups: dict[tuple[str, str], list[list[str]]] = defaultdict(list)
+    # Echoes of ping stand beside several rows: a line is listed once.
+    groups: dict[tuple[str, str], dict[tuple[str, str], None]] = defaultdict(dict)
     text = texts["here"]
-    echoes = set[tuple[str, ...]]()  # they stand beside several rows
     for row in (row for table in analysis.rows.values() for row in table):
         labels = LabelFormatter.of(row)
         for entry in row.table.series:
             series = row.series.get(entry.instrument)
             if series is None:
                 continue
-            name = row_label(labels, row)
-            if series.points[0].record.cell.workload == ECHO:
-                name = "ICMP"
-                paths = (row.table.name, *(point.record.path for point in series.points))
-                if paths in echoes:
-                    continue
-                echoes.add(paths)
+            is_echo = series.points[0].record.cell.workload == ECHO
             values = [labels.number(value, series.step) for value in series.values]
             values += [f"[{labels.number(run.value, series.step)}]" for run in series.left_out]
-            groups[labels.program(entry), labels.unit].append([name, "  ".join(values)])
+            line = ("ICMP" if is_echo else row_label(labels, row), "  ".join(values))
+            groups[labels.program(entry), labels.unit][line] = None
             if series.left_out:
                 text = f"{texts['here']} {texts['brackets']}"
     return {
         "text": text,
         "groups": [
-            {"program": program, "unit": unit, "lines": lines}
+            {"program": program, "unit": unit, "lines": [*lines]}
             for (program, unit), lines in groups.items()
         ],
     }
@@ -175,26 +167,24 @@ def problems(analysis: Analysis) -> dict[str, Any]:
     what, reason. What befell a point on several nodes or in several repetitions is one line.
     """
     results = analysis.results
-    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
-
-    def add(cell: Cell, what: str, reason: str) -> None:
-        groups[f"{cell.instrument} {cell.point}", what, reason].append(cell)
-
-    for record in results.refused:
-        add(record.cell, "not possible here", record.data["reason"])
+    events = [(each.cell, "not possible here", each.data["reason"]) for each in results.refused]
     answered = {record.cell.id for record in (*results.records, *results.checks)}
+    failed = set[str]()
     for record in results.attempts:
+        failed.add(record.cell.id)
         what = "failed, repeated later" if record.cell.id in answered else "failed"
-        add(record.cell, what, f"{record.data['reason']} ({record.data['context']['host']})")
-    failed = {record.cell.id for record in results.attempts}
+        reason = f"{record.data['reason']} ({record.data['context']['host']})"
+        events.append((record.cell, what, reason))
+    places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for cell, what, reason in events:
+        places[f"{cell.instrument} {cell.point}", what, reason].append(cell.place)
     for cell in results.missing:  # tables name their rows
         if cell.id not in failed:
-            groups[cell.instrument, "not measured", "no record yet"].append(cell)
+            places[cell.instrument, "not measured", "no record yet"].append(cell.place)
     lines = []
-    for (name, what, reason), cells in groups.items():
-        nodes = who(list(dict.fromkeys(cell.place for cell in cells)))
-        often = f" ({len(cells)} times)" if len(cells) > 1 else ""
-        lines.append([f"{name} {nodes}", f"{what}{often}", reason])
+    for (name, what, reason), nodes in places.items():
+        often = f" ({len(nodes)} times)" if len(nodes) > 1 else ""
+        lines.append([f"{name} {who(list(dict.fromkeys(nodes)))}", f"{what}{often}", reason])
     return {"text": TEXT["problems" if lines else "no_problems"], "lines": lines}
 
 
@@ -314,16 +304,12 @@ def artifact(analysis: Analysis) -> dict[str, Any]:
 
 def _time(results: Results) -> Iterator[tuple[str, str]]:
     """How long it took, and the disk space that it needed."""
-    contexts = [record.data["context"] for record in results.records]
-    if not contexts:
+    seconds = [float(record.data["context"]["seconds"] or 0) for record in results.records]
+    if not seconds:
         yield "Measuring", "no record yet"
         return
-    starts = [datetime.fromisoformat(str(context["started"])) for context in contexts]
-    seconds = [float(context["seconds"] or 0) for context in contexts]
-    ends = [start + timedelta(seconds=each) for start, each in zip(starts, seconds, strict=True)]
     cells = plural(len(seconds), "cell")
     yield "Measuring", f"{duration(sum(seconds))} for {cells}, one after the other"
-    yield "From first start to last end", duration((max(ends) - min(starts)).total_seconds())
     yield "Longest cell", duration(max(seconds))
     largest = max(int(cell.options.get("size") or 0) for cell in results.cells)
     if largest:

@@ -94,6 +94,8 @@ def plain_text(nodes: Sequence[Node]) -> str:
 
 
 KERNELS_TEXT = ROOT / "docs" / "kernels.md"
+SHARED = "What they share"
+"""The heading in that text of what holds for all kernels."""
 BEFORE = ("introduction", "design")  # chapters before the results; the others stand behind them
 TYPST = ".typ"
 
@@ -151,22 +153,23 @@ def _in_sections(
     written: Mapping[str, Mapping[str, Any]], sections: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """What the author writes of each resource, by the table it stands below; see ``build``."""
-    titles = {
-        section["title"]: {part["title"] for part in section["parts"]} for section in sections
-    }
+    keys = {resource.title: key for key, resource in SUBSYSTEMS.items()}
     placed = {}
-    for key, resource in SUBSYSTEMS.items():
-        if key not in written or resource.title not in titles:
+    for section in sections:
+        chapter = written.get(keys[section["title"]])
+        if chapter is None:
             continue
+        tables = {part["title"] for part in section["parts"]}
         below: dict[str, list[Node]] = {"": []}
         table = ""
-        for block in written[key]["blocks"]:
-            title = plain_text(block["parts"]) if block["kind"] == "heading" else None
-            if title is not None and block["level"] <= 2:
-                table = title if title in titles[resource.title] else ""
-            if title is None or title != table:
-                below.setdefault(table, []).append(block)
-        placed[resource.title] = {"below": below, "file": written[key]["file"]}
+        for block in chapter["blocks"]:
+            if block["kind"] == "heading" and block["level"] <= 2:
+                title = plain_text(block["parts"])
+                table = title if title in tables else ""
+                if table:
+                    continue
+            below.setdefault(table, []).append(block)
+        placed[section["title"]] = {"below": below, "file": chapter["file"]}
     return placed
 
 
@@ -187,10 +190,7 @@ def kernels(names: Collection[str]) -> list[Node]:
     kept, takes = [], False
     for block in blocks:
         if block["kind"] == "heading":
-            title = plain_text(block["parts"])
-            takes = title == "All four" or title in names
-            if title == "All four" and len(names) < len(KERNELS):
-                block["parts"] = [{"kind": "text", "text": "What they share"}]
+            takes = plain_text(block["parts"]) in (SHARED, *names)
         if takes:
             kept.append(block)
     return kept

@@ -239,36 +239,20 @@ def _slow(nodes: Sequence[SlowNode]) -> Message:
 
 
 def fleet_data(analysis: Analysis) -> dict[str, Any]:
-    """What programs read of the nodes (``peakmark fleet``), and the table of slow rows; empty for one
-    node.
+    """The table of slow rows, and for ``peakmark fleet`` the nodes that are slow, without those that
+    a second measurement found as fast as others; empty for one node.
     """
     if not analysis.has_several_nodes:
         return {}
     lines = [_line(row) for node, _ in analysis.slow for row in node.rows]
-    not_confirmed = suspects.not_confirmed(analysis.suspects)
+    shown = lines[:LINES]
     remark = message("slow-lines", shown=LINES, rows=len(lines))
+    not_confirmed = suspects.not_confirmed(analysis.suspects)
     return {
-        "classes": [
-            {"name": each.name, "nodes": each.nodes, "equipment": each.equipment}
-            for each in analysis.classes
-        ],
-        "slow": [
-            {
-                "node": node.node,
-                "resource": node.subsystem,
-                "behind": node.behind,
-                "low": node.low,
-                "high": node.high,
-                "rows": len(node.rows),
-                "judged": node.judged,
-                "not_confirmed": node.node in not_confirmed,
-                "why": [each.full_sentence for each in why],
-            }
-            for node, why in analysis.slow
-        ],
+        "slow": sorted({node.node for node, _ in analysis.slow} - not_confirmed),
         "headings": HEADINGS,
-        "lines": lines[:LINES],
-        "breaks": changes([line[:2] for line in lines[:LINES]]),
+        "lines": shown,
+        "breaks": changes([line[:2] for line in shown]),
         "remark": remark.full_sentence if len(lines) > LINES else "",
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import mimetypes
 import re
 import shutil
 import tempfile
@@ -21,7 +22,6 @@ from typing import Any, Literal
 from markupsafe import Markup, escape
 
 from peakmark import files, output
-from peakmark.config.inputs import check_logo
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import listed
 from peakmark.report import ReportContent, chapters
@@ -34,13 +34,8 @@ _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LINKS = ("https://", "http://", "mailto:", "#")
 """What an author's link may lead to; another one is shown as text."""
-_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
           "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
-
-
-def _with_logo(data: Mapping[str, Any], logo: str | None) -> dict[str, Any]:
-    return {**data, "meta": {**data["meta"], "logo": logo}}
 
 
 def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
@@ -70,7 +65,7 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
         for place, source in copies.items():
             (folder / place).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, folder / place)
-        compiled = _typeset(folder, _with_logo(report.data, logo), [*included.values()])
+        compiled = _typeset(folder, {**report.data, "logo": logo}, [*included.values()])
     files.write_document(target, compiled, report.folder)
     return target
 
@@ -142,6 +137,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     target = target or report.folder / "report.html"
+    mark = report.results.mark
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -155,10 +151,11 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
         "code": code,
         "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         "embedded": lambda name: _embedded(report.folder / name),
-        "sort_value": lambda text: sort_value(text, report.results.mark),
+        "sort_value": lambda text: sort_value(text, mark),
     }
     html = environment.get_template("report.html.j2").render(
-        _with_logo(report.data, str(report.logo.absolute()) if report.logo else None),
+        report.data,
+        logo=report.logo and report.logo.absolute(),
         style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
     )
@@ -173,8 +170,7 @@ def code(text: str) -> Markup:
 
 def _embedded(path: Path) -> str:
     """A picture as the data of a link."""
-    check_logo(str(path))
-    kind = _KINDS[path.suffix.lower()]
+    kind, _ = mimetypes.guess_type(path.name)
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 

@@ -272,30 +272,23 @@ def _drawn(analysis: Analysis, table: Table) -> list[Drawn]:
 
 def figure_names(analysis: Analysis) -> list[str]:
     """The figures that the report shows, that of page one first."""
+    first = overview(analysis)
     names = [drawn.name for table in TABLES for drawn in _drawn(analysis, table)]
-    return [*filter(None, [_overview_name(analysis)]), *names]
-
-
-def _overview_name(analysis: Analysis) -> str:
-    """The figure of page one: shares of the limit, of several nodes how far they lie apart; empty
-    where there is none.
-    """
-    rows = analysis.rows
-    if analysis.has_several_nodes:
-        is_drawn = any(verdict.headline(rows, subsystem) for subsystem in verdict.planned(rows))
-        return FLEET if is_drawn else ""
-    # A bar alone would be the table's line again.
-    return OVERVIEW if len(verdict.with_limit(rows)) > 1 else ""
+    return [first["name"], *names] if first else names
 
 
 def overview(analysis: Analysis) -> dict[str, str] | None:
-    """What is drawn for all resources on page one."""
-    name = _overview_name(analysis)
-    if not name:
+    """The figure of page one: the share of the limit that each resource reaches, of several nodes
+    how far they lie apart.
+    """
+    name, fewest = OVERVIEW, 2  # a bar alone would be the table's line again
+    rows = [row for _, row in verdict.with_limit(analysis.rows)]
+    if analysis.has_several_nodes:
+        name, fewest = FLEET, 1
+        rows = [each.row for each in verdict.verdicts(analysis.rows) if each.row]
+    if len(rows) < fewest:
         return None
-    judged = (each.row for each in verdict.verdicts(analysis.rows))
-    noun = fleet.noun(row for row in judged if row)
-    return {"name": name, "caption": captions.text(name, noun)}
+    return {"name": name, "caption": captions.text(name, fleet.noun(rows))}
 
 
 def figure_extents(analysis: Analysis) -> dict[str, dict[str, Any]]:
