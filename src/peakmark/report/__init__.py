@@ -116,13 +116,11 @@ class ReportContent:
     """What PDF and HTML report are set from.
 
     Attributes:
-        folder: of the campaign.
         results: the campaign.
         data: see ``document.build``; the author's chapters are in it.
         logo: for the first page.
     """
 
-    folder: Path
     results: Results
     data: Mapping[str, Any]
     logo: Path | None
@@ -158,7 +156,7 @@ class ReportContent:
         section = results.report_config
         logo = inputs.check_logo(section.get("logo"))
         written = chapters.build(section, data["kernels"], data["sections"])
-        return cls(campaign, results, data | {"chapters": written}, logo)
+        return cls(results, data | {"chapters": written}, logo)
 
 
 def _stored(results: Results) -> dict[str, Any] | None:

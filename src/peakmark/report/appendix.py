@@ -10,6 +10,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from operator import add
 from typing import Any
 
 import msgspec
@@ -304,12 +305,16 @@ def artifact(analysis: Analysis) -> dict[str, Any]:
 
 def _time(results: Results) -> Iterator[tuple[str, str]]:
     """How long it took, and the disk space that it needed."""
-    seconds = [float(record.data["context"]["seconds"] or 0) for record in results.records]
-    if not seconds:
+    contexts = [record.data["context"] for record in results.records]
+    if not contexts:
         yield "Measuring", "no record yet"
         return
+    seconds = [float(context["seconds"] or 0) for context in contexts]
+    starts = [datetime.fromisoformat(str(context["started"])).timestamp() for context in contexts]
+    elapsed = max(map(add, starts, seconds)) - min(starts)
     cells = plural(len(seconds), "cell")
     yield "Measuring", f"{duration(sum(seconds))} for {cells}, one after the other"
+    yield "From first start to last end", duration(elapsed)
     yield "Longest cell", duration(max(seconds))
     largest = max(int(cell.options.get("size") or 0) for cell in results.cells)
     if largest:

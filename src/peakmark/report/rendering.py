@@ -51,7 +51,8 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
     Returns:
         The path written.
     """
-    target = target or report.folder / "report.pdf"
+    campaign = report.results.directory
+    target = target or campaign / "report.pdf"
     included = chapters.sources(report.results.report_config)
     logo = None
     if report.logo:
@@ -61,12 +62,12 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
-        copies = {name: report.folder / name for name in drawn} | included
+        copies = {name: campaign / name for name in drawn} | included
         for place, source in copies.items():
             (folder / place).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, folder / place)
         compiled = _typeset(folder, {**report.data, "logo": logo}, [*included.values()])
-    files.write_document(target, compiled, report.folder)
+    files.write_document(target, compiled, campaign)
     return target
 
 
@@ -136,7 +137,8 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    target = target or report.folder / "report.html"
+    campaign = report.results.directory
+    target = target or campaign / "report.html"
     mark = report.results.mark
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -150,7 +152,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
         "anchor": lambda title: re.sub(r"\W|_", "-", title.lower()),
         "code": code,
         "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
-        "embedded": lambda name: _embedded(report.folder / name),
+        "embedded": lambda name: _embedded(campaign / name),
         "sort_value": lambda text: sort_value(text, mark),
     }
     html = environment.get_template("report.html.j2").render(
@@ -159,7 +161,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
         style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
     )
-    files.write_document(target, html.encode(), report.folder)
+    files.write_document(target, html.encode(), campaign)
     return target
 
 
