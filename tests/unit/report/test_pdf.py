@@ -20,7 +20,6 @@ LOGO = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
     '<rect width="40" height="40" fill="#ff0000"/></svg>'
 )
-CPU = make.cell("cpubench", "DP", subsystem="cpu")
 DPI = 20
 TOP_MM, END_MM = 14, 283  # as in reports/template
 PALE = 200
@@ -37,6 +36,12 @@ def long(tmp_path_factory):
     """The report of a preset whose tables take several pages."""
     folder = small_campaign(tmp_path_factory.mktemp("results"), "four-subsystems-2018-prometheus")
     return rendering.write_pdf(ReportContent.read(folder))
+
+
+def printed(folder, partial=False, **more):
+    """The text of the report of a campaign that is written first."""
+    make.write(folder, more.pop("records", []), **more)
+    return pdf.text(rendering.write_pdf(ReportContent.read(folder, partial)))
 
 
 def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text):
@@ -140,16 +145,12 @@ def test_hostile_names_are_printed_not_executed(tmp_path):
 
 
 def test_letters_without_a_font_are_told_and_others_drawn(tmp_path, capsys):
-    config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
-    text = pdf.text(
-        rendering.write_pdf(ReportContent.read(make.write(tmp_path / "c", [], config=config)))
-    )
+    section = {"title": "גבולות \U0001f600", "author": "Жанна Ω"}
+    text = printed(tmp_path / "c", config={"report": section})
     assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
     assert set("גבולות") <= set(text)
-    config = {"report": {"title": "Title \U0010fffd", "author": "Жанна"}}
-    text = pdf.text(
-        rendering.write_pdf(ReportContent.read(make.write(tmp_path / "d", [], config=config)))
-    )
+    section = {"title": "Title \U0010fffd", "author": "Жанна"}
+    text = printed(tmp_path / "d", config={"report": section})
     assert "Title" in text and "Жанна" in text
     assert "no font" in capsys.readouterr().err
 
@@ -157,10 +158,9 @@ def test_letters_without_a_font_are_told_and_others_drawn(tmp_path, capsys):
 @pytest.mark.parametrize("records", [[], make.runs("cpubench", "DP", 4e10)])
 def test_missing_cells_need_partial_and_are_then_shown(tmp_path, records):
     hole = make.cell("cpubench", "QP", subsystem="cpu")
-    folder = make.write(tmp_path / "c", records, planned=[hole])
     with pytest.raises(PeakmarkError, match=r"1 of [12] planned cells? .* have no record"):
-        rendering.write_pdf(ReportContent.read(folder))
-    text = pdf.text(rendering.write_pdf(ReportContent.read(folder, partial=True)))
+        printed(tmp_path / "c", records=records, planned=[hole])
+    text = printed(tmp_path / "c", partial=True, records=records, planned=[hole])
     assert "Partial report" in text and "not measured" in text
     assert ("nothing measured yet" in text) == (not records)
     assert "1970" not in text
