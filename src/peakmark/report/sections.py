@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -99,7 +99,7 @@ def _of_table(analysis: Analysis, table: Table, layout: Layout | None) -> list[P
     the table. Two tables of the same rows have notes and findings once, below the last.
     """
     rows = analysis.rows[table.name]
-    if layout and _is_told_elsewhere(table, analysis.rows, layout):
+    if layout and _is_another_side(table, analysis.rows, layout):
         return []
     tables = list(_printed(analysis, table, layout))
     if not tables:
@@ -111,13 +111,13 @@ def _of_table(analysis: Analysis, table: Table, layout: Layout | None) -> list[P
         if printed.keys in last_title:
             if grid.notes or grid.shared:
                 grid = presentation.without_notes(grid, last_title[printed.keys])
-            said: Sequence[Conclusion] = ()
+            conclusions: Sequence[Conclusion] = ()
         elif layout:
-            said = findings.conclusions(members, printed.layout_table)
+            conclusions = findings.conclusions(members, printed.layout_table)
         else:
-            said = analysis.conclusions(members)
+            conclusions = analysis.conclusions(members)
         last_title.setdefault(printed.keys, grid.title)
-        parts.insert(0, _part(grid, printed.members) | {"findings": _as_data(said)})
+        parts.insert(0, _part(grid, printed.members) | {"findings": _as_data(conclusions)})
     _add_figures(analysis, table, parts, [printed.keys for printed in tables])
     of_layout = [printed for printed in tables if printed.layout_table]
     distinct = len({printed.keys for printed in of_layout})
@@ -127,8 +127,7 @@ def _of_table(analysis: Analysis, table: Table, layout: Layout | None) -> list[P
                 joint = replace(finding, heading=f"{distinct} tables together")
                 parts[-1]["findings"] += _as_data([joint])
     if of_layout:
-        named = {key: each.layout_table for each in of_layout for key in each.keys}
-        parts[-1]["formulas"] = build_formulas(rows, named)
+        parts[-1]["formulas"] = build_formulas(rows)
     else:
         for part, printed in zip(parts, tables, strict=True):
             part["formulas"] = build_formulas(printed.members)
@@ -180,7 +179,7 @@ def _usual_tables(rows: Sequence[Row]) -> Iterator[tuple[Table, Sequence[Row]]]:
         yield replace(table, name=name, title="Throughput of caches", remark=CACHES), caches
 
 
-def _is_told_elsewhere(table: Table, rows: Rows, layout: Layout) -> bool:
+def _is_another_side(table: Table, rows: Rows, layout: Layout) -> bool:
     """Whether a table that the layout leaves out is another side of rows it shows, as latencies are
     of IOPS.
     """
@@ -210,14 +209,8 @@ def _as_data(conclusions: Iterable[Conclusion]) -> list[dict[str, str]]:
     return [{"topic": each.heading, "text": typeset(each.text)} for each in conclusions]
 
 
-def build_formulas(
-    rows: Sequence[Row], printed: Mapping[Key, LayoutTable | None] | None = None
-) -> Formulas:
-    """Where the limits of rows come from.
-
-    Args:
-        rows: of one table.
-        printed: what calls a row otherwise than its table.
+def build_formulas(rows: Sequence[Row]) -> Formulas:
+    """Where the limits of the rows of a table come from.
 
     Returns:
         ``lines``: each formula once, as its rows, itself, its kind and the numbers of its sources;
@@ -241,18 +234,18 @@ def build_formulas(
         shown = f"{formula} ({detail})" if detail and not is_shared else formula
         numbered = [detail, *cited] if is_shared else cited
         numbers = [str(sources.setdefault(each, len(sources) + 1)) for each in numbered if each]
-        which = "all rows" if len(members) == len(rows) else _which(members, printed or {})
+        which = "all rows" if len(members) == len(rows) else _which(members)
         lines.append([which, typeset(shown), kind, ", ".join(numbers)])
     texts = [f"{number}. {typeset(source)}." for source, number in sources.items()]
     return {"lines": lines, "sources": texts}
 
 
-def _which(rows: Sequence[Row], printed: Mapping[Key, LayoutTable | None]) -> str:
+def _which(rows: Sequence[Row]) -> str:
     """The rows of a formula by what they have in common: workloads, blocks, concurrency."""
     workloads, blocks, threads = dict[str, None](), dict[str, None](), dict[str, None]()
     for row in rows:
         key = row.key
-        labels = LabelFormatter(row.table, layout_table=printed.get(key))
+        labels = LabelFormatter.of(row)
         variant = key.variant if row.table.variant else ""
         workloads[f"{labels.workload(row)} {variant}".rstrip()] = None
         if key.block is not None:
