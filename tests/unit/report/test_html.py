@@ -172,7 +172,7 @@ def test_cells_are_sorted_by_their_value(cell, mark, value):
     assert sort_value(cell, mark) == value
 
 
-def test_holes_logos_and_errors(tmp_path, peakmark):
+def test_holes_and_logos_are_shown(tmp_path, peakmark):
     hole = make.cell("cpubench", "QP", subsystem="cpu")
     logo = tmp_path / "logo.svg"
     logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>')
@@ -186,11 +186,6 @@ def test_holes_logos_and_errors(tmp_path, peakmark):
     assert "not measured" in page.texts("td")
     assert any("Partial report" in text for text in page.texts("p"))
     assert any(attributes.get("alt") == "Logo" for _, attributes, _ in page.elements)
-    failed = peakmark("html", "--partial", folder, "-o", tmp_path / "no" / "p.html")
-    assert failed.returncode == 1 and str(tmp_path / "no") in failed.stderr
-    logo.unlink()
-    failed = peakmark("html", "--partial", folder)
-    assert failed.returncode == 2 and "report.logo" in failed.stderr
 
 
 def test_the_page_runs_under_its_own_policy(text, tmp_path):

@@ -9,6 +9,11 @@ from peakmark.report import ReportContent, digest, rendering, write_analysis
 from peakmark.resources import ROOT
 
 SECTION = {"logo": None, "tables": "file-io-lab", "published": ["file-io-lab"]}
+MAKERS = (
+    "src/peakmark/tables/tables.py", "src/peakmark/data/memory.csv",
+    "reports/layouts/file-io-lab.yaml", "reports/published/file-io-lab.csv",
+    "reports/template/main.typ", "reports/method.yaml", "reports/html/report.css",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -20,30 +25,20 @@ def checkout(tmp_path_factory):
     return root
 
 
-@pytest.mark.parametrize("name", [
-    "src/peakmark/tables/tables.py", "src/peakmark/data/memory.csv",
-    "reports/layouts/file-io-lab.yaml", "reports/published/file-io-lab.csv",
-    "reports/template/main.typ", "reports/method.yaml", "reports/html/report.css",
-])  # fmt: skip
-def test_what_makes_them_is_in_the_digest(checkout, name):
-    before = digest(SECTION, checkout)
-    content = (checkout / name).read_text()
-    (checkout / name).write_text(content + "\n")
-    after = digest(SECTION, checkout)
-    (checkout / name).write_text(content)
-    assert before != after
-
-
-def test_files_of_the_user_count_and_a_moved_checkout_does_not(checkout, tmp_path):
+def test_the_digest_changes_with_what_makes_them_and_with_files_of_the_user(checkout, tmp_path):
     logo = tmp_path / "logo.svg"
-    digests = set()
-    for text in ("<svg/>", "<svg></svg>"):
-        logo.write_text(text)
-        digests.add(digest({**SECTION, "logo": str(logo)}, checkout))
-    assert len(digests) == 2
-    before = digest(SECTION, checkout)
+    logo.write_text("<svg/>")
+    section = {**SECTION, "logo": str(logo)}
+    digests = {digest(SECTION, checkout), digest(section, checkout)}
+    for file in (logo, *(checkout / name for name in MAKERS)):
+        file.write_text(file.read_text() + "\n")
+        digests.add(digest(section, checkout))
+    assert len(digests) == 3 + len(MAKERS)
+
+
+def test_the_digest_of_a_moved_checkout_is_the_same(checkout, tmp_path):
     moved = shutil.copytree(checkout, tmp_path / "moved")
-    assert digest(SECTION, moved) == before
+    assert digest(SECTION, moved) == digest(SECTION, checkout)
 
 
 def test_what_is_stored_is_used_until_the_campaign_changes(tmp_path):
