@@ -98,11 +98,10 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]
     remarks = presentation.remarks_on_gaps(analysis.results, row.table, [row], ["cpubench"])
     assert remarks == [message("measured-again", count=1).text]
-    groups = appendix.runs(analysis.rows)["groups"]
+    groups = appendix.runs(analysis)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
     (drawn,) = figures.figures_of(row.table, analysis.rows)
-    picture = sections.picture_of_rows(drawn, {drawn.name: 50})
-    assert picture and message("caption-part", case="disturbed").fact in picture["caption"]
+    assert message("caption-part", case="disturbed").fact in sections.caption_of(drawn)
     style.begin()
     figure = panels.plot(row.table, analysis.rows["cpu"])
     dots = [dots for axis in figure.axes for dots in axis.collections]

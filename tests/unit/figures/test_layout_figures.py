@@ -137,17 +137,17 @@ def test_the_layout_of_2020_draws_averages_and_deviations(preset, tmp_path):
     }  # fmt: skip
     shown = sections.figure_names(campaign)
     assert set(shown) <= names
-    chapters = document.build(campaign, dict.fromkeys(shown, 50))["sections"]
-    figures_by_file = {
-        figure["file"]: (part["name"], figure)
+    chapters = document.build(campaign)["sections"]
+    figures_by_name = {
+        figure["name"]: (part["name"], figure)
         for section in chapters
         for part in section["parts"]
         for figure in part["figures"]
     }
     # After the last of the four.
-    assert "write random" in figures_by_file["figures/disk_averages.svg"][0]
-    assert "write sequential" in figures_by_file["figures/disk_throughput_WS.svg"][0]
-    _, deviations = figures_by_file["figures/disk_deviations.svg"]
+    assert "write random" in figures_by_name["disk_averages"][0]
+    assert "write sequential" in figures_by_name["disk_throughput_WS"][0]
+    _, deviations = figures_by_name["disk_deviations"]
     assert deviations["caption"].startswith("Standard deviations")
     assert "repetition" not in deviations["caption"]
 
@@ -156,6 +156,6 @@ def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset):
     campaign = preset("four-subsystems-2018-hyperion")
     names = sections.figure_names(campaign)
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
-    data = document.build(campaign, dict.fromkeys(names, 50))
+    data = document.build(campaign)
     cpu = data["sections"][0]["parts"][-1]
     assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])
