@@ -5,7 +5,7 @@ from functools import partial
 
 from peakmark.config import overrides
 from peakmark.run import build
-from peakmark.report import makers
+from peakmark.report import ANALYSIS, digest
 from peakmark.workflow import run, startup
 from peakmark.workflow.startup import as_workflow_error
 from peakmark.messages import captions

@@ -22,6 +22,6 @@ rule report:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
-        made_by=makers.digest(RUN.plan.config["report"]),
+        made_by=digest(RUN.plan.config["report"]),
     shell:
         "peakmark report --html {params.campaign:q} > {log:q} 2>&1"

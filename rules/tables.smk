@@ -9,7 +9,7 @@ rule tables:
         [for_report(table.name, table.full_title) for table in TABLES],
         for_report("runs", "Every run", "runs"),
         for_report("measurements", "Every measurement", "measurements"),
-        f"{RUN.folder}/{makers.ANALYSIS}",
+        f"{RUN.folder}/{ANALYSIS}",
         report(
             directory(f"{RUN.folder}/figures"),
             patterns=["{figure}.svg"],
@@ -23,7 +23,7 @@ rule tables:
     params:
         campaign=subpath(output[0], ancestor=2),
         plan=RUN.digest,
-        made_by=makers.digest(RUN.plan.config["report"]),
+        made_by=digest(RUN.plan.config["report"]),
         captions=captions(),
     shell:
         "peakmark tables {params.campaign:q} 2> {log:q}"

@@ -178,8 +178,7 @@ def plan(options: argparse.Namespace) -> None:
 
 
 def decide(options: argparse.Namespace) -> None:
-    from peakmark.analysis import suspects
-    from peakmark.analysis.analysis import Analysis
+    from peakmark.analysis import Analysis, suspects
     from peakmark.storage import planfile
     from peakmark.storage.results import Results
 
@@ -267,34 +266,35 @@ def status(options: argparse.Namespace) -> None:
 
 
 def tables(options: argparse.Namespace) -> None:
-    from peakmark.report import document
+    from peakmark.report import write_analysis
 
-    document.write(options.campaign)
+    write_analysis(options.campaign)
 
 
 def report(options: argparse.Namespace) -> None:
-    from peakmark.bundle import bundle
-    from peakmark.report import html_report, pdf_report
-    from peakmark.report.document import ReportContent
+    from peakmark.report import ReportContent, rendering
 
     if options.campaign.is_file():
+        from peakmark.bundle import bundle
+
         path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
         output.say(f"{path}: {comparison}")
         return
     content = ReportContent.read(options.campaign, options.partial)
-    output.say(str(pdf_report.build(content, options.output)))
+    output.say(str(rendering.write_pdf(content, options.output)))
     if options.html:
-        output.say(str(html_report.build(content)))
+        output.say(str(rendering.write_html(content)))
     if options.artifact:
+        from peakmark.bundle import bundle
+
         output.say(str(bundle.write_artifact(options.campaign)))
 
 
 def html(options: argparse.Namespace) -> None:
-    from peakmark.report import html_report
-    from peakmark.report.document import ReportContent
+    from peakmark.report import ReportContent, rendering
 
     content = ReportContent.read(options.campaign, options.partial, "html")
-    output.say(str(html_report.build(content, options.output)))
+    output.say(str(rendering.write_html(content, options.output)))
 
 
 def summary(options: argparse.Namespace) -> None:
@@ -318,7 +318,7 @@ def bundle(options: argparse.Namespace) -> None:
 
 
 def export(options: argparse.Namespace) -> None:
-    from peakmark.analysis.analysis import Analysis
+    from peakmark.analysis import Analysis
     from peakmark.bundle import export
 
     write: Callable[[Analysis], str] = getattr(export, options.form)
@@ -355,11 +355,10 @@ def compare(options: argparse.Namespace) -> int:
 
 def fleet(options: argparse.Namespace) -> int:
     from peakmark import slurm
-    from peakmark.report.document import ReportContent
+    from peakmark.report import ReportContent
 
     data = ReportContent.read(options.campaign, partial=True).data
-    found = data["fleet"]["slow"] if data["fleet"] else []
-    slow = {each["node"] for each in found if not each["not_confirmed"]}
+    slow = set(data["fleet"].get("slow", ()))
     campaign = data["meta"]["campaign"]
     lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
     if data["meta"]["partial"]:

@@ -14,9 +14,8 @@ from tests.unit.hostile import CELL, LIMIT_S, Said, copied
 from tests.unit.presets import small_campaign
 
 from peakmark import cli, machine, tables
-from peakmark.analysis.analysis import Analysis
-from peakmark.report import html_report, pdf_report
-from peakmark.report.document import ReportContent
+from peakmark.analysis import Analysis
+from peakmark.report import ReportContent, rendering
 
 
 def made_once(factory, name, make_in):
@@ -39,7 +38,7 @@ def swept(tmp_path_factory):
 
     def make_in(folder):
         make.write(folder, make.sweep(), config={"report": section})
-        pdf_report.build(ReportContent.read(folder))
+        rendering.write_pdf(ReportContent.read(folder))
 
     return made_once(tmp_path_factory, "sweep", make_in)
 
@@ -56,7 +55,7 @@ def comma(swept, tmp_path_factory):
         facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
         (folder / "machine").mkdir(exist_ok=True)
         (folder / "machine" / "node1.json").write_text(json.dumps(facts))
-        html_report.build(ReportContent.read(folder))
+        rendering.write_html(ReportContent.read(folder))
 
     return made_once(tmp_path_factory, "comma/sweep", make_in)
 

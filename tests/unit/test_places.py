@@ -15,7 +15,7 @@ from peakmark.analysis.checks import CHECKS
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import types
 from peakmark.messages import captions
-from peakmark.report import method_text
+from peakmark.report import appendix
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
 from peakmark.tools import REGISTRY, references
@@ -53,10 +53,7 @@ def test_a_workload_has_its_places(subsystem, workload):
     one = SUBSYSTEMS[subsystem]
     assert any(workload in row.workloads for row in REGISTRY[one.kernel].rows)
     named = {
-        name
-        for title, names, _ in method_text.COUNTED
-        if title == one.title
-        for name in names.split()
+        name for title, names, _ in appendix.COUNTED if title == one.title for name in names.split()
     }
     assert named & {workload, workload.partition("-")[0]}, "reports/method.yaml: counted"
     assert any(table.subsystem == subsystem and table.takes(workload, 1 << 20) for table in TABLES)

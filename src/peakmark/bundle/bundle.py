@@ -26,7 +26,7 @@ import msgspec
 
 from peakmark import __version__, data, output
 from peakmark import files as filesystem
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.analysis.history import StoredCampaign, StoredHistory
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Series
@@ -34,8 +34,15 @@ from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import mapped
 from peakmark.messages import message
-from peakmark.report import appendix, document, html_report, makers, pdf_report
-from peakmark.report.document import ReportContent
+from peakmark.report import (
+    ANALYSIS,
+    ReportContent,
+    appendix,
+    incomplete,
+    must_be_complete,
+    rendering,
+    write_analysis,
+)
 from peakmark.resources import ROOT
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
@@ -82,7 +89,7 @@ def write(
             f"--license {licence!r} is neither an SPDX identifier such as CC-BY-4.0 nor an address"
         )
     results = Results.read(campaign)
-    document.must_be_complete(document.incomplete(results), partial, "bundle", campaign)
+    must_be_complete(incomplete(results), partial, "bundle", campaign)
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
     filesystem.document_place(target)
@@ -93,14 +100,14 @@ def write(
         paths += ["report.pdf", "report.html"]
         paths += [path.relative_to(folder).as_posix() for path in folder.glob("tables/**/*.csv")]
         content = {path: (folder / path).read_bytes() for path in paths}
-        stored = filesystem.read_json(folder / makers.ANALYSIS)
-        content[makers.ANALYSIS] = _json({"history": stored["history"]})
+        stored = filesystem.read_json(folder / ANALYSIS)
+        content[ANALYSIS] = _json({"history": stored["history"]})
         content["requirements.txt"] = PINNED.read_bytes()
         content = dict(sorted(content.items()))
         content[SUMS] = checksums(content).encode()
         copied = Results.read(folder)
         content[CRATE_NAME] = describe(copied, content, licence).encode()
-        packed = _zip(content, document.newest(copied))
+        packed = _zip(content, copied.newest)
     filesystem.write_document(target, packed, results.directory)
     return target
 
@@ -108,8 +115,8 @@ def write(
 def build_all(campaign: Path, partial: bool) -> Path:
     """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
     report = ReportContent.read(campaign, partial)
-    html_report.build(report)
-    return pdf_report.build(report)
+    rendering.write_html(report)
+    return rendering.write_pdf(report)
 
 
 def checksums(content: Mapping[str, bytes]) -> str:
@@ -221,9 +228,9 @@ def histories(paths: Iterable[Path]) -> list[StoredCampaign]:
     for path in paths:
         try:
             if path.is_dir():
-                content = filesystem.read_bytes(path / makers.ANALYSIS)
+                content = filesystem.read_bytes(path / ANALYSIS)
             else:
-                with zipfile.ZipFile(path) as archive, archive.open(makers.ANALYSIS) as member:
+                with zipfile.ZipFile(path) as archive, archive.open(ANALYSIS) as member:
                     content = member.read(filesystem.LARGEST)
             campaign = filesystem.parse_json(content, StoredHistory).history
         except Exception:  # zipfile and its decompressors raise many for damaged data.
@@ -341,7 +348,7 @@ def describe(results: Results, content: Mapping[str, bytes], licence: str | None
         campaign=results.name,
         measured=len(results.cells) - len(results.missing),
         planned=len(results.cells),
-        date=document.newest(results).isoformat(timespec="seconds"),
+        date=results.newest.isoformat(timespec="seconds"),
         licence=licence,
         licence_address=address,
         authors=authors,
@@ -374,7 +381,7 @@ def write_artifact(campaign: Path) -> Path:
     """
     began = time.monotonic()
     analysis = Analysis.of(campaign)
-    values = document.write(analysis)
+    values = write_analysis(analysis)
     seconds = time.monotonic() - began
     files = dict(_hpl_files(analysis.results))
     text = latex.template("artifact.tex.j2").render(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from peakmark import tables
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.analysis.row import Row, Series
 from peakmark.config.types import CampaignName, Subsystem, TableName, Unit
 from peakmark.units import format_size

@@ -17,14 +17,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from peakmark import histograms
-from peakmark.analysis.analysis import published_names
 from peakmark.analysis.label_formatter import LabelFormatter, noun
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import Row, Series, published_names
 from peakmark.config.layouts import Drawing
 from peakmark.figures import style
 from peakmark.figures.style import Look
 from peakmark.formatting import significant
+from peakmark.tools.common import PERCENTILES
 from peakmark.tools.tables import Table
 
 MAX_COLUMNS = 4
@@ -344,7 +343,7 @@ def _called(source: str) -> str:
     return f"{source} (published)"
 
 
-NINES = {name: -math.log10(1 - share) for name, share in histograms.SHARES.items()}
+NINES = {name: -math.log10(1 - share) for name, share in PERCENTILES.items()}
 """Detail of a latency -> its place on the axis: so many nines."""
 
 
@@ -367,7 +366,7 @@ def plot_percentiles(table: Table, rows: Sequence[Row]) -> Figure:
     labels_of = "% of operations", style.vertical_label(table)
     # Two panels stand beside the figure of the means.
     figure, axes = draw(lines, labels_of, panel=(0.175, 1.02), sharex=True, sharey=True)
-    names = [f"{100 * share:g}" for share in histograms.SHARES.values()]
+    names = [f"{100 * share:g}" for share in PERCENTILES.values()]
     for axis in axes:
         axis.set_xticks([*NINES.values()], names)
     return figure

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
@@ -19,7 +19,9 @@ from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.config.inputs import TEXTS, check_text, locate
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT
-from peakmark.storage.results import Results
+
+if TYPE_CHECKING:
+    from peakmark.analysis import Analysis
 
 Node = dict[str, Any]
 
@@ -92,6 +94,8 @@ def plain_text(nodes: Sequence[Node]) -> str:
 
 
 KERNELS_TEXT = ROOT / "docs" / "kernels.md"
+SHARED = "What they share"
+"""The heading in that text of what holds for all kernels."""
 BEFORE = ("introduction", "design")  # chapters before the results; the others stand behind them
 TYPST = ".typ"
 
@@ -115,52 +119,57 @@ def build(
     Raises:
         ConfigError: a file is not there or holds what no report can show.
     """
-    given = report.get("text") or {}
     cites = bool(report.get("bibliography"))
-    chapters = {
-        key: _chapter(key, check_text(f"text.{key}", given[key]), cites)
-        for key in TEXTS
-        if given.get(key)
-    }
-    written = {key: chapter for key, chapter in chapters.items() if _is_written(chapter)}
-    wanted = report.get("kernels")
-    last = [key for key in written if key not in (*BEFORE, *SUBSYSTEMS)]
+    written = {}
+    for key, name in _texts(report).items():
+        chapter = _chapter(key, check_text(f"text.{key}", name), cites)
+        if chapter["file"] or chapter["blocks"]:  # more than headings and comments
+            written[key] = chapter
+    with_kernels = report.get("kernels")
+    if with_kernels is None:
+        with_kernels = bool(written)
+    behind = [key for key in written if key not in (*BEFORE, *SUBSYSTEMS)]
     return {
-        "before": [written[key] for key in written if key in BEFORE],
+        "before": [written[key] for key in BEFORE if key in written],
         "subsystems": _in_sections(written, sections),
-        "behind": [written[key] for key in last],
-        "kernels": kernels(measured) if (bool(written) if wanted is None else wanted) else [],
-        "bibliography": f"author{Path(str(report['bibliography'])).suffix.lower()}"
-        if cites
-        else None,
+        "behind": [written[key] for key in behind],
+        "kernels": kernels(measured) if with_kernels else [],
+        "bibliography": _bibliography(report) if cites else None,
     }
 
 
-def _is_written(chapter: Mapping[str, Any]) -> bool:
-    """Whether more than headings and comments stands in a chapter."""
-    return bool(chapter["file"] or chapter["blocks"])
+def _texts(report: Mapping[str, Any]) -> dict[str, str]:
+    """Chapter -> the file that ``report.text`` names for it, in the order of the report."""
+    named = report.get("text") or {}
+    return {key: str(named[key]) for key in TEXTS if named.get(key)}
+
+
+def _bibliography(report: Mapping[str, Any]) -> str:
+    """What the bibliography is called below the template."""
+    return f"author{Path(str(report['bibliography'])).suffix.lower()}"
 
 
 def _in_sections(
     written: Mapping[str, Mapping[str, Any]], sections: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """What the author writes of each resource, by the table it stands below; see ``build``."""
-    titles = {
-        section["title"]: {part["title"] for part in section["parts"]} for section in sections
-    }
+    keys = {resource.title: key for key, resource in SUBSYSTEMS.items()}
     placed = {}
-    for key, resource in SUBSYSTEMS.items():
-        if key not in written or resource.title not in titles:
+    for section in sections:
+        chapter = written.get(keys[section["title"]])
+        if chapter is None:
             continue
+        tables = {part["title"] for part in section["parts"]}
         below: dict[str, list[Node]] = {"": []}
         table = ""
-        for block in written[key]["blocks"]:
-            title = plain_text(block["parts"]) if block["kind"] == "heading" else None
-            if title is not None and block["level"] <= 2:
-                table = title if title in titles[resource.title] else ""
-            if title is None or title != table:
-                below.setdefault(table, []).append(block)
-        placed[resource.title] = {"below": below, "file": written[key]["file"]}
+        for block in chapter["blocks"]:
+            if block["kind"] == "heading" and block["level"] <= 2:
+                title = plain_text(block["parts"])
+                table = title if title in tables else ""
+                if table:
+                    continue
+            below.setdefault(table, []).append(block)
+        placed[section["title"]] = {"below": below, "file": chapter["file"]}
     return placed
 
 
@@ -168,12 +177,10 @@ def sources(report: Mapping[str, Any]) -> dict[str, Path]:
     """Path below the template -> file of the author's that must lie there: Typst texts and
     bibliography.
     """
-    given = report.get("text") or {}
-    texts = {key: locate(given[key]) for key in TEXTS if given.get(key)}
-    files = {f"text/{key}.typ": path for key, path in texts.items() if path.suffix.lower() == TYPST}
+    texts = {f"text/{key}.typ": locate(name) for key, name in _texts(report).items()}
+    files = {place: path for place, path in texts.items() if path.suffix.lower() == TYPST}
     if report.get("bibliography"):
-        path = check_text("bibliography", report["bibliography"])
-        files[f"author{path.suffix.lower()}"] = path
+        files[_bibliography(report)] = check_text("bibliography", report["bibliography"])
     return files
 
 
@@ -183,22 +190,16 @@ def kernels(names: Collection[str]) -> list[Node]:
     kept, takes = [], False
     for block in blocks:
         if block["kind"] == "heading":
-            title = plain_text(block["parts"])
-            takes = title == "All four" or title in names
-            if title == "All four" and len(names) < len(KERNELS):
-                block["parts"] = [{"kind": "text", "text": "What they share"}]
+            takes = plain_text(block["parts"]) in (SHARED, *names)
         if takes:
             kept.append(block)
     return kept
 
 
-def measured(results: Results) -> set[str]:
+def measured(analysis: Analysis) -> list[str]:
     """The kernels that measured."""
-    return {
-        record.cell.instrument
-        for record in results.records
-        if record.cell.instrument in KERNELS.values()
-    }
+    instruments = {record.cell.instrument for record in analysis.results.records}
+    return sorted(instruments & set(KERNELS.values()))
 
 
 def _chapter(key: str, path: Path, cites: bool) -> dict[str, Any]:

@@ -1,285 +1,114 @@
-"""What the report says, as one JSON value for the templates: words and texts, no markup. ``peakmark
-tables`` computes it once and stores it in ``analysis.json``; PDF and HTML report are set from it.
+"""What the report says, as one JSON value for the templates: words and texts, no markup. ``PARTS``
+lists it in the order of the report.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
-
-from peakmark import figures, files, tables
-from peakmark.analysis import history, verdict
-from peakmark.analysis.analysis import Analysis
-from peakmark.analysis.row import Row
+from peakmark.analysis import Analysis, verdict
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import inputs
-from peakmark.config.inputs import check_logo
-from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, decimal_mark, listed, mapped, plural, typeset
-from peakmark.report import (
-    appendix,
-    chapters,
-    fleet_text,
-    machine_text,
-    makers,
-    method_text,
-    sections,
-)
-from peakmark.report.sections import Sections
-from peakmark.storage import facts
-from peakmark.storage.results import Results
-
-Rows = Mapping[str, Sequence[Row]]
-NUMBERS = ("verdicts", "slow", "fleet", "caveats", "overview", "sections", "runs", "artifact")
-"""Parts whose numbers get the decimal mark; the others hold versions, commands and names."""
+from peakmark.report import appendix, chapters, nodes, sections
 
 
-def build(analysis: Analysis, widths: sections.Widths) -> dict[str, Any]:
-    """The whole report but for the chapters of the author.
+class ReportPart(NamedTuple):
+    """Page one has several parts, and each chapter one or two.
 
-    Args:
-        analysis: the campaign.
-        widths: name of each figure that was drawn -> its width in percent of the page.
+    Attributes:
+        key: under which the templates find it in the data.
+        content: what makes it.
+        heading: of its chapter; empty where it has none, or several.
+        is_numeric: whether its numbers get the decimal mark. The others hold versions, commands
+            and names, or set the mark themselves.
     """
-    results, rows, mark = analysis.results, analysis.rows, analysis.mark
-    verdicts, several = verdict.verdicts(rows), analysis.has_several_nodes
-    data = {
-        "meta": _meta(results, rows),
-        "incomplete": incomplete(results),
-        "figures": dict(widths),
-        "kernels": sorted(chapters.measured(results)),
-        "verdicts": list(map(_verdict, verdicts)),
-        "slow": fleet_text.sentences(analysis),
-        "fleet": fleet_text.build(analysis) if several else {},
-        "caveats": [
-            *(typeset(each.full_sentence) for each in verdict.build_caveats(rows, results.config)),
-            *_other_layout(analysis),
-        ],
-        "overview": sections.picture_of_page_one(widths, several, verdicts),
-        "machine": machine_text.alike(machine_text.nodes(results, mark)),
-        "method": _method(analysis),
-        "sections": Sections(analysis, widths).build(),
-        "runs": appendix.elsewhere() if analysis.is_fleet else appendix.runs(rows),
-        "problems": appendix.problems(results),
-        "artifact": appendix.artifact(results),
-        "provenance": appendix.provenance(results),
-    }
-    if mark == ".":
-        return data
-    return data | {key: mapped(data[key], partial(decimal_mark, mark=mark)) for key in NUMBERS}
+
+    key: str
+    content: Callable[[Analysis], Any]
+    heading: str = ""
+    is_numeric: bool = False
 
 
-def _method(analysis: Analysis) -> dict[str, Any]:
-    """How it was measured, and the conditions that most rows share."""
-    method = method_text.build(analysis)
-    shared = [typeset(each.full_sentence) for each in verdict.conditions(analysis.rows)]
-    if shared:
-        method["parts"].append({"title": "Conditions of this campaign", "paragraphs": shared})
-    return method
-
-
-def _other_layout(analysis: Analysis) -> list[str]:
-    """That many nodes have tables of their own, where a layout is configured."""
-    if analysis.layout is None or not analysis.is_fleet:
-        return []
-    name = analysis.layout.name
-    return [
-        f"Of so many nodes the tables here have a line for each point; those of the layout {name}, with a line for "
-        f"each node, are in tables/{name}."
-    ]
-
-
-def incomplete(results: Results) -> dict[str, Any]:
-    """How many planned cells have no record that counts, and why records do not count."""
-    reasons = [results.findings[cell.id].reason for cell in results.missing]
-    return {
-        "missing": len(results.missing),
-        "cells": len(results.cells),
-        "damaged": [reason for reason in reasons if reason],
-    }
-
-
-def must_be_complete(
-    incomplete: Mapping[str, Any], partial: bool, command: str, shown: Path
-) -> None:
-    """Errors: PeakmarkError when cells are missing and ``partial`` does not allow it; ``shown``:
-    the campaign as the user named it.
+def build(analysis: Analysis) -> dict[str, Any]:
+    """The whole report but for the chapters of the author: the key of each part -> its content, and
+    the ``headings`` by key.
     """
-    if partial or not incomplete["missing"]:
-        return
-    damaged = incomplete["damaged"]
-    which = (
-        f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}"
-        if damaged
-        else ""
-    )
-    raise PeakmarkError(
-        f"{incomplete['missing']} of {incomplete['cells']} planned cells of {shown} have no record that counts{which}: "
-        f"run the campaign again to measure them, or {command} what there is with `peakmark {command} --partial "
-        f"{shown}`"
-    )
+    data: dict[str, Any] = {"headings": HEADINGS}
+    for part in PARTS:
+        content = part.content(analysis)
+        is_marked = part.is_numeric and analysis.results.mark != "."
+        change = partial(decimal_mark, mark=analysis.results.mark)
+        data[part.key] = mapped(content, change) if is_marked else content
+    return data
 
 
-def newest(results: Results) -> datetime:
-    """When the newest record was begun, to the second: the report's date. The epoch where there is
-    no record.
-    """
-    stored = (*results.records, *results.attempts)
-    times = [
-        datetime.fromisoformat(str(record.data["context"]["started"])).astimezone(UTC)
-        for record in stored
-    ]
-    return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
-
-
-def _meta(results: Results, rows: Rows) -> dict[str, Any]:
-    config = results.report_config
-    resources = [SUBSYSTEMS[subsystem].resource for subsystem in verdict.planned(rows)]
-    named = listed(resources)
-    missing = len(results.missing)
-    begun = bool(results.records or results.attempts)
-    many = len(results.facts) > 1
+def _meta(analysis: Analysis) -> dict[str, Any]:
+    results, config = analysis.results, analysis.results.report_config
+    resources = [SUBSYSTEMS[subsystem].resource for subsystem in verdict.planned(analysis.rows)]
+    lead = appendix.TEXT["lead"]["nodes" if len(results.facts) > 1 else "machine"]
+    language = str(config.get("date_language") or "en")
+    newest = results.newest
+    planned = plural(len(results.cells), "planned cell")
     return {
         "title": str(config.get("title") or "Performance report"),
         "author": inputs.author_line(config),
         "authors": [author.name for author in inputs.authors(config)],
         "course": str(config.get("course") or ""),
-        "date": date(newest(results), str(config.get("date_language") or "en"))
-        if begun
-        else "nothing measured yet",
+        "date": date(newest, language) if newest.timestamp() else "nothing measured yet",
         "campaign": results.name,
-        "lead": f"This report tells how close {machine_text.short(results)} {'come' if many else 'comes'} to the limits of {'their' if many else 'its'} {named}. "
-        "peakmark's kernels measure beside the field's reference tools.",
-        "partial": missing > 0,
-        "newest": newest(results).isoformat(),
-        "partial_text": f"{missing} of {plural(len(results.cells), 'planned cell')} {'has' if missing == 1 else 'have'} no record yet; "
-        f"{'its row says' if missing == 1 else 'their rows say'} “not measured”.",
+        "lead": lead.format(machine=nodes.short(results), resources=listed(resources)),
+        "partial": bool(results.missing),
+        "newest": newest.isoformat(),
+        "partial_text": appendix.TEXT["partial"].format(
+            missing=len(results.missing), cells=planned
+        ),
+        "has_layout": analysis.layout is not None,
     }
 
 
-def _verdict(entry: verdict.Verdict) -> dict[str, str]:
-    """A sentence of page one with the warning below it."""
-    return {
-        "title": entry.title,
-        "text": typeset(entry.text.full_sentence),
-        "warning": typeset(entry.caution),
-    }
+def _verdicts(analysis: Analysis) -> list[dict[str, str]]:
+    """For each resource a sentence of page one with the warning below it."""
+    return [
+        {
+            "title": entry.title,
+            "text": typeset(entry.text.full_sentence),
+            "warning": typeset(entry.caution),
+        }
+        for entry in verdict.verdicts(analysis.rows)
+    ]
 
 
-SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
-"""What everything else in a campaign's folder is made of."""
+def _caveats(analysis: Analysis) -> list[str]:
+    """What a reader of page one must know."""
+    caveats = verdict.build_caveats(analysis.rows, analysis.results.config)
+    texts = [typeset(caveat.full_sentence) for caveat in caveats]
+    if analysis.layout and analysis.is_fleet:
+        texts.append(appendix.TEXT["layout_of_nodes"].format(name=analysis.layout.name))
+    return texts
 
 
-def write(campaign: Path | Analysis) -> dict[str, Any]:
-    """Write tables, figures and ``analysis.json`` of a campaign.
-
-    Returns:
-        What the report says, see ``build``.
-
-    Raises:
-        PeakmarkError: the folder holds no campaign, or cannot be written.
-        RecordError: a record is damaged.
-    """
-    analysis = Analysis.of(campaign)
-    results = analysis.results
-    state = _state(results)
-    tables.build(analysis)
-    figures.build(analysis)
-    data = build(analysis, sections.figure_widths(analysis))
-    kept = msgspec.to_builtins(history.summarise(analysis))
-    text = json.dumps({"state": state, "checksum": _checksum(data), "history": kept, "data": data})
-    files.write_text(results.directory / makers.ANALYSIS, text)
-    return data
-
-
-@dataclass(frozen=True)
-class ReportContent:
-    """What PDF and HTML report are set from.
-
-    Attributes:
-        folder: of the campaign.
-        results: the campaign.
-        data: see ``build``; the author's chapters are in it.
-        logo: for the first page.
-    """
-
-    folder: Path
-    results: Results
-    data: Mapping[str, Any]
-    logo: Path | None
-
-    @classmethod
-    def read(
-        cls,
-        campaign: Path,
-        partial: bool = False,
-        command: str = "report",
-    ) -> ReportContent:
-        """What the report of a campaign says: as it is stored, or computed where that is out of date.
-
-        Args:
-            campaign: its folder.
-            partial: allow planned cells without a record, which are shown as not measured.
-            command: what the user called, for the error.
-
-        Raises:
-            PeakmarkError: cells are missing and ``partial`` is not set.
-            ConfigError: the logo or a text of the author's cannot be used.
-        """
-        results = Results.read(campaign)
-        data = _stored(results)
-        gaps = data["incomplete"] if data else incomplete(results)
-        must_be_complete(gaps, partial, command, campaign)
-        data = data or write(Analysis(results))
-        section = results.report_config
-        logo = check_logo(section.get("logo"))
-        written = chapters.build(section, data["kernels"], data["sections"])
-        return cls(campaign, results, data | {"chapters": written}, logo)
-
-
-def _stored(results: Results) -> dict[str, Any] | None:
-    """The stored data, None where they are of another state of the campaign, or damaged."""
-    try:
-        stored = files.read_json(results.directory / makers.ANALYSIS)
-        data: dict[str, Any] = stored["data"]
-        if stored["state"] != _state(results) or stored["checksum"] != _checksum(data):
-            return None
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    drawn = (results.directory / "figures" / f"{name}.svg" for name in data["figures"])
-    return data if all(path.is_file() for path in drawn) else None
-
-
-def _checksum(data: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(data).encode()).hexdigest()
-
-
-def _state(results: Results) -> str:
-    """Changes with the files of the campaign, and with the code that reads them."""
-    total = hashlib.sha256(makers.digest(results.config.get("report") or {}).encode())
-    for name, size, modified in sorted(_sources(results.directory)):
-        total.update(f"{name}\0{size}\0{modified}\n".encode())
-    return total.hexdigest()
-
-
-def _sources(campaign: Path) -> Iterator[tuple[str, int, int]]:
-    """(path, bytes, time of the last change in ns) of each file that the campaign is made of."""
-    for name in SOURCES:
-        path = campaign / name
-        if path.is_file():
-            yield name, path.stat().st_size, path.stat().st_mtime_ns
-        for place, folders, names in os.walk(path):
-            # The tables write the clocks, after the state was taken.
-            folders[:] = [each for each in folders if each != Path(facts.CLOCKS).name]
-            for each in names:
-                known = Path(place, each).lstat()
-                yield f"{place[len(str(campaign)) :]}/{each}", known.st_size, known.st_mtime_ns
+PARTS = (
+    ReportPart("meta", _meta),
+    ReportPart("verdicts", _verdicts, is_numeric=True),
+    ReportPart("slow", nodes.slow_paragraphs, is_numeric=True),
+    ReportPart("overview", sections.overview, is_numeric=True),
+    ReportPart("caveats", _caveats, "Before you use these numbers", is_numeric=True),
+    ReportPart("fleet", nodes.fleet_data, "Slow nodes", is_numeric=True),
+    # A chapter for each resource, with its title as heading.
+    ReportPart("sections", sections.build, is_numeric=True),
+    ReportPart("method", appendix.method, "Method"),
+    ReportPart("machine", nodes.machines, "Machine"),
+    # Stands where the author writes, too.
+    ReportPart("kernels", chapters.measured, "How each kernel measures"),
+    ReportPart("problems", appendix.problems, "Failures"),
+    ReportPart("artifact", appendix.artifact, "Reproduction", is_numeric=True),
+    ReportPart("provenance", appendix.provenance),
+    ReportPart("runs", appendix.runs, "Runs", is_numeric=True),
+)
+"""All that peakmark writes, in the order of the PDF. Headings of one form alone (the limits of the
+PDF, the commands of the HTML report) stand in its template.
+"""
+HEADINGS = {part.key: part.heading for part in PARTS if part.heading}

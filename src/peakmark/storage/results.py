@@ -8,6 +8,7 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,6 +108,15 @@ class Results:
     def mark(self) -> str:
         """The decimal mark of its report."""
         return str(self.report_config.get("decimal_mark", "."))
+
+    @property
+    def newest(self) -> datetime:
+        """When the newest record was begun, to the second: the report's date. The epoch where there
+        is no record.
+        """
+        starts = [str(each.data["context"]["started"]) for each in (*self.records, *self.attempts)]
+        times = [datetime.fromisoformat(start).astimezone(UTC) for start in starts]
+        return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
 
     def record_path(self, cell: Cell) -> Path:
         """Where the record of a cell lies, or will."""

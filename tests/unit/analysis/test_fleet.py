@@ -11,19 +11,16 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import tables
-from peakmark.analysis import fleet, verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, fleet, verdict
 from peakmark.figures import curves
 from peakmark.report import (
+    ReportContent,
     appendix,
     document,
-    fleet_text,
-    machine_text,
-    pdf_report,
+    nodes,
+    rendering,
     sections,
 )
-from peakmark.report.document import ReportContent
-from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.workflow import status
 
@@ -94,9 +91,9 @@ def test_slow_nodes_are_told(twelve):
         assert slow.low <= slow.behind <= slow.high
         assert slow.behind == pytest.approx(behind, abs=0.01)
         assert all(each.p < 1e-4 for each in slow.verdicts)
-    text = " ".join(fleet_text.sentences(twelve))
+    text = " ".join(nodes.slow_paragraphs(twelve))
     assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
-    lines = fleet_text.build(twelve)["lines"]
+    lines = nodes.fleet_data(twelve)["lines"]
     assert [line[0] for line in lines] == ["node10"] * 2 + ["node3"] * 4
     figure = curves.plot_fleet(twelve.rows)
     assert figure is not None
@@ -180,7 +177,7 @@ def test_nodes_are_judged_by_their_class(tmp_path):
     assert group is not None and len(group.rows) == 6
     (table, _) = presentation.grid_of_nodes(of.results, of.rows["cpu"][0].table, of.rows["cpu"])
     assert "Class" in [column.label for column in table.columns]
-    assert pdf_report.build(ReportContent.read(of.results.directory)).exists()
+    assert rendering.write_pdf(ReportContent.read(of.results.directory)).exists()
 
 
 def test_every_node_is_in_the_csv_and_the_slowest_on_paper(twelve):
@@ -208,7 +205,7 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
     folder = make.write(tmp_path / "c", records)
     tables.build(folder)
     assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
-    assert pdf_report.build(ReportContent.read(folder)).exists()
+    assert rendering.write_pdf(ReportContent.read(folder)).exists()
 
 
 def test_a_layout_beside_many_nodes_is_told(tmp_path):
@@ -216,10 +213,10 @@ def test_a_layout_beside_many_nodes_is_told(tmp_path):
     of = Analysis.of(campaign(tmp_path / "c", 12, SLOW, config={"report": {"tables": layout}}))
     names = sections.figure_names(of)
     assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
-    data = document.build(of, dict.fromkeys(names, 50))
+    data = document.build(of)
     (caveat,) = [one for one in data["caveats"] if "layout" in one]
     assert f"tables/{layout}" in caveat
-    assert data["overview"]["file"] == "figures/fleet.svg"
+    assert data["overview"]["name"] == "fleet"
     assert len(data["sections"][0]["parts"][0]["figures"]) == 1
 
 
@@ -229,7 +226,7 @@ def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path):
         make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]
     ]
     folder = make.write(tmp_path / "c", records, planned=cells[10:])
-    refused, missing = appendix.problems(Results.read(folder))["lines"]
+    refused, missing = appendix.problems(Analysis.of(folder))["lines"]
     assert refused == ["hpl DP_none_x1 10 nodes", "not possible here (10 times)", "no HPL"]
     assert missing[:2] == ["hpl node11 and node12", "not measured (2 times)"]
 
@@ -238,15 +235,15 @@ def test_what_machines_have_alike_is_said_once():
     machines = [
         {
             "name": f"node{number}",
-            "groups": [{"title": "Processor", "items": [["Model", "one"], ["Turbo", on]]}],
+            "groups": {"Processor": [["Model", "one"], ["Turbo", on]]},
         }
         for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
     ]
-    (one,) = machine_text.alike(machines)
+    (one,) = nodes.alike(machines)
     assert one["name"].startswith("5 nodes")
-    assert [group["items"] for group in one["groups"]] == [
+    assert list(one["groups"].values()) == [
         [["Model", "one"]], [["Turbo", "on (4 nodes); off (node3)"]]
     ]  # fmt: skip
-    (two,) = machine_text.alike(machines[:2])
-    assert [group["items"] for group in two["groups"]] == [[["Model", "one"], ["Turbo", "on"]]]
-    assert machine_text.alike(machines[:1]) == machines[:1]
+    (two,) = nodes.alike(machines[:2])
+    assert two["groups"] == {"Processor": [["Model", "one"], ["Turbo", "on"]]}
+    assert nodes.alike(machines[:1]) == machines[:1]

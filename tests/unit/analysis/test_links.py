@@ -7,8 +7,7 @@ from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
 from peakmark import figures, tables
-from peakmark.analysis import links, suspects
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, links, suspects
 from peakmark.cell import Cell
 from peakmark.storage import planfile
 from peakmark.storage.records import text_of

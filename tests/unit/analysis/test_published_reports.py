@@ -117,7 +117,7 @@ def report_text(tmp_path_factory):
                 first["measurements"] += each["measurements"] if first is not each else []
         folder, config = tmp_path_factory.mktemp("reports") / name, planned(name).config
         of = make.judge(folder, records.values(), config=config)
-        data = document.build(of, {})
+        data = document.build(of)
         found = {}
         for section in data["sections"]:
             texts = [one["text"] for part in section["parts"] for one in part["findings"]]

@@ -15,8 +15,7 @@ from tests.unit import campaign_data as make
 from peakmark import files, tables
 from peakmark.bundle import bundle
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
-from peakmark.report import pdf_report
-from peakmark.report.document import ReportContent
+from peakmark.report import ReportContent, rendering
 from peakmark.resources import ROOT
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
@@ -97,7 +96,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
     shutil.copy(ROOT / "reports/published/file-io-lab.csv", published)
     tables.build(folder)
-    original = pdf_report.build(ReportContent.read(folder)).read_bytes()
+    original = rendering.write_pdf(ReportContent.read(folder)).read_bytes()
     made = bundle.write(folder)
     assert made == here / "small.zip"
     elsewhere.mkdir()
@@ -109,7 +108,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     assert comparison.startswith("the same")
     # And so does the unpacked folder.
     unpacked = ReportContent.read(unpack(Path("got.zip"), Path("got")))
-    assert pdf_report.build(unpacked).read_bytes() == original
+    assert rendering.write_pdf(unpacked).read_bytes() == original
 
 
 def test_checksums_are_what_sha256sum_reads(packed, tmp_path):

@@ -18,7 +18,7 @@ from tests.unit.tools.samples import script
 
 from peakmark import machine
 from peakmark.machine.host import Host
-from peakmark.report import machine_text
+from peakmark.report import nodes
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
 from peakmark.tools import present
@@ -165,8 +165,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path):
     assert "cpubench" not in tools  # what is not compiled is left out
     facts = machine.collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
     convert(facts, Facts, "facts")
-    groups = machine_text._groups(facts, ".", ())
-    (items,) = (dict(g["items"]) for g in groups if g["title"] == "Programs and libraries")
+    items = dict(nodes.groups(facts)["Programs and libraries"])
     assert {"cc 1", "-O9", "avx2: -mavx2"} <= set(items.values())
     for name, tool in tools.items():
         shown = (f"{name} {tool.version}", f"{name} (unknown)")

@@ -1,76 +1,84 @@
-"""The appendix: what went wrong, where the numbers come from, what it takes to reproduce them."""
+"""The appendix: how it was measured, what went wrong, where the numbers come from, and what it takes
+to reproduce them.
+"""
 
 import hashlib
+import re
 
+import pytest
 import yaml
 from tests.checkout import ROOT
 from tests.unit import campaign_data as make
 
 from peakmark import yamlfile
+from peakmark.analysis import Analysis
 from peakmark.config.campaign import complete
-from peakmark.report import appendix
-from peakmark.storage.results import Results
-
-CPU = [make.cell("cpubench", "DP", subsystem="cpu", concurrency=number) for number in range(1, 31)]
+from peakmark.report import appendix, chapters, rendering
 
 
 def read(folder, records, **more):
-    return Results.read(make.write(folder, records, **more))
+    return Analysis.of(make.write(folder, records, **more))
+
+
+def facts(folder, records):
+    return dict(appendix.provenance(read(folder, records))["facts"])
+
+
+def test_each_reference_is_cited_where_it_is_listed_for(tmp_path):
+    method = appendix.method(read(tmp_path, []))["parts"]["How a number arises"]
+    kernels = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
+    texts = {"method": " ".join(method), "kernels": kernels}
+    for path in rendering.TEMPLATE.glob("*.bib"):
+        cited = re.findall(r"author = \{(.*?),.*?year = \{(\d+)", path.read_text(), re.DOTALL)
+        assert len(cited) == path.read_text().count("@")
+        for name, year in cited:
+            assert re.search(rf"{name}\b.{{0,40}}{year}", texts[path.stem]), (path.stem, name)
 
 
 def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
-    names = ("DP", "QPDOT", "SP")
-    done, refused, hole = (make.cell("cpubench", name, subsystem="cpu") for name in names)
+    done, refused, *holes = (
+        make.cell("cpubench", name, subsystem="cpu") for name in ("DP", "QPDOT", "SP", "QP")
+    )
     failing = make.cell("hpl", "DP", subsystem="cpu")
     records = make.runs("cpubench", "DP", 4e10)
     records += [make.record(refused, status="unavailable", reason="no such instruction")]
     attempts = [make.record(done, status="failed", reason="killed by signal 9")]
     attempts += [make.record(failing, status="failed", reason="no output") for _ in range(5)]
-    results = read(tmp_path / "c", records, planned=[hole, failing], attempts=attempts)
-    assert sorted(appendix.problems(results)["lines"]) == [
+    analysis = read(tmp_path / "c", records, planned=[*holes, failing], attempts=attempts)
+    assert sorted(appendix.problems(analysis)["lines"]) == [
         ["cpubench DP_none_x1 any", "failed, repeated later", "killed by signal 9 (node1)"],
         ["cpubench QPDOT_none_x1 any", "not possible here", "no such instruction"],
-        ["cpubench any", "not measured", "no record yet"],
+        ["cpubench any", "not measured (2 times)", "no record yet"],
         ["hpl DP_none_x1 any", "failed (5 times)", "no output (node1)"],
     ]
 
 
-def test_what_an_unfinished_campaign_lacks_is_counted(tmp_path):
-    results = read(tmp_path / "c", [], planned=CPU)
-    assert appendix.problems(results)["lines"] == [
-        ["cpubench any", "not measured (30 times)", "no record yet"]
-    ]
-
-
 def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path):
-    formula = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s"}
-    facts = {"name": "here", "cpu": {"cores": 2}}
     grid = {"total": 1e12, "workloads": ["DP"], "concurrency": [1]}
     config = {"cpu": [grid], "warmup": 0.3, "seconds": 12345.25, "seed": 0}
+    site = {"name": "here", "cpu": {"cores": 2}}
+    formula = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s"}
+    formulas = {"formulas": {"report-1": [{**formula, "formula": "a * b"}]}}
     section = {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}
-    site = {**facts, "formulas": {"report-1": [{**formula, "formula": "a * b"}]}}
-    whole = {
-        **config, "isa": "auto", "scratch": None, "site": "here.yaml", "site_facts": site,
-        "report": section,
-    }  # fmt: skip
+    defaults = {"isa": "auto", "scratch": None}
+    whole = config | defaults | {"site_facts": site | formulas, "report": section}
     results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
-    text = appendix.provenance(results)["config"]
-    printed = yaml.safe_load(text)
+    printed = yaml.safe_load(appendix.provenance(results)["config"])
     assert printed.items() >= config.items()
-    assert printed["site_facts"] == facts
+    assert printed["site_facts"] == site
     assert printed["report"]["title"] == "Mine"
     assert not {"course", "authors", "text"} & set(printed["report"])
-    assert not {"scratch", "isa"} & set(printed)
+    assert not defaults.keys() & set(printed)
 
 
-def test_a_preset_is_printed_by_its_name(tmp_path):
+@pytest.mark.parametrize(("changes", "name"), [({}, "quick"), ({"seconds": 9}, "")])
+def test_a_preset_is_printed_by_its_name(tmp_path, changes, name):
     preset = yamlfile.read(ROOT / "config" / "presets" / "quick.yaml")
-    for seconds, name in ((preset["seconds"], "quick"), (9, "")):
-        config = complete({**preset, "campaign": "renamed", "seconds": seconds})
-        results = read(tmp_path / str(seconds), make.runs("cpubench", "DP", 4e10), config=config)
-        assert appendix.preset_of(results.config) == name
-        printed = yaml.safe_load(appendix.provenance(results)["config"])
-        assert set(printed) == {"campaign"} if name else set(printed) > {"campaign", "cpu"}
+    config = complete({**preset, "campaign": "renamed", **changes})
+    analysis = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=config)
+    assert appendix.preset_of(analysis.results.config) == name
+    printed = yaml.safe_load(appendix.provenance(analysis)["config"])
+    assert set(printed) == {"campaign"} if name else set(printed) > {"campaign", "cpu"}
 
 
 def test_the_first_start_is_that_of_the_earliest_moment(tmp_path):
@@ -79,17 +87,14 @@ def test_the_first_start_is_that_of_the_earliest_moment(tmp_path):
     records = make.runs("cpubench", "DP", 4e10, 4e10)
     for record, start in zip(records, starts, strict=True):
         record["context"]["started"] = start
-    facts = dict(appendix.provenance(read(tmp_path / "c", records))["facts"])
-    assert " to ".join(starts) in facts.values()
+    assert facts(tmp_path / "c", records)["First and last start"] == " to ".join(starts)
 
 
 def test_job_numbers_are_numbers(tmp_path):
-    records = []
-    for number, job in enumerate(("99", "100", "36")):
-        place = {"repetition": number, "block": 4096, "context": {"job_id": job}}
-        records += make.runs("rambench", "RS", 1e9, **place)
-    results = read(tmp_path / "c", records)
-    assert dict(appendix.provenance(results)["facts"])["Slurm jobs"] == "3, 36 to 100"
+    records = make.runs("cpubench", "DP", 4e10, 4e10, 4e10)
+    for record, job in zip(records, ("99", "100", "36"), strict=True):
+        record["context"]["job_id"] = job
+    assert facts(tmp_path / "c", records)["Slurm jobs"] == "3, 36 to 100"
 
 
 def test_the_checksum_file_is_what_sha256sum_reads(swept, sweep, report):

@@ -15,8 +15,7 @@ from peakmark.catalogue import KERNELS
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.plan import plan
-from peakmark.report import chapters, html_report, pdf_report
-from peakmark.report.document import ReportContent
+from peakmark.report import ReportContent, chapters, rendering
 from peakmark.resources import ROOT
 
 INTRODUCTION = """# Why we measured
@@ -62,7 +61,7 @@ def config(tmp_path):
 def test_place_bibliography_and_bundle(tmp_path, config):
     records = [record | {"raw": {}} for record in make.runs("cpubench", "DP", 4e10)]
     folder = make.write(tmp_path / "c", records, config={"report": config})
-    text = pdf.text(pdf_report.build(ReportContent.read(folder)))
+    text = pdf.text(rendering.write_pdf(ReportContent.read(folder)))
     titles = ["Why we measured", "2 CPU", "What it means", "How each kernel measures"]
     places = [text.rindex(title) for title in (*titles, "Notes on disks")]
     assert places == sorted(places)
@@ -70,7 +69,7 @@ def test_place_bibliography_and_bundle(tmp_path, config):
     assert '#panic("no") $x$ <script>' in text
     kernels = text.rpartition("How each kernel")[2].partition("Reproduction")[0]
     assert "cpubench" in kernels and "diskbench" not in kernels
-    page = html_report.build(ReportContent.read(folder)).read_text()
+    page = rendering.write_html(ReportContent.read(folder)).read_text()
     assert "<h2" in page and "Why we measured</h2>" in page and "&lt;script&gt;alert(1)" in page
     assert "written in Typst" in page
     assert '<a href="https://example.org/?a=1&amp;b">to the web</a>' in page
@@ -93,8 +92,8 @@ def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path
     report = ReportContent.read(make.write(tmp_path / "c", records, config={"report": section}))
     expected = ["Table 1", "Of the table.", "Last of CPU.", "Discussion", "Of all.", "2 Disk"]
     for words in (expected, [*expected[1:-1], '<h2 id="disk">']):
-        text = pdf.text(pdf_report.build(report)) if words is expected else ""
-        shown = text or html_report.build(report).read_text()
+        text = pdf.text(rendering.write_pdf(report)) if words is expected else ""
+        shown = text or rendering.write_html(report).read_text()
         assert "Never printed" not in shown and "written" not in shown.partition("Method")[0]
         assert [shown.count(word) for word in words[1:-1]] == [1] * (len(words) - 2)
         places = [shown.index(word) for word in words]
@@ -147,7 +146,7 @@ def headings(blocks):
 
 
 def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors():
-    assert headings(chapters.kernels(set(KERNELS.values()))) == ["All four", *KERNELS.values()]
+    assert headings(chapters.kernels(set(KERNELS.values()))) == [chapters.SHARED, *KERNELS.values()]
     completed = plan.make(GRID).config["report"]
     assert chapters.build(completed, ["cpubench"], [])["kernels"] == []
     section = {**completed, "kernels": True}

@@ -2,18 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.report import document
+from peakmark.report import document, sections
 
 CPU = make.cell("cpubench", "DP", subsystem="cpu")
 NUMBER_WITH_POINT = re.compile(r"(?<![\w./-])\d+\.\d+(?![\w.])")
 
 
 def judged(folder, records, **more):
-    return document.build(make.judge(folder, records, **more), {})
+    return document.build(make.judge(folder, records, **more))
 
 
 def parts_of(data):
@@ -30,23 +31,22 @@ def test_decimal_comma_reaches_every_number(comma_report):
     formulas = []
     for part in parts_of(comma_report):
         assert not [text for text in numbers(part) if "." in text]
-        lines = [line["formula"] for line in part["formulas"]["lines"]]
+        lines = [formula for _, formula, _, _ in part["formulas"]["lines"]]
         formulas += lines
         prose = [*(text for _, text in part["table"]["notes"]), *part["table"]["remarks"], *lines]
         for text in (*prose, *(finding["text"] for finding in part["findings"])):
             assert not NUMBER_WITH_POINT.search(text), text
     assert any("," in verdict["text"] for verdict in comma_report["verdicts"])
     assert any(re.search(r"\d,\d", text) for text in formulas)
-    groups = [group for node in comma_report["machine"] for group in node["groups"]]
-    lines = dict(line for group in groups for line in group["items"])
-    assert "," in lines["Clock, nominal"]
+    (node,) = comma_report["machine"]
+    assert "," in dict(node["groups"]["Processor"])["Clock, nominal"]
 
 
 @pytest.mark.parametrize("summary", ["mean", "median"])
 def test_a_mean_is_not_called_a_median(tmp_path, summary):
     records = make.runs("cpubench", "DP", 4e10)
     data = judged(tmp_path / "c", records, config={"report": {"summary": summary}})
-    text = data["method"]["parts"][0]["paragraphs"][1]
+    text = data["method"]["parts"]["How a number arises"][1]
     assert ("arithmetic mean" in text) == (summary == "mean")
 
 
@@ -92,3 +92,22 @@ def test_two_tables_of_the_same_rows_have_notes_and_findings_once(tmp_path):
     assert any("“Write sequential: averages" in remark for remark in first["remarks"])
     assert any("spread" in remark for remark in second["remarks"])
     assert all(len(line) == len(first["columns"]) for line in first["body"])
+
+
+def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path):
+    waiting = replace(CPU, workload="SP", word="cores")
+    rows = make.judge(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting]).rows["cpu"]
+    lines = [line[0] for line in sections.build_formulas(rows)["lines"]]
+    assert [line for line in lines if "SP" in line] == ["SP; cores"]
+
+
+def test_brackets_that_formulas_share_are_told_once(tmp_path):
+    records = make.runs("cpubench", "DP", 4e10) + make.runs("cpubench", "DP", 4e10, concurrency=2)
+    rows = make.judge(tmp_path / "c", records, facts=make.ZEN3).rows["cpu"]
+    formulas = sections.build_formulas(rows)
+    assert all(row.limit.detail for row in rows), "otherwise this tests nothing"
+    assert len(formulas["lines"]) == 2
+    assert all("(Zen 3" not in formula for _, formula, _, _ in formulas["lines"])
+    (source,) = [source for source in formulas["sources"] if "Zen 3" in source]
+    number = source.partition(".")[0]
+    assert all(number in sources.split(", ") for _, _, _, sources in formulas["lines"])

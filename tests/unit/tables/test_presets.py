@@ -77,7 +77,7 @@ def test_every_own_value_is_there_and_no_row_is_lost(preset, name):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_report_shows_the_layouts_tables_and_no_others(preset, name):
-    sections = document.build(preset(name), {})["sections"]
+    sections = document.build(preset(name))["sections"]
     shown = [part["table"] for section in sections for part in section["parts"]]
     expected = sorted(layout_table.name for layout_table in layouts.load(name).layout_tables)
     assert sorted(table["name"] for table in shown) == expected

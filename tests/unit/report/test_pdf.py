@@ -12,8 +12,7 @@ from tests.unit.presets import small_campaign
 
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.figures import style
-from peakmark.report import pdf_report
-from peakmark.report.document import ReportContent
+from peakmark.report import ReportContent, rendering
 from peakmark.resources import ROOT
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
@@ -21,7 +20,6 @@ LOGO = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
     '<rect width="40" height="40" fill="#ff0000"/></svg>'
 )
-CPU = make.cell("cpubench", "DP", subsystem="cpu")
 DPI = 20
 TOP_MM, END_MM = 14, 283  # as in reports/template
 PALE = 200
@@ -37,7 +35,13 @@ def text(swept):
 def long(tmp_path_factory):
     """The report of a preset whose tables take several pages."""
     folder = small_campaign(tmp_path_factory.mktemp("results"), "four-subsystems-2018-prometheus")
-    return pdf_report.build(ReportContent.read(folder))
+    return rendering.write_pdf(ReportContent.read(folder))
+
+
+def printed(folder, partial=False, **more):
+    """The text of the report of a campaign that is written first."""
+    make.write(folder, more.pop("records", []), **more)
+    return pdf.text(rendering.write_pdf(ReportContent.read(folder, partial)))
 
 
 def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text):
@@ -69,7 +73,7 @@ def test_the_results_come_first_and_each_table_stands_with_its_figures(text):
 
 
 def test_no_type_is_below_7_points():
-    sources = "".join(path.read_text() for path in pdf_report.TEMPLATE.glob("*.typ"))
+    sources = "".join(path.read_text() for path in rendering.TEMPLATE.glob("*.typ"))
     sizes = re.findall(r"(?:text\(|size: |sizes = \()([\d.]+)pt", sources)
     assert len(sizes) > 10 and min(map(float, sizes)) >= 7
     (smallest,) = re.findall(r"#let smallest = ([\d.]+)", sources)
@@ -81,7 +85,7 @@ def test_no_type_is_below_7_points():
 def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept, tmp_path):
     content = (swept / "report.pdf").read_bytes()
     assert (
-        pdf_report.build(ReportContent.read(swept), target=tmp_path / "again.pdf").read_bytes()
+        rendering.write_pdf(ReportContent.read(swept), target=tmp_path / "again.pdf").read_bytes()
         == content
     )
     assert b"<pdfaid:part>2</pdfaid:part>" in content  # archival
@@ -136,21 +140,17 @@ def test_a_caption_stands_with_its_table(long):
 
 
 def test_hostile_names_are_printed_not_executed(tmp_path):
-    text = pdf.text(pdf_report.build(ReportContent.read(make.called(tmp_path / "c", HOSTILE))))
+    text = pdf.text(rendering.write_pdf(ReportContent.read(make.called(tmp_path / "c", HOSTILE))))
     assert text.count('#panic("x") $a$ *b*') > 3
 
 
 def test_letters_without_a_font_are_told_and_others_drawn(tmp_path, capsys):
-    config = {"report": {"title": "גבולות \U0001f600", "author": "Жанна Ω"}}
-    text = pdf.text(
-        pdf_report.build(ReportContent.read(make.write(tmp_path / "c", [], config=config)))
-    )
+    section = {"title": "גבולות \U0001f600", "author": "Жанна Ω"}
+    text = printed(tmp_path / "c", config={"report": section})
     assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
     assert set("גבולות") <= set(text)
-    config = {"report": {"title": "Title \U0010fffd", "author": "Жанна"}}
-    text = pdf.text(
-        pdf_report.build(ReportContent.read(make.write(tmp_path / "d", [], config=config)))
-    )
+    section = {"title": "Title \U0010fffd", "author": "Жанна"}
+    text = printed(tmp_path / "d", config={"report": section})
     assert "Title" in text and "Жанна" in text
     assert "no font" in capsys.readouterr().err
 
@@ -158,10 +158,9 @@ def test_letters_without_a_font_are_told_and_others_drawn(tmp_path, capsys):
 @pytest.mark.parametrize("records", [[], make.runs("cpubench", "DP", 4e10)])
 def test_missing_cells_need_partial_and_are_then_shown(tmp_path, records):
     hole = make.cell("cpubench", "QP", subsystem="cpu")
-    folder = make.write(tmp_path / "c", records, planned=[hole])
     with pytest.raises(PeakmarkError, match=r"1 of [12] planned cells? .* have no record"):
-        pdf_report.build(ReportContent.read(folder))
-    text = pdf.text(pdf_report.build(ReportContent.read(folder, partial=True)))
+        printed(tmp_path / "c", records=records, planned=[hole])
+    text = printed(tmp_path / "c", partial=True, records=records, planned=[hole])
     assert "Partial report" in text and "not measured" in text
     assert ("nothing measured yet" in text) == (not records)
     assert "1970" not in text
@@ -171,7 +170,7 @@ def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path):
     logo = tmp_path / "logo.svg"
     logo.write_text(LOGO)
     for name, section, shown in (("c", {}, False), ("d", {"logo": str(logo)}, True)):
-        file = pdf_report.build(
+        file = rendering.write_pdf(
             ReportContent.read(make.write(tmp_path / name, [], config={"report": section}))
         )
         ((width, pixels),) = drawn(file, tmp_path / name, "-r", "50", "-l", "1")
@@ -183,12 +182,12 @@ def test_the_logo_stands_on_the_first_page_or_is_missed(tmp_path):
         assert (b"\xff\x00\x00" in top_right) == shown
     logo.unlink()
     with pytest.raises(ConfigError, match=r"report\.logo: .*logo\.svg' is not an image"):
-        pdf_report.build(ReportContent.read(tmp_path / "d"))
+        rendering.write_pdf(ReportContent.read(tmp_path / "d"))
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
     folder = make.write(tmp_path / "c", [])
     for target, why in ((tmp_path / "no" / "r.pdf", "there is no folder"), (folder, "a folder")):
         with pytest.raises(PeakmarkError, match=rf"cannot write .*{why}"):
-            pdf_report.build(ReportContent.read(folder), target=target)
+            rendering.write_pdf(ReportContent.read(folder), target=target)
     assert [path.name for path in tmp_path.iterdir()] == ["c"]

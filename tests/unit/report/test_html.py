@@ -11,17 +11,16 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import cli
-from peakmark.errors import PeakmarkError
-from peakmark.report import html_report
-from peakmark.report.document import ReportContent
-from peakmark.report.html_report import code, sort_value
+from peakmark.report import ReportContent, rendering
+from peakmark.report.rendering import code, sort_value
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
+HERE = Path(__file__).parent
 VOID = {"meta", "link", "img", "br", "input", "wbr"}
 
 
@@ -94,86 +93,11 @@ def title_of(dom):
     return json.loads(plain)
 
 
-SORT = """
-    const called = (one) => one.caption.textContent.startsWith("Memory: throughput");
-    const table = tables.find(called);
-    const headings = [...table.querySelectorAll("th[data-column]")];
-    const heading = headings.find((one) => one.textContent === "MyRAMBench");
-    const cells = (one) => bodyRows(table).map((row) => row.cells[one.dataset.column]);
-    const values = () => cells(heading).map((cell) => cell.dataset.v ?? null);
-    const press = () => heading.querySelector("button").click();
-    found.before = values();
-    press(); found.up = [values(), heading.getAttribute("aria-sort")];
-    press(); found.down = [values(), heading.getAttribute("aria-sort")];
-    press(); found.back = [values(), heading.getAttribute("aria-sort")];
-    const block = headings.find((one) => one.textContent.startsWith("Block"));
-    block.querySelector("button").click();
-    found.blocks = [...new Set(cells(block).map((cell) => cell.textContent))];
-"""
-FILTER = """
-    const type = (words) => { filter.value = words; filter.dispatchEvent(new Event("input")); };
-    const visible = () => tables.flatMap(bodyRows).filter((row) => row.offsetParent !== null);
-    const shown = () => visible().map((row) => row.dataset.text);
-    found.all = shown().length;
-    type("rws 1 mib"); found.some = shown(); found.status = status.textContent;
-    const captions = tables.map((table) => table.caption.textContent);
-    found.count = captions.find((text) => text.startsWith("Memory: throughput"));
-    type("no such row"); found.none = shown().length;
-    type("-rws"); found.without = shown();
-    type(""); found.again = shown().length; found.quiet = status.textContent;
-"""
-ZOOM = """
-    const button = document.querySelectorAll("figure button.zoom")[0];
-    button.click();
-    found.open = dialog.open; found.title = dialog.querySelector("span").textContent;
-    found.same = picture.src === button.querySelector("img").src; found.alt = picture.alt;
-    const width = () => parseFloat(picture.style.width);
-    const press = (key) => dialog.dispatchEvent(new KeyboardEvent("keydown", { key }));
-    const whole = width();
-    dialog.querySelector("[data-zoom=in]").click(); found.larger = width() > whole * 1.4;
-    press("-"); press("-"); found.smaller = width() < whole * 0.9;
-    press("0"); found.fit = Math.abs(width() - whole) < 1 && whole <= stage.clientWidth + 1;
-    stage.dispatchEvent(new WheelEvent("wheel", { deltaY: -1 }));
-    found.wheel = width() > whole * 1.1;
-    dialog.querySelector("form button:last-child").click(); found.closed = !dialog.open;
-    const ground = () => getComputedStyle(document.body).backgroundColor;
-    const before = ground();
-    document.getElementById("theme").click();
-    found.theme = [before, ground(), root.dataset.theme];
-"""
-PHONE = """
-    const frame = (width) => {
-      const made = document.createElement("iframe");
-      made.style.cssText = `width:${width}px;height:800px;border:0`;
-      made.srcdoc = INNER;
-      document.body.append(made);
-      return new Promise((done) => made.addEventListener("load", () => done(made.contentDocument)));
-    };
-    const found = {};
-    const measure = async () => {
-      const narrow = await frame(390);
-      found.narrow = narrow.documentElement.scrollWidth;
-      const wide = await frame(1000);
-      found.wide = wide.documentElement.scrollWidth;
-      found.bar = wide.querySelector(".bar").getBoundingClientRect().height;
-      found.room = parseFloat(getComputedStyle(wide.documentElement).scrollPaddingTop);
-      const laptop = await frame(1200);
-      const regions = [...laptop.querySelectorAll(".scroll")];
-      found.cut = regions.filter((one) => one.scrollWidth > one.clientWidth).length;
-      document.title = "found" + JSON.stringify(found);
-    };
-    measure();
-"""
-
-
 @pytest.fixture(scope="module")
 def pressed(text, tmp_path_factory):
     """What is found in the page while its tables are sorted, filtered and its figures opened."""
-    scripts = {"sort": SORT, "filter": FILTER, "zoom": ZOOM}
-    blocks = [f"{{ const found = every.{name} = {{}}; {text} }}" for name, text in scripts.items()]
-    end = "document.title = 'found' + JSON.stringify(every);"
-    tail = f"<script>const every = {{}};\n{chr(10).join(blocks)}\n{end}</script></body>"
-    changed = without_policy(text).replace("</body>", tail)
+    script = (HERE / "user.js").read_text()
+    changed = without_policy(text).replace("</body>", f"<script>{script}</script></body>")
     return title_of(in_browser(changed, tmp_path_factory.mktemp("browser")))
 
 
@@ -223,17 +147,17 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(page):
             assert attributes.get("alt"), attributes.get("data-title")
         if tag == "th":
             assert attributes.get("scope"), content
-        if tag == "a" and str(attributes.get("href")).startswith("#"):
-            assert str(attributes["href"])[1:] in identifiers
+        if str(attributes.get("href")).startswith("#"):
+            assert attributes["href"].removeprefix("#") in identifiers
         if attributes.get("role") == "region":
             assert attributes.get("aria-label")
-        if tag == "html":
-            assert attributes["lang"] == "en"
+    ((_, html, _),) = (element for element in page.elements if element[0] == "html")
+    assert html["lang"] == "en"
 
 
 def test_hostile_names_are_shown_not_run(tmp_path):
     folder = make.called(tmp_path / "c", HOSTILE)
-    page = Page(html_report.build(ReportContent.read(folder)).read_text(encoding="utf-8"))
+    page = Page(rendering.write_html(ReportContent.read(folder)).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
@@ -248,26 +172,20 @@ def test_cells_are_sorted_by_their_value(cell, mark, value):
     assert sort_value(cell, mark) == value
 
 
-def test_holes_logos_and_errors(tmp_path, capsys):
+def test_holes_and_logos_are_shown(tmp_path, peakmark):
     hole = make.cell("cpubench", "QP", subsystem="cpu")
     logo = tmp_path / "logo.svg"
     logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>')
     config = {"report": {"logo": str(logo)}}
     records = make.runs("cpubench", "DP", 4e10)
     folder = make.write(tmp_path / "c", records, planned=[hole], config=config)
+    assert "peakmark html --partial" in peakmark("html", folder).stderr
     target = tmp_path / "p.html"
-    with pytest.raises(PeakmarkError, match=r"peakmark html --partial"):
-        ReportContent.read(folder, command="html")
-    assert cli.main(["html", "--partial", str(folder), "-o", str(target)]) == 0
+    assert peakmark("html", "--partial", folder, "-o", target).returncode == 0
     page = Page(target.read_text(encoding="utf-8"))
     assert "not measured" in page.texts("td")
     assert any("Partial report" in text for text in page.texts("p"))
     assert any(attributes.get("alt") == "Logo" for _, attributes, _ in page.elements)
-    assert cli.main(["html", "--partial", str(folder), "-o", str(tmp_path / "no" / "p.html")]) == 1
-    assert str(tmp_path / "no") in capsys.readouterr().err
-    logo.unlink()
-    assert cli.main(["html", "--partial", str(folder)]) == 2
-    assert "report.logo" in capsys.readouterr().err
 
 
 def test_the_page_runs_under_its_own_policy(text, tmp_path):
@@ -310,12 +228,10 @@ def test_figures_open_large_and_the_theme_changes(pressed):
 
 
 def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
-    """In a frame as wide as a phone, since a browser's own window cannot be made that narrow."""
     inner = json.dumps(without_policy(text)).replace("</", "<\\/")
-    script = PHONE.replace("INNER", inner)
+    script = f"const page = {inner};\n{(HERE / 'phone.js').read_text()}"
     head = "<!DOCTYPE html><html><head><title>none</title></head>"
-    page = f"{head}<body><script>{script}</script></body></html>"
-    found = title_of(in_browser(page, tmp_path))
+    found = title_of(in_browser(f"{head}<body><script>{script}</script></body></html>", tmp_path))
     assert found["narrow"] <= 390
     assert found["wide"] <= 1000
     assert found["cut"] == 0, "at 1,200 pixels every table shows all columns"
