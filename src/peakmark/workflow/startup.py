@@ -16,7 +16,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -63,7 +63,7 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     sites = plan.config["site"]
     lines = list(site.conflicts(sites)) if isinstance(sites, list) else []
     by_reason: dict[str, list[str]] = {}
-    for row, reason in sorted(_empty(plan, cells).items()):
+    for row, reason in _empty(plan, {cell.row: cell for cell in cells}):
         by_reason.setdefault(reason, []).append(row)
     for reason, rows in by_reason.items():
         more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
@@ -111,20 +111,26 @@ def check_folder(folder: Path) -> None:
         raise PeakmarkError(full)
 
 
-def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
-    """Row -> why it is not possible."""
-    rows = {cell.row: cell for cell in cells}
-    empty = {row: reason for row, reason in plan.impossible.items() if row in rows}
-    if not rows or plan.cluster is not None or plan.config["tools_on"] == "nodes":
-        return empty
-    _check_interface(plan)
-    _check_tools(plan)
-    scratch = _check_scratch(plan)
-    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
-    hungriest = max(needs, key=lambda row: needs[row])
-    if reason := files.no_room(scratch, needs[hungriest], hungriest):
-        raise ConfigError(reason)
-    return {**empty, **_without_memory(rows), **_without_sectors(rows, scratch)}
+def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
+    """Rows that are not possible, and why."""
+    memory = sector = scratch = None
+    if rows and plan.cluster is None and plan.config["tools_on"] != "nodes":
+        _check_interface(plan)
+        _check_tools(plan)
+        scratch = _check_scratch(plan)
+        needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
+        largest = max(needs, key=lambda row: needs[row])
+        if full := files.no_room(scratch, needs[largest], largest):
+            raise ConfigError(full)
+        memory = job_limits.collect(Host())["memory_bytes"]
+        sector = storage.collect(Host(), scratch).get("logical_block_size")
+    for row, cell in sorted(rows.items()):
+        reason = plan.impossible.get(row) or _without_memory(cell, memory)
+        if reason is None and cell.subsystem == "disk" and cell.block:
+            refusal = common.sectors_refuse(cell.block, sector, f"the disk of {scratch}")
+            reason = None if refusal is None else str(refusal)
+        if reason:
+            yield row, reason
 
 
 def _check_interface(plan: Plan) -> None:
@@ -154,39 +160,22 @@ def _check_scratch(plan: Plan) -> Path:
     )
 
 
-def _without_memory(rows: Mapping[str, Cell]) -> dict[str, str]:
-    """Rows of reference tools that need more memory than there is.
+def _without_memory(cell: Cell, total: int | None) -> str | None:
+    """Why a cell of a reference tool finds too little memory here; None if it has enough.
 
     Raises:
-        ConfigError: a row of an own kernel does.
+        ConfigError: a cell of an own kernel does.
     """
-    total = job_limits.collect(Host())["memory_bytes"]
-    empty = {}
-    for row, cell in rows.items():
-        need = durations.cost(cell).memory_bytes
-        fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
-        if fitted or total is None or common.fits_memory(need, total):
-            continue
-        reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
-        if not REGISTRY[cell.instrument].reference:
-            raise ConfigError(
-                f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
-            )
-        empty[row] = reason
-    return empty
-
-
-def _without_sectors(rows: Mapping[str, Cell], scratch: Path) -> dict[str, str]:
-    """Rows of records that direct I/O cannot move on the disk of the scratch directory."""
-    disks = {
-        row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block
-    }
-    sector = storage.collect(Host(), scratch).get("logical_block_size") if disks else None
-    errors = {
-        row: common.sectors_refuse(block, sector, f"the disk of {scratch}")
-        for row, block in disks.items()
-    }
-    return {row: str(reason) for row, reason in errors.items() if reason is not None}
+    need = durations.cost(cell).memory_bytes
+    fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
+    if fitted or total is None or common.fits_memory(need, total):
+        return None
+    reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
+    if not REGISTRY[cell.instrument].reference:
+        raise ConfigError(
+            f"{cell.row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
+        )
+    return reason
 
 
 CANCEL_S = 120.0
@@ -287,11 +276,11 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
         output.tell(f"{cells} measured again, the records as they were are {kept}")
     if changed := counts[records.OTHER]:
         good = sum(finding.state == records.GOOD for finding in findings.values())
-        unchanged = "finished cell has not changed and stays"
-        stay = plural(good, unchanged, "finished cells have not changed and stay")
-        because = f"because {'its' if changed == 1 else 'their'} options have changed"
         cells = plural(changed, "cell is", "cells are")
-        output.tell(f"{cells} measured anew {because}, the earlier records are {kept}; {stay}")
+        stay = plural(good, "finished cell stays", "finished cells stay")
+        output.tell(
+            f"{cells} measured anew as options have changed, the earlier records are {kept}; {stay}"
+        )
     if foreign := records.foreign(plan.directory, planned):
         text = plural(len(foreign), "record is", "records are")
         output.tell(
@@ -377,13 +366,11 @@ def adopt(plan: Plan) -> dict[str, str]:
     kept = {comment: number for number, comment in reversed(before.items()) if comment in wanted}
     others = [number for number in before if number not in kept.values()]
     if kept:
-        count = plural(len(kept), "job of an earlier run is", "jobs of an earlier run are")
-        output.tell(f"{count} still in the queue and {'goes' if len(kept) == 1 else 'go'} on")
+        output.tell(f"jobs of an earlier run that are still in the queue and go on: {len(kept)}")
     if others:
-        count = plural(
-            len(others), "job of an earlier run measures", "jobs of an earlier run measure"
+        output.tell(
+            f"jobs of an earlier run that measure something else and end now: {len(others)}"
         )
-        output.tell(f"{count} something else, which ends now")
         _end(others, queued)
     return kept
 
