@@ -200,9 +200,8 @@ def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
 
     Newer versions of Snakemake ignore those of a module, without which a campaign does not begin.
     """
-    for name in ("onstart", "onsuccess", "onerror"):
-        if name in names:
-            setattr(workflow, f"_{name}", names[name].func)
+    for name in {"onstart", "onsuccess", "onerror"} & names.keys():
+        setattr(workflow, f"_{name}", names[name].func)
 
 
 def lock(directory: Path) -> int:
@@ -321,16 +320,17 @@ def check_allocation_overlap(plan: Plan) -> None:
         PeakmarkError: it does; the message names the nodes.
         SlurmError: Slurm does not answer.
     """
-    number = os.environ.get("SLURM_JOB_ID")
-    exclusive = settings_of(plan.config).get("exclusive", True)
-    if number is None or plan.cluster is None or not exclusive:
+    number, cluster = os.environ.get("SLURM_JOB_ID"), plan.cluster
+    if number is None or cluster is None or not settings_of(plan.config).get("exclusive", True):
         return
-    known = {name for kind in plan.cluster.kinds for name in kind.nodes}
+    known = {name for kind in cluster.kinds for name in kind.nodes}
     held = known.intersection(slurm.job_nodes(number))
-    wanted = {name for cell in plan.cells for name in (cell.node, cell.peer)}
-    wanted |= {*plan.peers.values()}
+    wanted = {
+        *plan.peers.values(),
+        *(name for cell in plan.cells for name in (cell.node, cell.peer)),
+    }
     most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
-    if held & wanted or (held and plan.cluster.count - len(held) < most):
+    if held & wanted or (held and cluster.count - len(held) < most):
         names = slurm.hostlist(held & wanted or held)
         raise PeakmarkError(
             f"this runs inside job {number}, which holds {names}, and the cells of {plan.campaign} want {names} for themselves: start "
@@ -401,28 +401,27 @@ def check_jobs(
         SlurmError: Slurm would not take some.
     """
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-    expected = []
+    slowest = 0.0, ""
     for cells in groups(plan):
         missing = [cell for cell in cells if not is_measured(cell)]
         if not missing:
             continue
-        expected.append((plan.durations.total(missing), missing[0].id))
+        slowest = max(slowest, (plan.durations.total(missing), missing[0].id))
         wanted = jobs.named_options(cells, plan, overrides)
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
-        if int(wanted["time"]) > int(longest.get(kind, {"time": "0"})["time"]):
-            longest[kind] = wanted
+        longest[kind] = max(longest.get(kind, wanted), wanted, key=lambda each: int(each["time"]))
     # Those of one node first: what is refused of two alone is a matter of the network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
         options = jobs.command_line(wanted, settings_of(plan.config))
         if why := failures.check(wanted, options):
             raise slurm.SlurmError(f"{why} (asked for: {' '.join(options)})")
-    seconds, first = max(expected, default=(0.0, ""))
-    limit = plan.cluster.limit if plan.cluster else None
-    if plan.cluster and limit is not None and seconds > limit * 60:
+    seconds, first = slowest
+    cluster = plan.cluster
+    if cluster and cluster.limit is not None and seconds > cluster.limit * 60:
         output.tell(
             f"the job of {first} is expected to take {duration(seconds)}, and partition "
-            f"{plan.cluster.partition} ends jobs after {plural(limit, 'minute')} (MaxTime): "
+            f"{cluster.partition} ends jobs after {plural(cluster.limit, 'minute')} (MaxTime): "
             "slurm.partition in the site file names one with longer jobs"
         )
 

@@ -183,9 +183,10 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
-    *_, path = (None, *records.attempts(campaign.directory, cell))
-    if path is None:
+    paths = list(records.attempts(campaign.directory, cell))
+    if not paths:
         return None
+    path = paths[-1]
     try:
         record = records.read(path)
     except RecordError as error:

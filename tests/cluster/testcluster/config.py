@@ -55,8 +55,6 @@ class Layout:
                   its memory (see requirements.py)
     rules         partitions that refuse something: `elsewhere` (AllocNodes), `small`
                   (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
-    preemption    partition `urgent` takes the nodes of jobs in all others: PreemptMode is REQUEUE
-                  in `main` and CANCEL in `short`
     leaf          so many nodes hang on each leaf switch of a tree; 0: Slurm knows no topology
     without       programs that the nodes lack, while the login side has them
     node_timeout  seconds without an answer until a node is DOWN
@@ -74,7 +72,6 @@ class Layout:
     binding: bool = False
     cgroups: bool = False
     rules: bool = False
-    preemption: bool = False
     leaf: int = 0
     without: tuple[str, ...] = ()
     node_timeout: int = 6
@@ -206,14 +203,8 @@ AccountingStoragePass=socket={at("run/munge.socket")}
     for name, count, size in zip(layout.names, cpus, memory, strict=True):
         text += f"NodeName={name} CPUs={count} CoresPerSocket={count} RealMemory={size}\n"
     allowed = f"AllowAccounts={ACCOUNT} " if layout.account else ""
-    cancel = "PreemptMode=CANCEL " if layout.preemption else ""
     text += f"""PartitionName=main Nodes=ALL Default=YES DefaultTime=10 MaxTime=1440 {allowed}State=UP
-PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 {cancel}State=UP
-"""
-    if layout.preemption:
-        text += """PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
-PartitionName=urgent Nodes=ALL DefaultTime=1 PriorityTier=10 State=UP
+PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 State=UP
 """
     if layout.leaf:
         text += "TopologyPlugin=topology/tree\n"

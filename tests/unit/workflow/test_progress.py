@@ -82,15 +82,6 @@ def test_jobs_that_wait_or_run_side_by_side_make_no_time_longer(run):
     assert "54 s left" in run.send(LogEvent.PROGRESS, done=90, total=101)
 
 
-def test_a_failed_job_is_not_ahead_any_more(run):
-    run.cells({1: 960.0, 2: 20.0, 3: 20.0})
-    run.progress.start()
-    run.now += 980.0
-    run.send(LogEvent.JOB_ERROR, logging.ERROR, jobid=1, rule_name="measure", log=[])
-    run.send(LogEvent.JOB_FINISHED, job_id=2)
-    assert "20 s left" in run.send(LogEvent.PROGRESS, done=1, total=3)
-
-
 def test_jobs_of_several_cells_are_shown_in_cells(run):
     """Two nodes with a job each: there is nothing else to show until one of them ends."""
     one, two = (Path(f"results/a/nodes/n{number}.own") for number in range(2))
