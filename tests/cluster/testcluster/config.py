@@ -57,7 +57,6 @@ class Layout:
                   (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
     leaf          so many nodes hang on each leaf switch of a tree; 0: Slurm knows no topology
     without       programs that the nodes lack, while the login side has them
-    node_timeout  seconds without an answer until a node is DOWN
     """
 
     directory: Path
@@ -74,7 +73,6 @@ class Layout:
     rules: bool = False
     leaf: int = 0
     without: tuple[str, ...] = ()
-    node_timeout: int = 6
 
     def __post_init__(self) -> None:
         where = str(self.directory)
@@ -164,7 +162,7 @@ SlurmdParameters=config_overrides
 
 # A dead node is DOWN after 10 to 20 s: two rounds of pings unanswered for MessageTimeout. Jobs stay
 # known long enough for whoever asks squeue rarely.
-SlurmdTimeout={layout.node_timeout}
+SlurmdTimeout=6
 MessageTimeout=5
 KillWait=2
 MinJobAge=3600
